@@ -1,7 +1,7 @@
 """What a head does for the words of its relation: the loss on them with the head masked, against matched words.
 
 A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
-direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the token after the word.
+direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
 Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
 does not carry it: with the same part of speech if possible, and with the closest frequency in the corpus.
 The effect is the mean over pairs of the loss change on the word of the relation minus the loss change on the matched word.
@@ -127,7 +127,7 @@ class Effect:
 def effect_of(
     pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
 ) -> Effect:
-    """Mean changes over pairs, with bootstrap intervals over units and p from a permutation test within pairs.
+    """Mean changes over pairs, with bootstrap intervals over units and p by exchanging relation and match within units.
 
     Units are documents, or sentences where the corpus names no documents. Intervals over few units are expanded.
 

@@ -68,7 +68,7 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
 
     The units (documents, or sentences where the corpus names no documents) are split at random into two halves. The first half
     ranks relations for each head by the lower end of the 95 % interval of their margin, the accuracy of the head in its better
-    direction minus that of the best fixed offset on that half; only relations with a positive margin are chosen. Everything else
+    direction minus that of the best fixed offset on that half; only relations with a positive margin are chosen. All the rest
     comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
     chose), margin and its interval ci_low to ci_high by bootstrap over units, p by random exchanges of head and offset within
     units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low: the lower end on the
@@ -79,7 +79,7 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
 
     Args:
         scores, gold, options: all of the same treebank.
-        resampling: settings of the split, bootstrap and exchanges; exchanges are increased until q < `LEVEL` is possible.
+        resampling: settings of the split, bootstrap and exchanges; there are enough exchanges to reach q < `LEVEL`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -141,7 +141,7 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
-    """[column] lower end of the 95 % interval of a margin, by the standard error of a ratio; -inf if the margin is not positive.
+    """[column] lower end of the 95 % interval of a margin, from the standard error of a ratio; -inf if it is not positive.
 
     Args:
         differences: [unit, column] words that the head gets right minus those that the offset gets right.
