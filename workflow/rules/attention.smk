@@ -14,7 +14,7 @@ rule extract_attention:
         card="results/{run}/models/{model}/card.json",
         examples=inputs.shard_examples,
     output:
-        # The description stays: by it Snakemake sees whether the extraction has changed, and readers look into it.
+        # The description is kept: Snakemake uses it to detect changes of the extraction, and jobs that read maps load it.
         shard=attention_output(
             "results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
             config,
@@ -25,7 +25,7 @@ rule extract_attention:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
-    # What reads maps has priority 0 or more: it goes first.
+    # Jobs that read maps have priority 0 or more, so they run first.
     priority: jobs.extraction_priority
     conda:
         "../../envs/model.yaml"

@@ -1,4 +1,4 @@
-# Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples a shard.
+# Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples per shard.
 
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
@@ -88,7 +88,7 @@ rule build_examples:
         "results/{run}/logs/build_examples/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
-    # Short, and much waits for it: made first, so that no long job begins late.
+    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     group:
         "examples"

@@ -29,7 +29,7 @@ rule michel2019_masked:
         "results/{run}/logs/michel2019/masked/{experiment}/{mask_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked/{experiment}/{mask_part}.tsv"
-    # Long, or much waits for it: begun early, it does not run alone at the end.
+    # A long job, or one that many jobs depend on: start it early so that it does not run alone at the end.
     priority: 10
     conda:
         "../../envs/model.yaml"
@@ -60,7 +60,7 @@ rule michel2019_masked_joined:
         "results/{run}/logs/michel2019/masked_joined/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked_joined/{experiment}.tsv"
-    # As for the answers with masked heads.
+    # Same priority as the answers with masked heads.
     priority: 10
     conda:
         "../../envs/analysis.yaml"
@@ -114,7 +114,7 @@ rule michel2019_gradients:
         "results/{run}/logs/michel2019/gradients/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/gradients/{experiment}.tsv"
-    # As for the answers with masked heads.
+    # Same priority as the answers with masked heads.
     priority: 10
     conda:
         "../../envs/model.yaml"
@@ -148,7 +148,7 @@ rule michel2019_pruned:
         "results/{run}/logs/michel2019/pruned/{experiment}/{curve_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}/{curve_part}.tsv"
-    # As for the answers with masked heads.
+    # Same priority as the answers with masked heads.
     priority: 10
     conda:
         "../../envs/model.yaml"

@@ -23,7 +23,7 @@ rule describe_model:
         "results/{run}/benchmarks/describe_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.described_models()),
-    # Short, and much waits for it: made first, so that no long job begins late.
+    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
@@ -52,7 +52,7 @@ rule untrained_model:
         "results/{run}/logs/untrained_model/{model}.log",
     benchmark:
         "results/{run}/benchmarks/untrained_model/{model}.tsv"
-    # Short, and much waits for it: made first, so that no long job begins late.
+    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     conda:
         "../../envs/model.yaml"
@@ -111,7 +111,7 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models()),
-    # Long, or much waits for it: begun early, it does not run alone at the end.
+    # A long job, or one that many jobs depend on: start it early so that it does not run alone at the end.
     priority: 10
     conda:
         "../../envs/model.yaml"
@@ -144,5 +144,5 @@ use rule fine_tune as fine_tune_by_epoch with:
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(inputs.followed_models()),
-    # Three long jobs wait for it, one after another.
+    # Three consecutive long jobs depend on it.
     priority: 20

@@ -1,4 +1,4 @@
-# Tables and figures that are rendered from tables, a rule each: see studies/{id}/pages.py. Input: tables of a study.
+# Tables and figures that are rendered from tables, one rule each: see studies/{id}/pages.py. Input: tables of a study.
 # Output: results/{run}/{study}.
 
 from attention_atlas.workflow.pages import page_rules

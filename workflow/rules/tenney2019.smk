@@ -26,7 +26,7 @@ rule tenney2019_probes:
         "results/{run}/logs/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.log",
     benchmark:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.tsv"
-    # Long, and its hidden states take the most of the disk: begun before caches and weights pile up beside them.
+    # A long job whose hidden states take the most disk space: start it before caches and weights accumulate.
     priority: 15
     conda:
         "../../envs/model.yaml"

@@ -1,6 +1,6 @@
 """What a head attends to over a parsed corpus: its strongest pairs of words, and what kinds of pairs it attends to.
 
-Pairs are those of different words of a sentence; special tokens are left out, and what they take with them.
+Pairs are those of different words of a sentence; special tokens and the attention to them are left out.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Attended:
     """What heads attend to.
 
     Attributes:
-        pairs: columns `PAIRS`: the strongest pairs of each head, first rank first; query and key are places of words from 1.
-        kinds: columns `KINDS`: share of a head's attention between words that goes to pairs of a kind, and the share that
-            evenly spread attention would give to it. `of` is what kinds are of: the relation of the two words in the tree,
-            with its direction, or the part of speech of the word that is attended to.
+        pairs: columns `PAIRS`: the strongest pairs of each head, rank 1 first; query and key are word positions from 1.
+        kinds: columns `KINDS`: share of a head's attention between words that goes to pairs of each kind, and the share under
+            uniform attention. `of` says what defines the kind: the relation of the two words in the tree, with its
+            direction, or the part of speech of the key word.
     """
 
     pairs: pd.DataFrame
@@ -40,7 +40,7 @@ class Attended:
 
 
 def kinds_of_pairs(example: Example) -> dict[str, npt.NDArray[np.str_]]:
-    """[m, m] kind of each pair of words, row = the word that attends; by what the kinds are of.
+    """[m, m] kind of each pair of words, row = query word; keyed by what defines the kind (`of`).
 
     Raises:
         AtlasError: the sentence has no tree.
@@ -65,8 +65,8 @@ def attended(cached: Iterable[CachedExample], examples: Mapping[int, Example], c
 
     Args:
         cached: attention over a parsed corpus.
-        examples: record -> its sentence.
-        count: strongest pairs of a head.
+        examples: sentence of each record.
+        count: strongest pairs to keep for each head.
 
     Raises:
         AtlasError: a sentence has no tree, or no sentence has two words.
@@ -121,7 +121,7 @@ def attended(cached: Iterable[CachedExample], examples: Mapping[int, Example], c
 def _strongest(
     best: Floats | None, weights: Floats, record: int, query: npt.NDArray[np.intp], key: npt.NDArray[np.intp], count: int
 ) -> Floats:
-    """[head, count, (weight, record, query, key)] the strongest pairs so far; of equal ones the earlier ones."""
+    """[head, count, (weight, record, query, key)] the strongest pairs so far; ties go to the earlier pair."""
     order = np.argsort(-weights, axis=1, kind="stable")[:, :count]
     here = np.stack(
         [np.take_along_axis(weights, order, 1), np.full(order.shape, float(record)), query[order] + 1.0, key[order] + 1.0],

@@ -1,10 +1,10 @@
 """What a head does for the words of its relation: the loss on them with the head masked, against matched words.
 
-A word carries the relation of a head if the head attends from it: the dependent, or the head of the relation, as the direction
-says. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the token after the word.
+A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
+direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
 Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
-does not carry it: of the same part of speech if there is one, and of those the one whose frequency in the corpus is nearest.
-The effect is the mean over pairs of the change of the loss on the word of the relation less the change on the matched word.
+does not carry it: with the same part of speech if possible, and with the closest frequency in the corpus.
+The effect is the mean over pairs of the loss change on the word of the relation minus the loss change on the matched word.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PUNCTUATION = ("punct", "PUNCT")
 
 @dataclass(frozen=True)
 class Pair:
-    """A word that carries a relation and a word that it is compared with.
+    """A word that carries a relation and its matched word.
 
     Attributes:
-        record: of their sentence.
-        word, matched: their places in it, from 0.
-        same_part_of_speech: whether they have one part of speech.
+        record: record number of their sentence.
+        word, matched: their positions in it, from 0.
+        same_part_of_speech: whether both have the same part of speech.
     """
 
     record: int
@@ -43,7 +43,7 @@ class Pair:
 
 
 def carriers(example: Example, relation: str, direction: str) -> list[int]:
-    """Places of the words that carry a relation: dependents, or heads of dependents, each once."""
+    """Positions of the words that carry a relation: dependents, or heads of dependents, each once."""
     places = []
     for word, (head, label) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
         if label == relation and head > 0:
@@ -52,7 +52,7 @@ def carriers(example: Example, relation: str, direction: str) -> list[int]:
 
 
 def word_frequencies(examples: Iterable[Example]) -> Counter[str]:
-    """How often each word is in the corpus, in lower case."""
+    """Count of each lower-cased word in the corpus."""
     return Counter(word.lower() for example in examples for word in example.words)
 
 
@@ -65,15 +65,15 @@ def matched_pairs(
     most: int,
     seed: int,
 ) -> list[Pair]:
-    """Pairs of a relation, at most so many, drawn at random; words without any word to compare with are left out.
+    """Up to `most` randomly drawn pairs of a relation; words without a possible match are left out.
 
     Args:
         examples: sentences with their trees.
-        relation, direction: of the head.
-        frequencies: of words in the corpus.
-        usable: record -> [m] words with a loss; those that a model cannot predict have none.
-        most: pairs.
-        seed: of the draw.
+        relation, direction: those of the head.
+        frequencies: word counts in the corpus.
+        usable: [m] for each record, whether a word has a loss; words that the model cannot predict have none.
+        most: largest number of pairs.
+        seed: seed of the draw.
     """
     pairs = []
     for example in examples:
@@ -90,7 +90,7 @@ def matched_pairs(
             alike = [place for place in free if tags[place] and tags[place] == tags[word]]
             often = np.log([frequencies[example.words[place].lower()] for place in alike or free])
             distance = np.abs(often - np.log(frequencies[example.words[word].lower()]))
-            # Of equally frequent words the nearest in the sentence.
+            # Among equally frequent words, take the nearest in the sentence.
             order = np.lexsort((np.abs(np.asarray(alike or free) - word), np.round(distance, 9)))
             pairs.append(Pair(example.record, word, (alike or free)[order[0]], bool(alike)))
     chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:most])
@@ -102,12 +102,12 @@ class Effect:
     """Statistics of a head over its pairs.
 
     Attributes:
-        n, units, unit: pairs, independent units, and what they are.
-        same_part_of_speech: share of the pairs whose words have one part of speech.
-        relation, matched: mean change of the loss on the words of the relation, and on the matched ones.
+        n, units, unit: number of pairs, number of independent units, and what a unit is.
+        same_part_of_speech: share of the pairs whose words have the same part of speech.
+        relation, matched: mean loss change on the words of the relation, and on the matched words.
         relation_low, relation_high: 95 % interval of the first.
         value, low, high: the difference of the two, and its 95 % interval.
-        p: of the difference, two-sided.
+        p: two-sided p-value of the difference.
     """
 
     n: int
@@ -127,16 +127,16 @@ class Effect:
 def effect_of(
     pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
 ) -> Effect:
-    """Mean changes over pairs, with intervals by bootstrap over units and p by exchanges of relation and match within units.
+    """Mean changes over pairs, with bootstrap intervals over units and p by exchanging relation and match within units.
 
     Units are documents, or sentences where the corpus names no documents. Intervals over few units are expanded.
 
     Args:
-        pairs: of the head, at least one.
-        relation, matched: [pair] change of the loss on either word.
-        documents: [pair] name of its document.
-        draws: bootstrap resamples, and exchanges.
-        seed: of both.
+        pairs: pairs of the head, at least one.
+        relation, matched: [pair] loss change on each of the two words.
+        documents: [pair] document name.
+        draws: number of bootstrap resamples and of exchanges.
+        seed: seed of both.
     """
     units = _units(pairs, documents)
     sizes = units.sizes()
@@ -165,7 +165,7 @@ def effect_of(
 
 
 def _units(pairs: Sequence[Pair], documents: Sequence[str | None]) -> Units:
-    """Documents as units, or else sentences."""
+    """Documents as units, or sentences where the corpus names no documents."""
     units = independent_units(documents, "sentences")
     if units.name != "sentences":
         return units

@@ -56,10 +56,10 @@ def alternatives() -> list[FeatureOptions]:
 
 
 def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> npt.NDArray[np.intp]:
-    """[n] number of the special feature of each token, all occurrences of its piece, or -1.
+    """[n] number of the special feature of each token, all occurrences of its word piece, or -1.
 
     Args:
-        tokens: vocabulary entries of the pieces.
+        tokens: vocabulary entries of the tokens.
         cls, sep: vocabulary entries of the special tokens, None where the model has none.
     """
     named = {",": 2, ".": 3}

@@ -1,4 +1,4 @@
-"""A model at a task, whose answers and loss heads are scored by."""
+"""A model and its task: heads are scored by its answers and its loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Experiment(Protocol):
-    """A model at its task."""
+    """A model and its task."""
 
     @property
     def name(self) -> str:
@@ -45,9 +45,9 @@ class Experiment(Protocol):
         ...
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """What the model says unchanged, then under each plan."""
+        """Answers of the unchanged model, then of the model under each plan."""
         ...
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """The loss summed over the examples of a batch (and over the pieces of their translations)."""
+        """The loss summed over the examples of a batch (and over the tokens of their translations)."""
         ...

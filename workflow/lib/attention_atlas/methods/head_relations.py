@@ -1,8 +1,8 @@
 """The dependency relations of each head: chosen on one half of the documents, tested on the other half.
 
-Among dozens of relations and two directions every head has one that it finds best, with random weights too. What a relation
-was chosen on can therefore not show that the head finds it: choice and test use different documents (sentences, where the
-corpus names no documents).
+Among dozens of relations and two directions every head scores best on one of them, even with random weights. The data on
+which a relation was chosen therefore cannot show that the head follows it: selection and test use different documents
+(sentences, where the corpus names no documents).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _NORMAL = 1.96
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Relations with enough words, each with the direction that suits a head best on the first half.
+    """Relations with enough words, each with the best direction for each head on the first half.
 
     Attributes:
-        relations: their labels.
-        offsets: [relation] place of the best offset on the first half.
-        directions: [relation, head] place of the direction.
+        relations: labels.
+        offsets: [relation] index of the best offset on the first half.
+        directions: [relation, head] index of the best direction.
         lows: [relation, head] lower end of the margin's interval on the first half; -inf where the margin is not positive.
-        right: [unit, relation, head] words that the head gets right, units of the second half alone.
+        right: [unit, relation, head] words that the head gets right, second half only.
         offset_right: [unit, relation] words that the offset gets right.
         words: [unit, relation] words of the relation.
     """
@@ -68,7 +68,7 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
 
     The units (documents, or sentences where the corpus names no documents) are split at random into two halves. The first half
     ranks relations for each head by the lower end of the 95 % interval of their margin, the accuracy of the head in its better
-    direction less that of the best fixed offset of that half; only relations with a positive margin are chosen. Everything else
+    direction minus that of the best fixed offset on that half; only relations with a positive margin are chosen. All the rest
     comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
     chose), margin and its interval ci_low to ci_high by bootstrap over units, p by random exchanges of head and offset within
     units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low: the lower end on the
@@ -78,8 +78,8 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     A relation needs 20 words, in at least two units of each half.
 
     Args:
-        scores, gold, options: of the same treebank.
-        resampling: of split, bootstrap and exchanges; there are enough exchanges for q < `LEVEL`.
+        scores, gold, options: all of the same treebank.
+        resampling: settings of the split, bootstrap and exchanges; there are enough exchanges to reach q < `LEVEL`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -92,14 +92,14 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
             frames.append(frame.assign(unit=gold.units.name, rank=rank, layer=head // heads + 1, head=head % heads + 1))
     frames.append(_without(frames, layers, heads))
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).reindex(columns=HEAD_RELATIONS)
-    # Whole numbers, though a head without a relation has none.
+    # Nullable integers: a head without a relation has no value.
     whole = ["baseline_offset", "units"]
     table[whole] = table[whole].astype("Int64")
     return table.sort_values([*PLACE, "rank"], ignore_index=True)
 
 
 def testing_half(units: Units, seed: int) -> Bools:
-    """[unit] the half of the units that relations are tested on; they are chosen on the other half."""
+    """[unit] whether a unit is in the test half; relations are chosen on the other half."""
     return folds_of(units.count, 2, seed).astype(bool)
 
 
@@ -141,10 +141,10 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
-    """[column] lower end of the 95 % interval of a margin, by the standard error of a ratio; -inf if it is not positive.
+    """[column] lower end of the 95 % interval of a margin, from the standard error of a ratio; -inf if it is not positive.
 
     Args:
-        differences: [unit, column] words that the head gets right less those of the offset.
+        differences: [unit, column] words that the head gets right minus those that the offset gets right.
         words: [unit] words of the relation; units without any do not count.
     """
     present = words > 0
@@ -156,13 +156,13 @@ def _lower_ends(differences: Floats, words: Floats) -> Floats:
 
 
 def _chosen(lows: Floats) -> Ints:
-    """[rank, head] place of the relation of each rank; -1 where a head has none. Ties go to the more frequent relation."""
+    """[rank, head] index of the relation at each rank; -1 where a head has none. Ties go to the more frequent relation."""
     order = np.argsort(-lows, axis=0, kind="stable")[:_RANKS]
     return np.where(np.isfinite(np.take_along_axis(lows, order, axis=0)), order, -1)
 
 
 def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:
-    """A row a head: what the second half says of the relation that was chosen for it."""
+    """One row for each head: its chosen relation, tested on the second half."""
     right, words = candidates.right[:, relation, head], candidates.words[:, relation]
     offset_right = candidates.offset_right[:, relation]
     differences = right - offset_right
@@ -189,14 +189,14 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
 
 
 def _without(frames: list[pd.DataFrame], layers: int, heads: int) -> pd.DataFrame:
-    """Rows of the heads that no frame has."""
+    """Rows for the heads that are in no frame."""
     known = {place for frame in frames for place in zip(frame["layer"], frame["head"], strict=True)}
     missing = [(layer + 1, head + 1) for layer, head in np.ndindex(layers, heads) if (layer + 1, head + 1) not in known]
     return pd.DataFrame(missing, columns=PLACE).assign(rank=1, relation=NONE, direction="", n=0)
 
 
 def above_baseline(table: pd.DataFrame) -> Bools:
-    """[row] whether the second half shows that the head finds the relation better than the offset."""
+    """[row] whether the head is significantly better than the offset on the second half."""
     return np.asarray((table["q"] < LEVEL) & (table["margin"] > 0) & (table["ci_low"] > 0))
 
 
@@ -207,8 +207,8 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
         table: columns `HEAD_RELATIONS`.
 
     Returns:
-        layer, head; best_relation: `NONE` unless the second half shows it (`above_baseline`); relation_accuracy,
-        relation_margin, its interval (_low, _high) and its q (_q) of rank 1, whether it is shown or not; NaN for heads
+        layer, head; best_relation: `NONE` unless the second half confirms it (`above_baseline`); relation_accuracy,
+        relation_margin, its interval (_low, _high) and its q (_q) of rank 1, whether confirmed or not; NaN for heads
         without a chosen relation.
     """
     first = table[table["rank"] == 1]

@@ -14,7 +14,7 @@ from attention_atlas.stats.held_out import Bools
 
 
 def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
-    """[layer, head] as a frame with 1-indexed columns layer and head and one row a head."""
+    """[layer, head] as a frame with 1-indexed columns layer and head, one row for each head."""
     layers, heads = np.indices(values.shape)
     return pd.DataFrame({"layer": layers.ravel() + 1, "head": heads.ravel() + 1, name: values.ravel()})
 
@@ -22,12 +22,12 @@ def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
 def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units: Units | None = None) -> pd.DataFrame:
     """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n.
 
-    Items without a value (NaN) do not count; there is no row where none has one.
+    Items without a value (NaN) are ignored; a head for which all items are NaN has no row.
 
     Args:
         values: [item, layer, head].
-        resamples, seed: of the bootstrap.
-        units: what it resamples, for the further columns `unit` and `units` (how many); without them, the items.
+        resamples, seed: settings of the bootstrap.
+        units: what the bootstrap resamples, reported in two more columns, `unit` and `units` (their number); default: items.
     """
     has_value = ~np.isnan(values[:, 0, 0])
     columns = ["layer", "head", "value", "ci_low", "ci_high", "n"]
@@ -45,7 +45,7 @@ def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
 
     Args:
         right: [item, direction, layer, head].
-        directions: their names.
+        directions: names of the directions.
     """
     counts = right.sum(axis=0)
     frames = [head_rows(correct, "correct").assign(direction=name) for correct, name in zip(counts, directions, strict=True)]
@@ -58,7 +58,7 @@ def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.Dat
     """One map as rows: query, key (from 1), query_token, key_token, weight.
 
     Args:
-        tokens: the n pieces.
+        tokens: the n tokens.
         weights: [n, n], row = query token.
     """
     query, key = np.indices(weights.shape)

@@ -25,7 +25,7 @@ class Derivatives:
     """What a head's output is worth to the loss of each example.
 
     Attributes:
-        heads: a row a head, columns `names.HEAD`.
+        heads: one row for each head, columns `names.HEAD`.
         gradient: [example, head] derivative of the example's loss by a gate on the head.
         by_position: [example, head] magnitudes of output times gradient, summed over positions.
         positions: [example, head] positions of the head's layer that reach the loss: padding does not, nor does what the last

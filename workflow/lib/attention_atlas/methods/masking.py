@@ -1,4 +1,4 @@
-"""Which heads are masked: each by itself, and for each head all others of its layer (Michel et al. 2019, sections 3.2, 3.3)."""
+"""Which heads are masked: each head alone, or all other heads of its layer (Michel et al. 2019, sections 3.2, 3.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_S
 
 @dataclass(frozen=True)
 class Mask:
-    """A mask by its `KEYS`, and its plan."""
+    """A mask, identified by `KEYS`, and its plan."""
 
     masked: str
     kind: str
@@ -34,7 +34,7 @@ UNMASKED = (NONE, "", 0, 0)
 
 
 def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
-    """All masks of a model: for each kind, layer and head that head, and all others of its layer.
+    """All masks of a model: for each kind, layer and head, the head alone and all other heads of its layer.
 
     Args:
         shape: layers and heads of each kind of attention (`engine.attention_shape`).
@@ -50,14 +50,14 @@ def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
 
 
 def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
-    """A row for every head of a model, columns `names.HEAD`, in the order of `masks`."""
+    """One row for each head of a model, columns `names.HEAD`, in the order of `masks`."""
     sizes = [(kind, *shape[site]) for kind, site in KINDS.items() if site in shape]
     rows = [(kind, layer + 1, head + 1) for kind, layers, heads in sizes for layer in range(layers) for head in range(heads)]
     return pd.DataFrame(rows, columns=HEAD)
 
 
 def plan_without(heads: pd.DataFrame) -> Plan:
-    """A plan that masks the heads of the rows, columns `names.HEAD`."""
+    """A plan that masks the heads in the rows (columns `names.HEAD`)."""
     plan = Plan()
     for (kind, layer), layer_heads in heads.groupby(["kind", "layer"], sort=False):
         plan = plan.zero(int(layer) - 1, [head - 1 for head in layer_heads["head"]], KINDS[str(kind)])

@@ -12,7 +12,7 @@ class Options:
     """One setting of every choice; the defaults are those behind the published numbers.
 
     Attributes:
-        word_mode: attention from a word: `mean` of its pieces' rows (the paper), `first` piece (default of the code) or `max`.
+        word_mode: attention from a word: `mean` of its tokens' rows (the paper), `first` token (default of the code) or `max`.
         poss_rule: score the 's after a possessor in the possessor's place.
         poss_in_all: let that rule count for the row All too (the authors' notebook).
         all_tokens: row All over `every` token, punctuation and root included, or `words` without them.

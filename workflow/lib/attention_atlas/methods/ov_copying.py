@@ -1,4 +1,4 @@
-"""OV copying: whether a head that attends to a piece makes that same piece more likely, from its weights alone.
+"""OV copying: whether a head that attends to a token makes that same token more likely, from its weights alone.
 
 Elhage et al. (2021, A Mathematical Framework for Transformer Circuits, section "Detecting copying behavior").
 """
@@ -9,11 +9,11 @@ import torch
 
 
 def embedding_product(embedding: torch.Tensor, unembedding: torch.Tensor) -> torch.Tensor:
-    """W_E W_U, [hidden, hidden]: all that copying needs of the vocabulary.
+    """W_E W_U, [hidden, hidden]: the only part of the copying score that depends on the vocabulary.
 
     Args:
-        embedding: [piece, hidden] of the input, W_E transposed.
-        unembedding: [piece, hidden] of the output, W_U.
+        embedding: [token, hidden] input embedding, W_E transposed.
+        unembedding: [token, hidden] output embedding, W_U.
     """
     return embedding.float().T @ unembedding.float()
 
@@ -21,8 +21,8 @@ def embedding_product(embedding: torch.Tensor, unembedding: torch.Tensor) -> tor
 def copying_scores(value: torch.Tensor, output: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
     """[head] sum of the real parts of the eigenvalues of W_U W_O W_V W_E over the sum of their absolute values.
 
-    1 where every eigenvalue is positive: attending to a piece makes the same pieces more likely, as copying does. -1 where all
-    are negative, and about 0 for weights without a preference. The nonzero eigenvalues of this matrix [piece, piece] are those
+    1 where every eigenvalue is positive: attending to a token makes the same token more likely (copying). -1 where all are
+    negative, and about 0 for weights without a preference. The nonzero eigenvalues of this [token, token] matrix are those
     of W_V (W_E W_U) W_O [size, size]. Biases and layer norms are left out, as in the source.
 
     Args:

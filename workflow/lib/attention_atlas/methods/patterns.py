@@ -1,7 +1,7 @@
 """Patterns: which pairs of tokens a head is measured on, as a user names them (`pattern_texts`).
 
-A share is that of the attention of a query token that goes to the key tokens which the pattern pairs it with; tokens without
-such a key do not count. Words of several pieces count with all their pieces.
+A share is the part of a query token's attention that goes to the key tokens with which the pattern pairs it; query tokens
+without such a key are ignored. A word of several subwords counts with all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TAGS = ("upos", "xpos")
 
 
 def check_annotation(pattern: Pattern, examples: Sequence[Example]) -> None:
-    """That a corpus has the relation or the parts of speech of a pattern.
+    """Check that a corpus has the relation or the parts of speech of a pattern.
 
     Raises:
         AtlasError: no example has it, or the corpus has no such annotation.
@@ -36,10 +36,10 @@ def check_annotation(pattern: Pattern, examples: Sequence[Example]) -> None:
 
 
 def pattern_pairs(pattern: Pattern, examples: Iterable[Example]) -> dict[int, Bools]:
-    """Record -> [n, n] whether a pattern pairs a query token (row) with a key token.
+    """[n, n] for each record, whether a pattern pairs a query token (row) with a key token.
 
     Raises:
-        AtlasError: the function cannot be called, or returns something else than a boolean matrix of the right shape.
+        AtlasError: the function cannot be called, or does not return a boolean matrix of the right shape.
     """
     if pattern.kind == FUNCTION:
         function = _function(pattern)
@@ -53,7 +53,7 @@ def pattern_share(maps: npt.NDArray[np.floating], pairs: Bools, causal: bool) ->
     Args:
         maps: [layer, head, n, n], row = query token.
         pairs: [n, n].
-        causal: whether a token sees itself and earlier ones alone; pairs with later keys do not count.
+        causal: whether a token attends only to itself and earlier tokens; pairs with later keys are ignored.
 
     Returns:
         NaN where no query token has such a key.
@@ -83,7 +83,7 @@ def _word_pairs(pattern: Pattern, example: Example) -> Bools:
 
 
 def _has_tag(example: Example, tag: str) -> Bools:
-    """[m] whether a word has a part of speech, by either set of tags of the corpus."""
+    """[m] whether a word has a part of speech, in either tag set of the corpus."""
     if tag == ANY:
         return np.ones(len(example.words), dtype=bool)
     layers = [np.asarray(example.layers[name], dtype=object) == tag for name in _TAGS if name in example.layers]
@@ -91,7 +91,7 @@ def _has_tag(example: Example, tag: str) -> Bools:
 
 
 def _of_tokens(pairs: Bools, word: tuple[int, ...]) -> Bools:
-    """[n, n] pairs of tokens from pairs of their words; special tokens are in none."""
+    """[n, n] pairs of tokens from pairs of their words; special tokens are in no pair."""
     of_word = np.asarray(word)
     tokens = np.flatnonzero(of_word >= 0)
     expanded = np.zeros((len(word), len(word)), dtype=bool)
@@ -117,7 +117,7 @@ def _function(pattern: Pattern) -> Callable[[Example], object]:
     try:
         description.loader.exec_module(module)
         function: Callable[[Example], object] = getattr(module, pattern.second)
-    except Exception as error:  # a user's module raises whatever it likes
+    except Exception as error:  # a user's module may raise anything
         reason = f"{type(error).__name__}: {first_line(error, 200)}"
         raise AtlasError(f"pattern '{pattern.text}': {path} cannot be imported ({reason}).") from error
     return function
@@ -127,7 +127,7 @@ def _called(pattern: Pattern, function: Callable[[Example], object], example: Ex
     n = len(example.tokens)
     try:
         pairs = np.asarray(function(example))
-    except Exception as error:  # a user's function raises whatever it likes
+    except Exception as error:  # a user's function may raise anything
         reason = f"{type(error).__name__}: {first_line(error, 200)}"
         raise AtlasError(f"pattern '{pattern.text}': the function fails on example {example.id} ({reason}).") from error
     if pairs.shape != (n, n) or pairs.dtype != bool:

@@ -1,4 +1,4 @@
-"""Which heads go first, and how many: orders of heads and steps of pruning (Michel et al. 2019, section 4)."""
+"""Pruning orders (which heads are masked first) and pruning steps (how many) (Michel et al. 2019, section 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def ascending(values: npt.ArrayLike) -> list[int]:
-    """Places of values from the smallest to the largest; of equal ones the earlier first."""
+    """Indices of values in ascending order; ties keep their order."""
     return [int(place) for place in np.argsort(np.asarray(values), kind="stable")]
 
 
@@ -32,13 +32,13 @@ def steps(heads: int, step: int, experiment: str) -> list[tuple[int, int]]:
 
 
 def random_orders(heads: int, draws: int, seed: int) -> list[list[int]]:
-    """Orders of all heads by chance, the same for the same seed."""
+    """Random orders of all heads, the same for the same seed."""
     generator = np.random.default_rng(seed)
     return [[int(place) for place in generator.permutation(heads)] for _ in range(draws)]
 
 
 def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> list[int]:
-    """The masked places, and those with the smallest values among the others, until there are `count`."""
+    """The masked indices plus those of the smallest remaining values, `count` in total."""
     already_masked = set(masked)
     remaining_places = [place for place in ascending(values) if place not in already_masked]
     return [*masked, *remaining_places[: count - len(masked)]]
@@ -46,7 +46,7 @@ def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> lis
 
 @dataclass(frozen=True)
 class Step:
-    """A step of pruning; `half` says which examples it counts for: 0 (records at even places), 1, or None for all."""
+    """A pruning step; `half` says which examples use it: 0 (even positions), 1 (odd positions) or None (all)."""
 
     order: str
     scope: str
@@ -59,7 +59,7 @@ class Step:
 def step_answers(
     experiment: Experiment, heads: pd.DataFrame, pruning_steps: Sequence[Step], examples: Sequence[Example]
 ) -> pd.DataFrame:
-    """What the model answers at each step, columns `STEP` and `ANSWERS`; heads that are masked twice are run once."""
+    """Answers of the model at each step, columns `STEP` and `ANSWERS`; equal sets of masked heads are run once."""
     expected = dict(zip((e.record for e in examples), experiment.expected(examples), strict=True))
     place = {example.record: number for number, example in enumerate(examples)}
     known: dict[tuple[int | None, frozenset[int]], list[str]] = {}
@@ -78,7 +78,7 @@ def step_answers(
         key = (step.order, step.scope, step.draw, step.percent, len(step.places))
         frames.append(pd.DataFrame({**dict(zip(STEP, key, strict=True)), **dict(zip(ANSWERS, values, strict=True))}))
     table = pd.concat(frames, ignore_index=True)
-    # The two halves of a held-out order together are one step over all examples.
+    # The two halves of a held-out order together make one step over all examples.
     order = {key: number for number, key in enumerate(table[STEP].drop_duplicates().itertuples(index=False, name=None))}
     numbers = [order[key] for key in table[STEP].itertuples(index=False, name=None)]
     table = table.assign(_step=numbers, _place=table["record"].map(place)).sort_values(["_step", "_place"], kind="stable")

@@ -1,14 +1,14 @@
-"""What heads do on random pieces that are repeated: previous, next and duplicate token, and induction.
+"""Attention on repeated random tokens: previous, next and duplicate token, and induction.
 
-A block of random pieces comes twice: [CLS] A B C ... A B C ... [SEP]. Nothing but the repetition can be known of it. Of a block
-of m pieces the token at q in the second half has its other occurrence at q - m. An induction head attends from there to the
-token after that occurrence, q - m + 1: what comes next if the text goes on as before (Elhage et al. 2021, A Mathematical
+A block of random tokens is repeated: [CLS] A B C ... A B C ... [SEP]. Only the repetition is predictable. In a block of m
+tokens, the token at q in the second half first occurs at q - m. An induction head attends from q to the token after that
+occurrence, q - m + 1: the next token if the text repeats itself (Elhage et al. 2021, A Mathematical
 Framework for Transformer Circuits, section "Induction heads"; Olsson et al. 2022, In-context Learning and Induction Heads,
-prefix matching). In an encoder each half can look into the other one, and the token before the other occurrence tells as much
+prefix matching). In an encoder each half can attend to the other, and the token before the other occurrence is as informative
 as the one after it.
 
 The length of the block differs from sequence to sequence: a head that always attends a fixed number of tokens back would hit
-the other occurrence of one length only.
+the other occurrence for one length only.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)
 
 @dataclass(frozen=True)
 class Repeated:
-    """A block of random pieces, twice.
+    """A block of random tokens and its repetition.
 
     Attributes:
-        example: what a model is fed.
-        start: place of the first piece of the first block, from 0.
-        length: pieces of a block.
+        example: the model's input.
+        start: position of the first token of the first block, from 0.
+        length: tokens in a block.
     """
 
     example: Example
@@ -45,21 +45,21 @@ class Repeated:
 
 
 def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> list[int]:
-    """Ids of pieces that texts are made of: neither special nor unused."""
+    """Ids of ordinary tokens: neither special nor unused."""
     return sorted(number for piece, number in vocabulary.items() if number not in special and not _UNUSED.match(piece))
 
 
 def repeated_sequences(
     pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
 ) -> list[Repeated]:
-    """Sequences with a repeated block of different random pieces, of `SHORTEST` to `LONGEST` pieces or as many as fit.
+    """Sequences with a repeated block of distinct random tokens, `SHORTEST` to `LONGEST` tokens or as many as fit.
 
     Args:
         pieces: ids to draw from.
         before, after: ids of the special tokens that open and close a text.
-        max_tokens: of a sequence at most.
-        count: sequences.
-        seed: of the draws.
+        max_tokens: largest number of tokens in a sequence.
+        count: number of sequences.
+        seed: seed of the draws.
 
     Raises:
         AtlasError: the vocabulary or the longest input is too small for a block.
@@ -90,23 +90,23 @@ def repeated_sequences(
 
 
 def repetition_measures(maps: npt.NDArray[np.floating], sequence: Repeated, causal: bool) -> dict[str, Floats]:
-    """Mean share of attention that pieces of the blocks give to one place, by measure, [layer, head].
+    """Mean attention weight from tokens of the blocks to one position, by measure, [layer, head].
 
-    `previous_token`, `next_token`: the piece one place before or after, within the blocks. `duplicate_token`: the other
-    occurrence of the same piece. `induction`: the piece after the other occurrence, `induction_before`: the piece before it.
+    `previous_token`, `next_token`: the token one position before or after, within the blocks. `duplicate_token`: the other
+    occurrence of the same token. `induction`: the token after the other occurrence, `induction_before`: the token before it.
 
-    A causal model is asked in its second block alone, where it has seen the other occurrence; `next_token` is 0 there by
-    construction, and `induction_before` has no use for what comes next: both are left out.
+    A causal model is measured on its second block only, where it has seen the other occurrence; `next_token` is 0 by
+    construction, and `induction_before` does not help to predict the next token: both are left out.
 
     Args:
         maps: [layer, head, n, n], row = query token.
-        sequence: what they are of.
-        causal: whether a token attends to itself and earlier ones alone.
+        sequence: the sequence of these maps.
+        causal: whether a token attends only to itself and earlier tokens.
     """
     m = sequence.length
     first = np.arange(m) + sequence.start
     second = first + m
-    # Pairs that look into the other half; encoders look both ways.
+    # Pairs with the key in the other half; encoders attend in both directions.
     queries = second if causal else np.concatenate([first, second])
     occurrences = first if causal else np.concatenate([second, first])
     blocks = np.arange(sequence.start, sequence.start + 2 * m)

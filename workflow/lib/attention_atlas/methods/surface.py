@@ -53,7 +53,7 @@ def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> To
     """Find [CLS], [SEP] and tokens that are exactly a full stop or a comma.
 
     Args:
-        tokens: vocabulary entries of the pieces.
+        tokens: vocabulary entries of the tokens.
         cls, sep: vocabulary entries of the special tokens, None where the model has none.
     """
     names = np.asarray(tokens, dtype=object)

@@ -1,4 +1,4 @@
-"""What of a run is built, where some of its jobs failed: artefacts by study, and the tables for a scoreboard."""
+"""What is built of a run with failed jobs: artefacts by study, and the tables for a scoreboard."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class BuiltStudy:
     """A study of a run.
 
     Attributes:
-        study: its id.
-        built, absent: ids of its artefacts with all files up to date, and of the others that are part of the run.
-        comparison, claims: these tables where they are up to date; None where they are not, or the study has none.
+        study: id.
+        built, absent: ids of the artefacts of the run with all files up to date, and of the remaining ones.
+        comparison, claims: these tables if up to date; None if they are not, or if the study has none.
     """
 
     study: str
@@ -28,13 +28,13 @@ class BuiltStudy:
 
 
 def built_studies(folder: Path, run: str, outputs: Collection[str], to_do: Collection[str]) -> list[BuiltStudy]:
-    """The studies of a run, overviews aside, with what is built of each.
+    """The studies of a run, without overviews, and which of their artefacts are built.
 
     Args:
-        folder: of the workflow, with `results`.
+        folder: folder of the workflow, which contains `results`.
         run: name of the run.
         outputs: outputs of all jobs of the run.
-        to_do: outputs of its jobs that are to do.
+        to_do: outputs of the jobs that still have to run.
     """
 
     def up_to_date(path: str) -> bool:

@@ -1,7 +1,7 @@
-"""Caches of a run that is built: how large they are, and which of them no job that is still to do reads.
+"""Caches of a run: their sizes, and which of them no pending job reads.
 
-Snakemake makes a missing file again only if a job that is to do reads it. So a cache of whose readers none is to do can be
-removed, and no table is out of date for that; it is made again when code or configuration change what reads it.
+Snakemake rebuilds a missing file only if a pending job reads it. A cache without pending readers can therefore be removed
+without making any table out of date; it is rebuilt when a change of code or configuration makes a reader run again.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 from attention_atlas.workflow.lookups import Config
 
 ATTENTION, HIDDEN, WEIGHTS = "attention", "hidden states", "weights"
-# Version 0.1 cached hidden states; no job makes them now, so what is left can be removed.
+# Version 0.1 cached hidden states; no job makes them any more, so they can be removed.
 _FOLDERS = {ATTENTION: "attention", HIDDEN: "hidden"}
 _WEIGHT_FILES = ("checkpoint/model.safetensors", "epochs.safetensors")
 
 
 @dataclass(frozen=True)
 class Cache:
-    """Files of a run that can be made again.
+    """Files of a run that can be rebuilt.
 
     Attributes:
         run: name of the run.
-        kind: attention of a model on a corpus (and hidden states that version 0.1 left), or the weights of a model that is
-            trained in the run.
-        model, corpus: by their names in the registries; no corpus for weights.
-        files: below the folder of the workflow.
-        size: bytes of all files.
+        kind: attention of a model on a corpus (and hidden states left by version 0.1), or the weights of a model trained in
+            the run.
+        model, corpus: names in the registries; weights have no corpus.
+        files: paths relative to the folder of the workflow.
+        size: total size in bytes.
     """
 
     run: str
@@ -44,9 +44,9 @@ class Use:
     """Jobs that need a cache.
 
     Attributes:
-        readers: rules of the jobs to do that read it.
-        makers: rules of the jobs to do that make it.
-        part_of_run: whether any job of the run, done or to do, makes it.
+        readers: rules of the pending jobs that read it.
+        makers: rules of the pending jobs that make it.
+        part_of_run: whether any job of the run, finished or pending, makes it.
     """
 
     readers: tuple[str, ...]
@@ -55,17 +55,17 @@ class Use:
 
     @property
     def removable(self) -> bool:
-        """Whether no job that is to do reads or makes it."""
+        """Whether no pending job reads or makes it."""
         return not self.readers and not self.makers
 
 
 def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
-    """The output of a job for the maps of a shard, to be removed after its last reader where the run does not keep attention.
+    """Output path for the maps of a shard, marked temporary unless the run keeps attention.
 
     Args:
-        path: of the shard, with wildcards.
+        path: path of the shard, with wildcards.
         config: the resolved configuration.
-        temporary: Snakemake's `temp`, which marks an output so. What a target rule asks for by itself stays nevertheless.
+        temporary: Snakemake's `temp`, which marks an output as temporary. Files that a target rule requests are kept.
     """
     return path if config["keep_attention"] else temporary(path)
 
@@ -74,7 +74,7 @@ def caches(folder: Path, run: str) -> list[Cache]:
     """Caches of a run, largest first.
 
     Args:
-        folder: of the workflow, with `results`.
+        folder: folder of the workflow, which contains `results`.
         run: name of the run.
     """
     listed = [*_of_shards(folder, run), *_of_models(folder, run)]
@@ -86,7 +86,7 @@ def use_of(cache: Cache, to_do: Iterable[tuple[str, Iterable[str], Iterable[str]
 
     Args:
         cache: the cache.
-        to_do: rule, inputs and outputs of each job that is to do.
+        to_do: rule, inputs and outputs of each pending job.
         outputs: outputs of all jobs of the run.
     """
     files = {path.as_posix() for path in cache.files}
@@ -100,7 +100,7 @@ def use_of(cache: Cache, to_do: Iterable[tuple[str, Iterable[str], Iterable[str]
 
 
 def remove(folder: Path, cache: Cache) -> None:
-    """Remove the files of a cache, and the folders that are empty then."""
+    """Remove the files of a cache and any folders left empty."""
     for path in cache.files:
         (folder / path).unlink(missing_ok=True)
     for parent in sorted({(folder / path).parent for path in cache.files}):

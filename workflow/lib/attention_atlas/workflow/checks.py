@@ -1,4 +1,4 @@
-"""What a schema cannot say of a configuration: names that have to be known, and keys that have to go together."""
+"""Configuration checks that the schema cannot express: names must be known, and some keys must occur together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOURCES = {
     "models": ("package", "path", "hub", "fine_tuned", "untrained"),
     "corpora": ("sample", "path", "url", "hub", "sacrebleu"),
 }
-# Keys that a kind of source needs: one of each group.
+# Keys that each kind of source needs: one from each group.
 _SOURCE_NEEDS: dict[str, list[tuple[str, ...]]] = {
     "package": [("module",)],
     "url": [("sha256", "content_sha256")],
@@ -64,7 +64,7 @@ _READER_KEYS = {
 
 
 def check_source_keys(config: Config) -> None:
-    """Check that each entry of the registries has one source, and the keys of its source and reader alone.
+    """Check that each entry of the registries has exactly one source, and only keys of this source and its reader.
 
     Raises:
         AtlasError: names the key.
@@ -111,7 +111,7 @@ def check_names(config: Config) -> None:
     """Check a whole configuration: targets, models, and the studies of all runs.
 
     Raises:
-        AtlasError: names the key, what is wrong with it and, where it can be guessed, what was meant.
+        AtlasError: names the key, the problem and, if possible, the most similar known name.
     """
     for run in config["targets"]:
         check_known(run, config["runs"], "run", "targets")
@@ -131,7 +131,7 @@ def check_names(config: Config) -> None:
 
 
 def _check_training(config: Config, name: str) -> None:
-    """A fine-tuned model needs a known model to start from, a corpus and a task that fit, and the shape of that model."""
+    """Check that a fine-tuned model has a known base model of the same shape, and a matching corpus and task."""
     entry, place = config["models"][name], f"models.{name}"
     if "untrained" in entry["source"]:
         _check_untrained(config, name)
@@ -159,7 +159,7 @@ def _check_training(config: Config, name: str) -> None:
 
 
 def _check_untrained(config: Config, name: str) -> None:
-    """A new model has random weights, a vocabulary from parallel text, and hidden states that its heads can share."""
+    """Check that an untrained model has random weights, a vocabulary from parallel text, and a width divisible by its heads."""
     entry, place = config["models"][name], f"models.{name}"
     corpus = entry["source"]["untrained"]["corpus"]
     check_known(corpus, config["corpora"], "corpus", f"{place}.source.untrained.corpus")
@@ -178,7 +178,7 @@ def _check_untrained(config: Config, name: str) -> None:
 
 
 def _check_study(config: Config, run: str, study: Study) -> None:
-    """A model, a family and corpora that are known, with the readers that the roles need; and what the study checks itself."""
+    """Check that model, family and corpora are known, that readers fit their roles, and run the checks of the study."""
     settings = config["runs"][run][study.id]
     place = f"runs.{run}.{study.id}"
     if "family" in settings:

@@ -1,9 +1,9 @@
-"""How long jobs take: a linear model fitted to measured jobs.
+"""Run times of jobs: a linear model fitted to measured jobs.
 
-    seconds = fixed + sum over kinds of work (amount x seconds for one)
+    seconds = fixed + sum over kinds of work (amount x seconds per unit)
 
-Seconds of a start, and of work that only some rules do, are those of a rule. Passes through models cost the same in every rule:
-a few coefficients (matrix products, element-wise operations, attention weights, calls, updates) hold for all of them and for
+The start time, and the cost of work that only some rules do, are fitted for each rule. Passes through models cost the same in
+every rule: a few coefficients (matrix products, element-wise operations, attention weights, calls, updates) hold for all of them and for
 all shapes. They are fitted to jobs of several shapes (benchmarks/passes.py), those of a rule to built runs (tools/plan.py).
 
 The kinds of work are described in `work` and `passes`; each study declares the work of its jobs.
@@ -38,7 +38,7 @@ def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:
 
     Args:
         config: the resolved configuration.
-        rule, wildcards: of the job; `run` is one of the wildcards.
+        rule, wildcards: those of the job; `run` is one of the wildcards.
     """
     study, job = find_job(rule)
     if job is None or job.work is None:
@@ -47,12 +47,12 @@ def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:
 
 
 class Disk(NamedTuple):
-    """Bytes that a job takes on the disk.
+    """Disk space of a job in bytes.
 
     Attributes:
-        kept: of its outputs that stay.
-        temporary: of its outputs that are removed when the last job that reads them has ended.
-        scratch: that it takes while it runs.
+        kept: permanent outputs.
+        temporary: outputs that are removed after the last job that reads them.
+        scratch: space in use only while the job runs.
     """
 
     kept: float = 0.0
@@ -61,7 +61,7 @@ class Disk(NamedTuple):
 
 
 def disk_of(config: Config, rule: str, wildcards: Mapping[str, str]) -> Disk:
-    """Bytes that a job takes on the disk; arguments as of `workload`."""
+    """Disk space of a job in bytes; arguments as in `workload`."""
     study, job = find_job(rule)
     if job is None or job.reads is None or not (job.kept_bytes or job.scratch_bytes):
         return Disk()
@@ -79,30 +79,30 @@ def measured_as(rule: str) -> str:
 
 
 def measured_rules() -> set[str]:
-    """Rules whose work is counted, so that they need coefficients."""
+    """Rules whose work is counted and which therefore need coefficients."""
     declared = {f"{study.id}_{name}": job for study in studies().values() for name, job in study.jobs.items()}
     jobs = SHARED_JOBS | declared
     return {measured_as(rule) for rule, job in jobs.items() if job.work is not None}
 
 
 def is_model_bound(rule: str) -> bool:
-    """Whether most of the time of a rule's jobs is that of a model's operations, which a GPU takes over."""
+    """Whether a rule spends most of its time on model operations, which can run on a GPU."""
     _, job = find_job(rule)
     return job is not None and job.model_bound
 
 
 def speed(threads: int) -> float:
-    """How many times as fast as one thread so many work: a second adds 0.87 of the first, a third and a fourth less."""
+    """Speed-up over one thread: the second thread adds 0.87, the third and the fourth less."""
     return float(threads**0.9)
 
 
 def seconds(coefficients: Coefficients, rule: str, work: Work, threads: int = 1) -> float:
-    """Expected seconds of a job: of its start, of work whose seconds all rules share, and of other work.
+    """Expected seconds of a job: start, work with coefficients that all rules share, and other work.
 
     Args:
-        coefficients: of `read_coefficients`; jobs of rules that were never measured start as a typical small job does.
-        rule, work: of the job.
-        threads: that share the work of models.
+        coefficients: from `read_coefficients`; a rule without measurements gets the start time of a typical small job.
+        rule, work: those of the job.
+        threads: threads that share the work of models.
     """
     fitted = coefficients["seconds"].get(measured_as(rule)) or coefficients["seconds"]["other"]
     shared = coefficients["shared"]
@@ -116,10 +116,10 @@ def fit(measured: Iterable[tuple[str, Work, float]], shared: Mapping[str, float]
 
     Args:
         measured: rule, work and seconds of each measured job, on one thread.
-        shared: seconds for one unit of the kinds of work that all rules share; their part of the seconds is not fitted.
+        shared: seconds per unit for the kinds of work that all rules share; their part of the seconds is not fitted.
 
     Returns:
-        rule -> {"fixed": seconds, kind of work: seconds for one}; under "other" the median of all jobs without work.
+        rule -> {"fixed": seconds, kind of work: seconds per unit}; "other": the median of all jobs without work.
     """
     import numpy as np
 
@@ -142,10 +142,10 @@ def fit(measured: Iterable[tuple[str, Work, float]], shared: Mapping[str, float]
 
 
 def fit_shared(measured: Iterable[tuple[Work, float]]) -> dict[str, float]:
-    """Seconds for one unit of each kind of work that all rules share, by non-negative least squares of relative errors.
+    """Seconds per unit of each kind of work that all rules share, by non-negative least squares of relative errors.
 
     Args:
-        measured: work and processor seconds of jobs of several shapes, without their start.
+        measured: work and processor seconds of jobs of several shapes, without the start time.
     """
     import numpy as np
 
@@ -158,8 +158,8 @@ def fit_shared(measured: Iterable[tuple[Work, float]]) -> dict[str, float]:
 
 
 def _relative_least_squares(columns: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """[kind] non-negative coefficients with the least sum of squared relative errors of `columns` [job, kind] on `times`."""
-    # Every start of the workflow imports this module for the sizes of files; only a fit needs scipy.
+    """[kind] non-negative coefficients that minimise the sum of squared relative errors of `columns` [job, kind] on `times`."""
+    # Every start of the workflow imports this module for file sizes; only fitting needs scipy.
     import numpy as np
     from scipy.optimize import nnls
 

@@ -1,7 +1,7 @@
-"""What a job needs by its shapes: memory, floating-point operations, cells of attention maps.
+"""Resources of a job, computed from shapes: memory, floating-point operations, cells of attention maps.
 
-Memory is a bound that a job is to stay below, in MiB; the figures for a process were measured as `max_rss` of the sample run on
-Linux. They include what Snakemake itself takes inside a job that a cluster runs for it.
+Memory is an upper limit in MiB. The figures for a process were measured as `max_rss` in the sample run on Linux. They include
+the memory of Snakemake itself inside a cluster job.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of an encoder, from its registry entry: layers, heads a layer, and width of the hidden states."""
+    """Size of an encoder, from its registry entry: layers, heads per layer, and width of the hidden states."""
 
     layers: int
     heads: int
@@ -36,15 +36,15 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """Weights of the blocks and of the word embeddings."""
+        """Number of weights in the blocks and the word embeddings."""
         return 12 * self.layers * self.hidden**2 + VOCABULARY * self.hidden
 
     def cells(self, tokens: float) -> float:
-        """Cells of all maps of an example of `tokens` pieces."""
+        """Cells in all maps of an example of `tokens` tokens."""
         return self.layers * self.heads * tokens**2
 
     def forward_flop(self, tokens: float) -> float:
-        """Floating-point operations of a forward pass: 24 L h^2 a piece for the weights, 4 L n h for attention."""
+        """Floating-point operations of a forward pass: 24 L h^2 per token for the weights, 4 L n h for attention."""
         return self.layers * tokens * (24 * self.hidden**2 + 4 * tokens * self.hidden)
 
 
@@ -54,18 +54,18 @@ def shape_of(model: Mapping[str, Any]) -> Shape:
 
 
 def typical_tokens(corpus: Mapping[str, Any]) -> float:
-    """Pieces of an example of a corpus on average: as the registry says, else the longest that is kept."""
+    """Mean number of tokens per example of a corpus: from the registry, otherwise the largest length that is kept."""
     return float(corpus.get("mean_tokens", corpus["max_tokens"]))
 
 
 def mean_cells(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> float:
-    """Cells of the maps of an example on average, at most: lengths vary, so twice those of the mean length."""
+    """Upper limit of the mean number of cells per example: twice that of the mean length, since lengths vary."""
     shape = shape_of(model)
     return min(2 * shape.cells(typical_tokens(corpus)), shape.cells(corpus["max_tokens"]))
 
 
 def cache_bytes(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int) -> float:
-    """Bytes of the maps of so many records in float16, at the longest."""
+    """Bytes of the maps of `records` records in float16, at the largest length."""
     return 2 * records * shape_of(model).cells(corpus["max_tokens"])
 
 
@@ -77,7 +77,7 @@ def extraction_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> in
 
 
 def loss_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """What extraction takes, and scores of the vocabulary for a batch, twice in float32."""
+    """The memory of extraction, and two copies of the vocabulary scores of a batch in float32."""
     return extraction_memory(model, corpus) + int(8 * LOSS_TOKENS * VOCABULARY / _MIB)
 
 
@@ -97,7 +97,7 @@ def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], co
 
 
 def hidden_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """The hidden states of all layers of a batch, three times in float32, and the weights."""
+    """Three copies of the hidden states of all layers of a batch in float32, and the weights."""
     shape = shape_of(model)
     states = (shape.layers + 2) * shape.hidden
     return _memory(TORCH, 12 * EXTRACTION_TOKENS * states + 4 * shape.parameters)
@@ -113,7 +113,7 @@ def edge_probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], varia
 
 
 def probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """The sentences of a chunk, each map twice in float32."""
+    """Two copies of each map of a chunk of sentences in float32."""
     return _memory(TORCH, 8 * PROBE_CHUNK * mean_cells(model, corpus))
 
 
@@ -151,14 +151,14 @@ _MEASURED_BYTES = 4 * 50
 
 
 def measures_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, padded: int) -> int:
-    """Two models, the maps of all layers of a batch three times, and what is measured."""
+    """Two models, three copies of the maps of all layers of a batch, and the measures."""
     shape = shape_of(model)
     maps = 12 * shape.layers * shape.heads * max(EXTRACTION_TOKENS * corpus["max_tokens"], 8 * padded**2)
     return _memory(TORCH, 8 * shape.parameters + maps + _MEASURED_BYTES * records * shape.layers * shape.heads)
 
 
 def changes_memory(model: Mapping[str, Any], records: int, seeds: int) -> int:
-    """What was measured of one task, all seeds, twice over."""
+    """Two copies of the measures of one task for all seeds."""
     shape = shape_of(model)
     return _memory(ANALYSIS, 2 * _MEASURED_BYTES * seeds * records * shape.layers * shape.heads)
 

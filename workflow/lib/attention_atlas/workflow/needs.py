@@ -1,4 +1,4 @@
-"""Which artefacts of a run need which corpora and models, and what a run is without those that are missing."""
+"""Which artefacts of a run need which corpora and models, and the run without the missing ones."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Need:
 
     Attributes:
         requirement: the corpus or the model.
-        needed_by: all artefacts that read it, or what is made from it.
-        skipped: those that are not built since it is missing.
-        lacks: those that are built without it though it is missing, with fewer tasks, models or controls.
+        needed_by: all artefacts that read it, or a file built from it.
+        skipped: artefacts that are not built because it is missing.
+        lacks: artefacts that are built without it, with fewer tasks, models or controls.
     """
 
     requirement: Requirement
@@ -42,18 +42,18 @@ class Need:
 
 
 def is_part_of(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
-    """Whether a run names all that an artefact needs."""
+    """Whether a run names everything that an artefact needs."""
     settings = config["runs"][run][study.id]
     return all(settings.get(key) for key in artifact.needs)
 
 
 def required_for(config: Config, run: str, study: Study, artifact: Artifact) -> Requirements:
-    """Corpora and models that an artefact of a run needs, and all that these are made from."""
+    """Corpora and models that an artefact of a run needs, and everything that they are built from."""
     return requirements(config, *_named(config, run, study, artifact))
 
 
 def missing_for(config: Config, run: str, study: Study, artifact: Artifact) -> Requirements:
-    """Those of them that are missing."""
+    """The missing ones among `required_for`."""
     return missing_requirements(config, *_named(config, run, study, artifact))
 
 
@@ -71,7 +71,7 @@ def _named(config: Config, run: str, study: Study, artifact: Artifact) -> tuple[
 
 
 def _listed(value: Any) -> list[str]:
-    """Names of a setting: one, a list, or the values of a mapping."""
+    """Names in a setting: a single name, a list, or the values of a mapping."""
     if isinstance(value, str):
         return [value]
     return list(value.values() if isinstance(value, dict) else value)
@@ -82,10 +82,10 @@ def needs(named: Config, reduced: Config, selected: Iterable[Selected]) -> list[
 
     Args:
         named: the resolved configuration.
-        reduced: the same without what is missing, see `without_missing`.
+        reduced: the same without missing resources, see `without_missing`.
         selected: artefacts of its runs.
     """
-    # Under `error` a study names all its tasks and models, also those that are missing.
+    # Under `error` a study names all its tasks and models, including missing ones.
     whole = {**named, "missing": "error"}
     requirement_of: Requirements = {}
     needed_by: dict[str, list[str]] = {}
@@ -110,7 +110,7 @@ def needs(named: Config, reduced: Config, selected: Iterable[Selected]) -> list[
 
 
 def _missing_without_which_skipped(whole: Config, reduced: Config, run: str, study: Study, artifact: Artifact) -> list[str]:
-    """Titles of what is missing and keeps an artefact from being built."""
+    """Titles of the missing resources that prevent an artefact from being built."""
     if is_part_of(reduced, run, study, artifact):
         return list(missing_for(reduced, run, study, artifact))
     settings = whole["runs"][run][study.id]
@@ -122,7 +122,7 @@ def _missing_without_which_skipped(whole: Config, reduced: Config, run: str, stu
 
 
 def _lacking(named: Config, missing: Requirement, needed_by: Mapping[str, list[str]], unbuilt: set[str]) -> tuple[str, ...]:
-    """Artefacts that are built without something that is missing."""
+    """Artefacts that are built without a missing resource."""
     if missing.state != MISSING or not may_be_skipped(named, {missing.title: missing}):
         return ()
     return _once([name for name in needed_by[missing.title] if name not in unbuilt])
@@ -137,7 +137,7 @@ def missing_lines(missing: Iterable[Need]) -> str:
 
 
 def _line(group: list[Need]) -> str:
-    """What is missing at one place; of several names in a registry with the words of the first."""
+    """What is missing at one path; several registry names share the description of the first."""
     names = ", ".join(need.requirement.name for need in group)
     sentence = replace(group[0].requirement, name=names).sentence
     return " ".join([sentence, *(f"{what}: {artifact_list(listed)}." for what, listed in uses(group) if listed)])
@@ -179,10 +179,10 @@ def artifacts_of(config: Config, runs: list[str] | None = None) -> Iterator[Sele
 
 
 def without_missing(config: Config) -> dict[str, Any]:
-    """The configuration whose runs name no corpus and no model that is missing, may be, and that they can do without.
+    """The configuration without the missing corpora and models that are optional and that the runs can do without.
 
-    What may not be missing is still named, as is what a study cannot do without: that is an error, or its artefacts are
-    skipped. `named_runs` are the runs as they were.
+    Required resources are still named, as are those that a study cannot do without: they end in an error, or the study's
+    artefacts are skipped. `named_runs` holds the original runs.
     """
     runs = {}
     for run, named in config["runs"].items():
@@ -196,7 +196,7 @@ def without_missing(config: Config) -> dict[str, Any]:
 
 
 def _leave_out(config: Config, settings: dict[str, Any], study: Study, key: str, together: tuple[str, ...]) -> None:
-    """Take a key out of a study's settings where what it names is missing and may be, in place."""
+    """Remove a key from a study's settings, in place, if what it names is missing and optional."""
     *path, last = key.split(".")
     node = settings
     for part in path:
@@ -208,14 +208,14 @@ def _leave_out(config: Config, settings: dict[str, Any], study: Study, key: str,
         node[last] = [name for name in value if not _is_skipped(config, study, last, name)]
     elif _is_skipped(config, study, last, value):
         if "family" in (key, *together):
-            # Its base is still the model of the study.
+            # Its base remains the model of the study.
             settings["model"] = config["families"][settings["family"]]["base"]
         for absent in (key, *together):
             _remove(settings, absent.split("."))
 
 
 def _remove(node: dict[str, Any], path: list[str]) -> None:
-    """Take a key out of settings; what it held stays as an empty list or mapping."""
+    """Remove a key from settings, leaving an empty list or mapping."""
     for part in path[:-1]:
         node = node.get(part, {})
     value = node.pop(path[-1], None)
@@ -224,7 +224,7 @@ def _remove(node: dict[str, Any], path: list[str]) -> None:
 
 
 def _is_skipped(config: Config, study: Study, key: str, name: str) -> bool:
-    """Whether a corpus, a model or a family of models is missing, and may be."""
+    """Whether a corpus, a model or a family of models is missing and optional."""
     if key == "family":
         family = config["families"][name]
         missing = missing_requirements(config, [family["base"]], [task["corpus"] for task in family["tasks"].values()])

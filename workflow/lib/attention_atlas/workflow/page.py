@@ -1,4 +1,4 @@
-"""What a study declares of its pages: tables and figures that are rendered from tables, by one call of a function each."""
+"""Pages of a study: tables and figures rendered from tables, each by one function call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Page:
     """One rule that renders a table or a figure.
 
     Attributes:
-        rule: its name, which begins with the study.
+        rule: name of the rule, which begins with the study.
         function: `module:function` below attention_atlas; it is called with the names below as keywords.
         inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
         outputs: parameter -> file; `outputs__order` is the attribute `order` of the parameter `outputs`.
@@ -24,12 +24,12 @@ class Page:
             that another rule measured.
         pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
         params: parameter -> value; labels (`StudyInputs.label`) become a `RunLabel`.
-        reads: further files, which `params` name.
-        reported: file -> artefact under which it stands in the report, where that is not called as the file.
+        reads: further input files, which `params` name.
+        reported: file -> its artefact in the report, if that has a different name.
         resources: data files below workflow/resources that the function reads.
-        megabytes, minutes: that the job stays below.
-        grouped: whether it takes seconds, so that it shares a job with others of its study on a cluster; not where jobs that
-            run models wait for it.
+        megabytes, minutes: upper limits of the job.
+        grouped: whether the rule takes seconds and shares a cluster job with others of its study; False where
+            jobs that run models depend on it.
     """
 
     rule: str
@@ -58,7 +58,7 @@ def tables(*names: str) -> dict[str, PageValue]:
 
 
 def dropped_page(study: str, title: str) -> Page:
-    """The table of the records of a study that were dropped, which every study has."""
+    """The table of the dropped records of a study; every study has one."""
     return Page(
         rule=f"{study}_dropped",
         function="methods.dropped:dropped_table",

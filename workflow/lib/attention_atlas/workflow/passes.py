@@ -5,7 +5,7 @@
     gweights: 1e9 attention weights that are computed
     kblocks: 1,000 runs of a layer on a batch
     gupdates: 1e9 parameters that an optimiser updates
-    gscores: 1e9 scores of the vocabulary that a search ranks
+    gscores: 1e9 vocabulary scores that a search ranks
     gread: 1e9 numbers of stored hidden states that are read
 
 A backward pass costs twice the forward pass.
@@ -29,18 +29,18 @@ _GIGA, _KILO = 1e9, 1e3
 
 
 def added(*works: Mapping[str, float]) -> dict[str, float]:
-    """The sum of some work, by kind."""
+    """Sum of several amounts of work, by kind."""
     kinds = dict.fromkeys(kind for work in works for kind in work)
     return {kind: sum(work.get(kind, 0.0) for work in works) for kind in kinds}
 
 
 def times(count: float, work: Mapping[str, float]) -> dict[str, float]:
-    """So many times some work."""
+    """An amount of work multiplied by `count`."""
     return {kind: count * amount for kind, amount in work.items()}
 
 
 def forward(shape: Shape, records: float, tokens: float, batch_tokens: float = EXTRACTION_TOKENS) -> dict[str, float]:
-    """A forward pass over examples of so many tokens each, in batches of at most `batch_tokens` tokens."""
+    """A forward pass over examples of `tokens` tokens each, in batches of at most `batch_tokens` tokens."""
     return {
         "gflop": records * shape.forward_flop(tokens) / _GIGA,
         "gactivations": records * tokens * shape.layers * shape.hidden / _GIGA,
@@ -55,15 +55,15 @@ def stacked(shape: Shape) -> Shape:
 
 
 def training(shape: Shape, records: float, tokens: float, batch: int, parameters: float, parts: int = 1) -> dict[str, float]:
-    """An epoch of training: forward and backward passes, and a step of the optimiser a batch.
+    """An epoch of training: forward and backward passes, and one optimiser step per batch.
 
     Args:
-        shape: of the model.
-        records: examples of the epoch.
-        tokens: of an example, padding included.
-        batch: examples of a batch.
-        parameters: how many are updated.
-        parts: of a batch, each of which passes through the layers on its own.
+        shape: shape of the model.
+        records: examples per epoch.
+        tokens: tokens per example, including padding.
+        batch: examples per batch.
+        parameters: number of updated parameters.
+        parts: parts of a batch, each with a separate pass through the layers.
     """
     passes = times(TRAINING, forward(shape, records, tokens, batch * tokens / parts))
     return passes | {"gupdates": parameters * records / batch / _GIGA}
@@ -74,9 +74,9 @@ class Search:
     """A beam search for translations.
 
     Attributes:
-        beams: of each sentence.
-        length: pieces of a translation, until the longest of its batch has ended.
-        vocabulary: pieces that each step ranks.
+        beams: beams per sentence.
+        length: tokens per translation, until the longest of its batch has ended.
+        vocabulary: tokens that each step ranks.
     """
 
     beams: int
@@ -85,7 +85,7 @@ class Search:
 
 
 def decoding(shape: Shape, records: float, tokens: float, search: Search) -> dict[str, float]:
-    """A search over sentences whose encoder output is there, with a decoder of the encoder's shape.
+    """A search over sentences that are already encoded, with a decoder of the encoder's shape.
 
     A row of a step goes through self-attention (8 h^2 operations), the queries and outputs of cross-attention (4 h^2; its keys
     and values are kept), the feed-forward layer (16 h^2) and the vocabulary's scores.
@@ -97,7 +97,7 @@ def decoding(shape: Shape, records: float, tokens: float, search: Search) -> dic
     attention = 4 * shape.layers * attended * shape.hidden
     return {
         "gflop": (rows * (products + attention) + kept) / _GIGA,
-        # Each step puts the keys and values of all beams in the order of their new ranks.
+        # Each step reorders the keys and values of all beams by their new ranks.
         "gactivations": rows * shape.layers * shape.hidden * (1 + attended / 2) / _GIGA,
         "gweights": rows * shape.layers * shape.heads * attended / _GIGA,
         "kblocks": 2 * shape.layers * search.length * max(records * tokens / SEARCH_TOKENS, 1) / _KILO,
@@ -107,14 +107,14 @@ def decoding(shape: Shape, records: float, tokens: float, search: Search) -> dic
 
 @dataclass(frozen=True)
 class Probing:
-    """A step of training edge probes together.
+    """A joint training step of several edge probes.
 
     Attributes:
-        probes: how many.
-        pieces: of the batch that targets hold.
-        targets: of the batch.
-        sides: spans of a target, 1 or 2.
-        labels: outputs of a probe.
+        probes: number of probes.
+        pieces: tokens of the batch that are in targets.
+        targets: targets of the batch.
+        sides: spans per target, 1 or 2.
+        labels: outputs per probe.
     """
 
     probes: int

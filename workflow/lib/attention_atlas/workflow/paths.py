@@ -23,7 +23,7 @@ def results_of(config: Config) -> str:
 def prefixed(value: Any, config: Config) -> Any:
     """The value of a parameter, with every file of the workflow in it where the jobs run.
 
-    Snakemake puts the prefix of a `module` statement before inputs, outputs, logs and benchmarks, never into parameters.
+    Snakemake adds the prefix of a `module` statement to inputs, outputs, logs and benchmarks, but not to parameters.
     """
     results = results_of(config)
     if results == RESULTS:
@@ -44,10 +44,10 @@ def shard_paths(
 
     Args:
         config: the resolved configuration.
-        run, model, corpus: names in it; examples are those of the model whose tokenizer `model` has.
+        run, model, corpus: names in the configuration; examples are those of the model with the same tokenizer as `model`.
         folder: attention, hidden or examples.
-        suffix: of the files, without its dot.
-        records: how many; default: as many as the run reads.
+        suffix: file suffix, without the dot.
+        records: number of records; default: as many as the run reads.
     """
     pattern = shard_pattern(config, run, model, corpus, folder, suffix)
     return [pattern.format(shard=shard) for shard in range(shard_count(config, run, corpus, records))]
@@ -99,7 +99,7 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
 
 def users_file(config: Config, path: str | Path) -> str:
     """A file of the user as an input of a job: where the configuration says, without the prefix of a `module` statement."""
-    # Snakemake puts the prefix before relative paths alone.
+    # Snakemake prefixes only relative paths.
     return str(path) if results_of(config) == RESULTS else os.path.abspath(path)
 
 
@@ -109,7 +109,7 @@ def base_of(config: Config, model: str) -> str:
 
 
 def tokenised_by(config: Config, model: str) -> str:
-    """The model whose examples a model reads: its base, and of several models with the same files the first in the registry."""
+    """The model whose examples a model reads: its base, or the first in the registry of several models with the same files."""
     models = config["models"]
     while is_fine_tuned(config, model):
         model = base_of(config, model)
