@@ -274,7 +274,7 @@ def write_heads(
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
     layers, heads = shape
     measured = read_measures(tables, layers, heads, skip_reasons)
-    write_table(measured.table.assign(model=model)[["model", *measured.table.columns]], out)
+    write_table(pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1), out)
     rows = measure_rows(measured, models)
     write_table(rows, measures_out)
     notes = [

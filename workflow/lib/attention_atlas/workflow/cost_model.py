@@ -3,8 +3,9 @@
     seconds = fixed + sum over kinds of work (amount x seconds per unit)
 
 The start time, and the cost of work that only some rules do, are fitted for each rule. Passes through models cost the same in
-every rule: a few coefficients (matrix products, element-wise operations, attention weights, calls, updates) hold for all of them and for
-all shapes. They are fitted to jobs of several shapes (benchmarks/passes.py), those of a rule to built runs (tools/plan.py).
+every rule: a few coefficients (matrix products, element-wise operations, attention weights, calls, updates) hold for all of
+them and for all shapes. They are fitted to jobs of several shapes (benchmarks/passes.py), those of a rule to built runs
+(tools/plan.py).
 
 The kinds of work are described in `work` and `passes`; each study declares the work of its jobs.
 """
