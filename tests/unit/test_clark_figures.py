@@ -64,10 +64,10 @@ def of_figure4(folder):
     return partial(figure4, surface(folder), summary, LABEL, folder / "figure4.tsv")
 
 
-def of_figure5(folder):
+def of_figure5(folder, short=()):
     parts = []
     for relation in (*FIGURE5_RELATIONS, "coreference"):
-        for example in (1, 2):
+        for example in (1,) if relation in short else (1, 2):
             words = [*LONG_WORDS, *LONG_WORDS][: 14 - example]
             labels = {"layer": 24, "head": 16, "direction": "head_to_dependent", "accuracy": 0.9999}
             part = panel(words, unit="word", relation=relation, example=example, sentence="s", **labels)
@@ -109,6 +109,8 @@ FIGURES = {
     "figure3": of_figure3,
     "figure4": of_figure4,
     "figure5": of_figure5,
+    "figure5 with one sentence of a relation": partial(of_figure5, short=FIGURE5_RELATIONS[:1]),
+    "figure5 with one sentence in a row of relations": partial(of_figure5, short=FIGURE5_RELATIONS[1:3]),
     "figure6": of_figure6,
     "positions": of_positions,
 }

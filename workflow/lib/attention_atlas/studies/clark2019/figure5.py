@@ -66,7 +66,9 @@ def figure5(weights_path: str | Path, label: RunLabel, coreference: str, picture
 
 
 def _longest(band: list[tuple[object, pd.DataFrame]], example: int) -> int:
-    return int(max(frame.loc[frame["example"] == example, "from_position"].max() for _, frame in band))
+    """Words of the longest sentence of a row; a relation with fewer examples has none there."""
+    positions = [frame.loc[frame["example"] == example, "from_position"] for _, frame in band]
+    return int(max(of_sentence.max() for of_sentence in positions if len(of_sentence)))
 
 
 def _draw(axes: Axes, panel: pd.DataFrame) -> None:
