@@ -63,15 +63,15 @@ def faults(text: str) -> list[str]:
     # Of several of one kind, each has a line of its own.
     lines = [line for line in text.splitlines() if not line.startswith("- ")]
     ours = _FACTS.sub("", _QUOTED.sub("", " ".join(lines)))
-    found = []
+    problems = []
     if (sentences := len(_END.findall(ours))) > _MOST:
-        found.append(f"{sentences} sentences")
+        problems.append(f"{sentences} sentences")
     if "Traceback" in text:
-        found.append("a traceback")
+        problems.append("a traceback")
     if not _PLACE.search(text):
-        found.append("names no file, key or example")
-    found += [f"{word.group()!r}: say {better}" for term, better in _NOT_TERMS.items() if (word := re.search(term, ours))]
-    return found
+        problems.append("names no file, key or example")
+    problems += [f"{word.group()!r}: say {better}" for term, better in _NOT_TERMS.items() if (word := re.search(term, ours))]
+    return problems
 
 
 @contextlib.contextmanager

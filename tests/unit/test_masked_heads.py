@@ -204,11 +204,11 @@ def test_tables_pages_and_figure(files, tmp_path):
         *("encoder self-attention", "paper: encoder self-attention", "encoder-decoder attention", "decoder self-attention"),
     ]
     assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [LAYERS, 6, LAYERS, LAYERS]
-    own = tables["table1"].set_index(["kind", "layer", "head"])["delta"]
+    deltas = tables["table1"].set_index(["kind", "layer", "head"])["delta"]
     for kind, title in (("enc_enc", kinds[0]), ("enc_dec", "encoder-decoder attention"), ("dec_dec", kinds[-1])):
         for row in (row for row in rows if row[0] == title):
             measured = [float(text.rstrip("*")) for text in row[2 : 2 + HEADS]]
-            assert measured == pytest.approx(own[kind][int(row[1])].tolist(), abs=0.006)
+            assert measured == pytest.approx(deltas[kind][int(row[1])].tolist(), abs=0.006)
     paper = next(row for row in rows if row[0].startswith("paper"))
     assert (len(paper), paper[1:4]) == (18, ["1", "+0.03", "+0.07"])
     assert "the paper&#x27;s: 36.05" in page

@@ -32,26 +32,26 @@ def examples(lengths=(9, 5, 7)):
 
 def value_projection(module, head):
     """[size, width] weights and [size] bias of the value projection of a head, by the names of the architecture."""
-    own = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
+    of_head = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
     if hasattr(module, "c_attn"):
         values = slice(2 * TINY_WIDTH, 3 * TINY_WIDTH)
-        return module.c_attn.weight[:, values][:, own].T, module.c_attn.bias[values][own]
+        return module.c_attn.weight[:, values][:, of_head].T, module.c_attn.bias[values][of_head]
     layer = next(getattr(module, name) for name in ("value", "v_lin", "v_proj") if hasattr(module, name))
     if layer.out_features < TINY_WIDTH:
         # Two heads share their values.
-        own = slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
-    return layer.weight[own], torch.zeros(SIZE_OF_HEAD) if layer.bias is None else layer.bias[own]
+        of_head = slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
+    return layer.weight[of_head], torch.zeros(SIZE_OF_HEAD) if layer.bias is None else layer.bias[of_head]
 
 
 def output_projection(model, name, head):
     """[width, size] weights of the output projection of a head."""
-    own = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
+    of_head = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
     module = model.get_submodule(name)
     if hasattr(module, "c_proj"):
-        return module.c_proj.weight[own].T
+        return module.c_proj.weight[of_head].T
     around = model.get_submodule(name.rpartition(".")[0])
     layer = around.output.dense if hasattr(around, "output") else getattr(module, "out_lin", getattr(module, "o_proj", None))
-    return layer.weight[:, own]
+    return layer.weight[:, of_head]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "electra", "distilbert", "gpt2", "llama"])

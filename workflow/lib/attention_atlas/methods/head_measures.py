@@ -143,8 +143,8 @@ class Source:
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Table -> the columns that it must have."""
-        own = (*self.columns, *(self.examples.columns if self.examples else ()))
-        return {self.table: own} | ({self.caution.table: self.caution.columns} if self.caution else {})
+        columns = (*self.columns, *(self.examples.columns if self.examples else ()))
+        return {self.table: columns} | ({self.caution.table: self.caution.columns} if self.caution else {})
 
 
 def ends_of(name: str) -> tuple[str, str]:

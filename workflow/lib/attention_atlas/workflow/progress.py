@@ -226,12 +226,12 @@ def last_lines(path: str | Path, count: int = LOG_LINES) -> list[str]:
 
 def warnings_in(logs: Iterable[str]) -> list[str]:
     """Lines of jobs' logs that are warnings."""
-    found = []
+    warnings = []
     for log in logs:
         if Path(log).is_file():
             lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
-            found += [f"{log}: {line.partition(' WARNING ')[2]}" for line in lines if " WARNING " in line]
-    return found
+            warnings += [f"{log}: {line.partition(' WARNING ')[2]}" for line in lines if " WARNING " in line]
+    return warnings
 
 
 def show_progress(workflow: Any, nothing_to_do: Callable[[], str]) -> ProgressHandler | None:
