@@ -36,6 +36,7 @@ from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.preload import preload_libraries
+from attention_atlas.workflow.priorities import ChainPriorities
 from attention_atlas.workflow.progress import SHOWN, show_progress
 from attention_atlas.workflow.requirements import ENVIRONMENTS
 from attention_atlas.workflow.run_summary import outcome_of, summary
@@ -61,6 +62,8 @@ config = {
 }
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning, named=named)
+# Priorities of long jobs, by what waits for them in the graph of jobs.
+chains = ChainPriorities(config, lambda: workflow.dag)
 progress = None if is_module else show_progress(workflow, targets.where_to_look)
 
 

@@ -201,8 +201,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     def forecast(durations: list[float], capacity: Capacity, delay: float = 0.0, shared: bool = False) -> str:
         """Hours and the peak of the disk; of a shared one without what jobs put on disks of their nodes."""
         queues = [_queue(jobs, durations, after, _shared(sizes) if shared else sizes) for sizes in (disk, without_maps)]
-        times = schedule(queues[0], capacity, delay)
-        peak, lower = (peak_bytes(queue, times) / 1e9 for queue in queues)
+        times, times_without_maps = (schedule(queue, capacity, delay) for queue in queues)
+        peak, lower = peak_bytes(queues[0], times) / 1e9, peak_bytes(queues[1], times_without_maps) / 1e9
         of_maps = f" ({lower:.1f} with keep_attention: false)" if config["keep_attention"] else ""
         of_node = f" and {max(size.scratch for size in disk) / 1e9:.1f} GB on a node" if shared else ""
         return f"{max(end for _, end in times) / 3600:8.2f} h, {peak:6.1f} GB of disk at most{of_maps}{of_node}"

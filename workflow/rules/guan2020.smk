@@ -99,6 +99,7 @@ rule guan2020_ablations:
         "results/{run}/logs/guan2020/ablations/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: guan2020.threads("ablations")

@@ -150,6 +150,7 @@ rule kovaleva2019_disabled:
         "results/{run}/logs/kovaleva2019/disabled/{task}-{seed}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/disabled/{task}-{seed}.tsv"
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: kovaleva2019.threads("disabled")

@@ -29,8 +29,7 @@ rule michel2019_masked:
         "results/{run}/logs/michel2019/masked/{experiment}/{mask_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked/{experiment}/{mask_part}.tsv"
-    # A long job, or one that many jobs depend on: start it early so that it does not run alone at the end.
-    priority: 10
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("masked")
@@ -60,8 +59,7 @@ rule michel2019_masked_joined:
         "results/{run}/logs/michel2019/masked_joined/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked_joined/{experiment}.tsv"
-    # Same priority as the answers with masked heads.
-    priority: 10
+    priority: chains.priority
     conda:
         "../../envs/analysis.yaml"
     resources:
@@ -85,6 +83,7 @@ rule michel2019_heldout:
         "results/{run}/logs/michel2019/heldout/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/heldout/{experiment}.tsv"
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("heldout")
@@ -114,8 +113,7 @@ rule michel2019_gradients:
         "results/{run}/logs/michel2019/gradients/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/gradients/{experiment}.tsv"
-    # Same priority as the answers with masked heads.
-    priority: 10
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("gradients")
@@ -148,8 +146,7 @@ rule michel2019_pruned:
         "results/{run}/logs/michel2019/pruned/{experiment}/{curve_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}/{curve_part}.tsv"
-    # Same priority as the answers with masked heads.
-    priority: 10
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("pruned")
@@ -203,6 +200,7 @@ rule michel2019_dynamics:
         "results/{run}/logs/michel2019/dynamics.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/dynamics.tsv"
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("dynamics")

@@ -111,8 +111,7 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models()),
-    # A long job, or one that many jobs depend on: start it early so that it does not run alone at the end.
-    priority: 10
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: jobs.threads("fine_tune")
@@ -144,5 +143,3 @@ use rule fine_tune as fine_tune_by_epoch with:
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(inputs.followed_models()),
-    # Three consecutive long jobs depend on it.
-    priority: 20

@@ -71,6 +71,7 @@ rule stefanik2021_removal:
         "results/{run}/logs/stefanik2021/removal/{model}.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/removal/{model}.tsv"
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: stefanik2021.threads("removal")

@@ -26,8 +26,7 @@ rule tenney2019_probes:
         "results/{run}/logs/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.log",
     benchmark:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.tsv"
-    # A long job whose hidden states take the most disk space: start it before caches and weights accumulate.
-    priority: 15
+    priority: chains.priority
     conda:
         "../../envs/model.yaml"
     threads: tenney2019.threads("probes")

@@ -46,7 +46,8 @@ class Capacity:
 def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) -> list[tuple[float, float]]:
     """Start and end of each job, in seconds, when every job starts as soon as it can.
 
-    Jobs of the highest priority go first, as in Snakemake, and among them those with the longest way to the end.
+    Jobs start in the order of Snakemake's greedy scheduler: the highest priority first, then those that read the most temporary
+    bytes, then those that read the most bytes.
 
     A job that wants more than there is takes all, as in Snakemake.
 
@@ -55,17 +56,13 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
         capacity: what there is.
         delay: seconds between a job being ready and its start (a cluster's queue and start-up).
     """
-    # A job's weight is the longest way from it to the end.
-    weight = [job.seconds for job in jobs]
-    for place in range(len(jobs) - 1, -1, -1):
-        for before in jobs[place].after:
-            weight[before] = max(weight[before], jobs[before].seconds + weight[place])
+    order = [_start_order(job, [jobs[before] for before in set(job.after)]) for job in jobs]
     waiting = [len(set(job.after)) for job in jobs]
     followers: list[list[int]] = [[] for _ in jobs]
     for place, job in enumerate(jobs):
         for before in set(job.after):
             followers[before].append(place)
-    ready = [(-jobs[place].priority, -weight[place], place) for place, count in enumerate(waiting) if not count]
+    ready = [(*order[place], place) for place, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
     limits = (capacity.processors, float("inf") if capacity.gpus is None else capacity.gpus, capacity.scratch_bytes)
@@ -92,8 +89,14 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
         for place in followers[done]:
             waiting[place] -= 1
             if not waiting[place]:
-                heapq.heappush(ready, (-jobs[place].priority, -weight[place], place))
+                heapq.heappush(ready, (*order[place], place))
     return times
+
+
+def _start_order(job: Planned, read: Sequence[Planned]) -> tuple[float, float, float]:
+    """Sort key of a job among those that could start; `read` are the jobs whose outputs it reads."""
+    temporary = sum(before.temporary_bytes for before in read)
+    return -job.priority, -temporary, -temporary - sum(before.kept_bytes for before in read)
 
 
 def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:

@@ -1,0 +1,95 @@
+"""Priorities of long jobs: the jobs on the longest chains start first.
+
+A chain is a job, a job that reads its output, and so on. Its length is the number of floating-point operations that its jobs
+declare. With many processors, a run cannot end before its longest chain does, so that chain has to start at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from attention_atlas.workflow.cost_model import disk_of, workload
+from attention_atlas.workflow.lookups import Config
+
+SHORTEST_CHAIN, LONGEST_CHAIN = 10, 19
+"""Priorities of the first jobs of the shortest and of the longest chains.
+
+Jobs of seconds that many jobs wait for have a higher priority (30), all other jobs a lower one (at most 0)."""
+LARGE_SCRATCH = 20
+"""Priority of jobs with a scratch space of `LARGE_SCRATCH_BYTES` or more."""
+LARGE_SCRATCH_BYTES = 100e9
+"""Such jobs start before caches and checkpoints accumulate, so that the peak of the disk is hardly more than their own space."""
+_STEP_GFLOP = 1e6
+"""Chains below twice this length (1e15 operations, hours on one processor) have the lowest priority; each step doubles it."""
+_Job = TypeVar("_Job", bound=Hashable)
+
+
+def chain_lengths(amounts: Mapping[_Job, float], followers: Callable[[_Job], Iterable[_Job]]) -> dict[_Job, float]:
+    """For each job, its amount of work plus that of the longest chain of jobs that wait for it.
+
+    Args:
+        amounts: amount of work of each job, in any unit.
+        followers: the jobs that read the output of a job; those without an amount (already built) are skipped.
+    """
+    lengths: dict[_Job, float] = {}
+
+    def length(job: _Job) -> float:
+        if job not in lengths:
+            lengths[job] = amounts[job] + max((length(later) for later in followers(job) if later in amounts), default=0.0)
+        return lengths[job]
+
+    for job in amounts:
+        length(job)
+    return lengths
+
+
+def priority_of(chain_gflop: float, scratch_bytes: float = 0.0) -> int:
+    """Priority of a long job: one more for each doubling of the chain that starts with it.
+
+    Args:
+        chain_gflop: length of that chain, in 1e9 floating-point operations.
+        scratch_bytes: disk space that the job needs only while it runs.
+    """
+    if scratch_bytes >= LARGE_SCRATCH_BYTES:
+        return LARGE_SCRATCH
+    steps = math.floor(math.log2(max(chain_gflop / _STEP_GFLOP, 1.0)))
+    return min(SHORTEST_CHAIN + steps, LONGEST_CHAIN)
+
+
+class ChainPriorities:
+    """Priorities of the jobs in Snakemake's graph, for the `priority` of rules.
+
+    Args:
+        config: the resolved configuration.
+        graph: returns Snakemake's graph of jobs, which exists only after all rules have been read.
+    """
+
+    def __init__(self, config: Config, graph: Callable[[], Any]):
+        self._config = config
+        self._graph = graph
+        self._priorities: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+
+    def priority(self, wildcards: Any, rulename: str) -> int:
+        """Priority of a job; Snakemake passes both arguments by these names."""
+        key = (rulename, frozenset(wildcards.items()))
+        if key not in self._priorities:
+            self._priorities = self._of_graph()
+        return self._priorities[key]
+
+    def _of_graph(self) -> dict[tuple[str, frozenset[tuple[str, str]]], int]:
+        """Priorities of all jobs that still have to run, by rule and wildcards."""
+        graph = self._graph()
+        places = {job: (job.rule.name, job.wildcards_dict) for job in graph.needrun_jobs()}
+        amounts = {
+            job: workload(self._config, rule, names).get("gflop", 0.0) if "run" in names else 0.0
+            for job, (rule, names) in places.items()
+        }
+        lengths = chain_lengths(amounts, lambda job: graph.depending.get(job, ()))
+        return {
+            (rule, frozenset(names.items())): priority_of(
+                lengths[job], disk_of(self._config, rule, names).scratch if amounts[job] else 0.0
+            )
+            for job, (rule, names) in places.items()
+        }
