@@ -97,15 +97,6 @@ def test_every_rule_has_a_log_a_benchmark_memory_minutes_and_a_digest_of_its_cod
             assert hashed == script, name
 
 
-def test_probes_which_take_most_of_the_disk_start_before_long_jobs_whose_outputs_stay():
-    """Else caches and weights have piled up beside what they take while they run."""
-    bodies = {name: body for path in RULES for name, body in rules_of(path).items()}
-    priorities = {
-        name: int(number) for name, body in bodies.items() for number in re.findall(r"^    priority: (\d+)", body, re.M)
-    }
-    assert priorities["tenney2019_probes"] > max(priorities["fine_tune"], priorities["michel2019_masked"])
-
-
 def test_jobs_of_the_environment_without_torch_load_none():
     """Each script of such a rule, in one process: the environment has no torch, and importing it takes seconds."""
     bodies = "".join(body for path in RULES for body in rules_of(path).values() if "envs/analysis.yaml" in body)

@@ -216,9 +216,13 @@ def test_jobs_wait_for_the_gpu_and_for_room():
     assert schedule([Planned("r", 4, 9, (), scratch_bytes=500)], Capacity(2, scratch_bytes=100)) == [(0, 4)]
 
 
-def test_jobs_of_the_highest_priority_go_first_and_among_them_the_longest_way():
+def test_jobs_start_in_the_order_of_the_greedy_scheduler():
     jobs = [Planned("r", 9, 1, ()), Planned("r", 2, 1, (), priority=5), Planned("r", 3, 1, (), priority=5)]
-    assert schedule(jobs, Capacity(1)) == [(5, 14), (3, 5), (0, 3)]
+    assert schedule(jobs, Capacity(1)) == [(5, 14), (0, 2), (2, 5)]
+    # Of jobs with the same priority, first those that free the most temporary files, then those that read the most.
+    made = [Planned("r", 1, 1, (), kept_bytes=kept, temporary_bytes=temporary) for kept, temporary in ((9, 0), (1, 0), (1, 2))]
+    readers = [Planned("r", 1, 1, (place,), priority=-1) for place in (1, 0, 2)]
+    assert [start for start, _ in schedule([*made, *readers], Capacity(1))] == [0, 1, 2, 5, 4, 3]
     # A negative priority waits for those without one.
     assert schedule([Planned("r", 9, 1, (), priority=-0.5), Planned("r", 1, 1, ())], Capacity(1)) == [(1, 10), (0, 1)]
 

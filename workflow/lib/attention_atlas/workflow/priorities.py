@@ -1,7 +1,7 @@
 """Priorities of long jobs: the jobs on the longest chains start first.
 
 A chain is a job, a job that reads its output, and so on. Its length is the number of floating-point operations that its jobs
-declare. With many processors, a run cannot end before its longest chain does, so that chain has to start at once.
+declare. However many processors there are, a run takes at least as long as its longest chain, so that chain starts first.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from attention_atlas.workflow.cost_model import disk_of, workload
 from attention_atlas.workflow.lookups import Config
 
 SHORTEST_CHAIN, LONGEST_CHAIN = 10, 19
-"""Priorities of the first jobs of the shortest and of the longest chains.
+"""Priorities of jobs that start the shortest and the longest chains.
 
-Jobs of seconds that many jobs wait for have a higher priority (30), all other jobs a lower one (at most 0)."""
+Jobs of a few seconds that many jobs wait for have a higher priority (30), all remaining jobs a lower one (at most 0)."""
 LARGE_SCRATCH = 20
-"""Priority of jobs with a scratch space of `LARGE_SCRATCH_BYTES` or more."""
+"""Priority of jobs that need `LARGE_SCRATCH_BYTES` or more of scratch space."""
 LARGE_SCRATCH_BYTES = 100e9
-"""Such jobs start before caches and checkpoints accumulate, so that the peak of the disk is hardly more than their own space."""
-_STEP_GFLOP = 1e6
-"""Chains below twice this length (1e15 operations, hours on one processor) have the lowest priority; each step doubles it."""
+"""Such jobs start before caches and checkpoints accumulate: the peak disk usage then hardly exceeds their scratch space."""
+_SHORTEST_GFLOP = 1e6
+"""Chains below twice this length (1e15 operations take hours) have the lowest priority; each doubling adds one."""
 _Job = TypeVar("_Job", bound=Hashable)
 
 
@@ -54,8 +54,8 @@ def priority_of(chain_gflop: float, scratch_bytes: float = 0.0) -> int:
     """
     if scratch_bytes >= LARGE_SCRATCH_BYTES:
         return LARGE_SCRATCH
-    steps = math.floor(math.log2(max(chain_gflop / _STEP_GFLOP, 1.0)))
-    return min(SHORTEST_CHAIN + steps, LONGEST_CHAIN)
+    doublings = math.floor(math.log2(max(chain_gflop / _SHORTEST_GFLOP, 1.0)))
+    return min(SHORTEST_CHAIN + doublings, LONGEST_CHAIN)
 
 
 class ChainPriorities:
