@@ -136,7 +136,10 @@ def _job(rule: str, body: str) -> Job:
 
 
 def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
-    """The jobs in topological order, and for each job the positions of the jobs that make its inputs."""
+    """The jobs in topological order, and for each job the positions of the jobs that make its inputs.
+
+    Snakemake lists jobs in another order each time; here the order is always the same.
+    """
     makers = {path: job for job in jobs for path in job.outputs}
     order: list[Job] = []
     done: set[int] = set()
@@ -150,7 +153,7 @@ def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
                 visit(makers[path])
         order.append(job)
 
-    for job in jobs:
+    for job in sorted(jobs, key=lambda job: job.benchmark):
         visit(job)
     place = {id(job): number for number, job in enumerate(order)}
     return order, [tuple(place[id(makers[path])] for path in job.inputs if path in makers) for job in order]
