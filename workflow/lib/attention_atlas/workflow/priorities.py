@@ -79,11 +79,11 @@ class ChainPriorities:
         return self._priorities[key]
 
     def _of_graph(self) -> dict[tuple[str, frozenset[tuple[str, str]]], int]:
-        """Priorities of all jobs that still have to run, by rule and wildcards."""
+        """Priorities of all jobs that still have to run, by rule and wildcards; jobs of a run elsewhere declare no work."""
         graph = self._graph()
         places = {job: (job.rule.name, job.wildcards_dict) for job in graph.needrun_jobs()}
         amounts = {
-            job: workload(self._config, rule, names).get("gflop", 0.0) if "run" in names else 0.0
+            job: workload(self._config, rule, names).get("gflop", 0.0) if names.get("run") in self._config["runs"] else 0.0
             for job, (rule, names) in places.items()
         }
         lengths = chain_lengths(amounts, lambda job: graph.depending.get(job, ()))
