@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import (
@@ -116,7 +117,7 @@ def test_every_measure_is_compared_with_something_or_says_why_not():
         for measure in source.measures:
             if measure.name in parts or not measure.unit:
                 continue
-            assert measure.null or measure.chance is not None or source.no_null, measure.name
+            assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
             assert set(ends_of(measure.name)) <= names or source.no_interval, measure.name
 
 
@@ -163,7 +164,8 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
         "delta_high": [0.0, 13.8],
         "documents": 14,
     }
-    relations = rows(rank=1, relation="det", accuracy=0.9, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
+    accuracy = {"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 0.95}
+    relations = rows(rank=1, relation="det", **accuracy, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
     relations.loc[2, "n"] = 31
     relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
     sources = {
@@ -176,6 +178,7 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
         write_table(table, files[name])
     measured = read_measures(files, LAYERS, HEADS)
     assert measured.examples["tagger_without"] == 14
+    assert set(measured.table["relation_accuracy_high"]) == {0.95}
     assert set(measured.table["tagger_without_low"]) == {-1.0}
     assert set(measured.table["tagger_without_high"]) == {0.25}
     assert measured.examples["relation_margin"] == 31, "the smallest of any head that has a relation"
@@ -267,10 +270,30 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
             ("rte", "rules", 1, 2, "vertical", 5),
         ],
         columns=["task", "annotator", "layer", "head", "class", "maps"],
-    )
+    ).assign(n=lambda rows: rows["task"].map({"mrpc": 7, "rte": 4}))
     classes = most_frequent_class(table).set_index(["layer", "head"])
-    assert classes.loc[(1, 1)].tolist() == ["vertical", pytest.approx(6 / 11)]
-    assert classes.loc[(1, 2)].tolist() == ["vertical", 0.5], "a tie goes to the paper's first class"
+    assert classes.loc[(1, 1), ["pattern_class", "pattern_share"]].tolist() == ["vertical", pytest.approx(6 / 11)]
+    by_scipy = binomtest(6, 11).proportion_ci(method="wilson")
+    assert classes.loc[(1, 1), list(ends_of("pattern_share"))].tolist() == pytest.approx([by_scipy.low, by_scipy.high])
+    # Two seeds: twice the maps of the same examples say no more about other examples.
+    doubled = most_frequent_class(table.assign(maps=2 * table["maps"])).set_index(["layer", "head"])
+    pd.testing.assert_frame_equal(doubled, classes)
+    assert classes.loc[(1, 2), ["pattern_class", "pattern_share"]].tolist() == ["vertical", 0.5], "a tie: the first class"
+
+
+def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chance(tmp_path):
+    better = rows(mention_type="all", accuracy=0.5, ci_low=0.4, ci_high=0.6, chance=0.3, n=30)
+    worse = rows(mention_type="all", accuracy=0.2, ci_low=0.1, ci_high=0.35, chance=0.3, n=30)
+    pronouns = rows(mention_type="pronoun", accuracy=0.9, ci_low=0.8, ci_high=1.0, chance=0.1, n=10)
+    worse.loc[0, ["accuracy", "ci_high"]] = [0.7, 0.8]
+    better.loc[1, "ci_low"] = 0.25
+    path = tmp_path / "coreference_heads.tsv"
+    write_table(pd.concat([pronouns, worse, better]), path)
+    measured = read_measures({"clark2019/coreference_heads": path}, LAYERS, HEADS)
+    columns = ["coreference", "coreference_low", "coreference_high"]
+    assert measured.table[columns].iloc[:3].to_numpy().tolist() == [[0.7, 0.1, 0.8], [0.5, 0.25, 0.6], [0.5, 0.4, 0.6]]
+    assert measured.chances == {"coreference": 0.3}
+    assert inside_null(measured.table, "coreference", 0.3).tolist() == [True, True, *[False] * 10]
 
 
 CHANCE = np.random.default_rng(0)

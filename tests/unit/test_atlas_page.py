@@ -144,7 +144,7 @@ def relations_table():
 def in_full(rows):
     """A table of relations from rows up to q."""
     table = pd.DataFrame(rows, columns=HEAD_RELATIONS[: HEAD_RELATIONS.index("q") + 1])
-    return table.assign(choice_low=0.1, unit="sentences", units=20)
+    return table.assign(choice_low=0.1, unit="sentences", units=20, accuracy_low=0.1, accuracy_high=0.9)
 
 
 def test_cards_hold_the_relations_above_their_offset_by_rank():

@@ -28,6 +28,7 @@ from attention_atlas.studies.clark2019.antecedents import (
 from attention_atlas.studies.clark2019.coreference import (
     DIRECTIONS,
     Outcome,
+    heads_frame,
     judge,
     measure_coreference,
     outcomes,
@@ -232,7 +233,8 @@ def test_tables_from_the_cache(tmp_path):
     outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
     measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, [], Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
-    assert heads.columns.tolist() == ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy"]
+    columns = ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy", "ci_low", "ci_high", "chance"]
+    assert heads.columns.tolist() == columns
     task = task_of(examples[0], DEFAULT, "dependency")
     counts = np.zeros((2, 2, 3))
     for m in maps:
@@ -338,6 +340,32 @@ def test_heldout_choice_never_sees_its_own_documents():
     assert table.loc[("best_head", "all"), "accuracy"] == 0.5
     assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0
     assert table.loc[("best_head", "proper"), "n"] == 0
+
+
+def outcome_of(right, documents):
+    """An outcome whose heads are right as planted, [mention, direction, layer, head], with chance 0.25."""
+    systems = {name: np.zeros(len(right)) for name in BASELINES} | {"chance": np.full(len(right), 0.25)}
+    names = np.array(["pronoun"] * len(right))
+    return Outcome(Units(np.asarray(documents), max(documents) + 1, "documents"), names, right, systems)
+
+
+def test_intervals_of_heads_hold_for_the_better_direction():
+    """Mentions of a document depend on each other; the interval of the better of two directions covers the truth."""
+    generator = np.random.default_rng(0)
+    documents = np.repeat(np.arange(25), 8)
+    truth, covered = 0.4, []
+    for _ in range(150):
+        level = np.clip(generator.normal(truth, 0.15, (25, 2, 1, 4)), 0, 1)[documents]
+        table = heads_frame(outcome_of(generator.random(level.shape) < level, documents), Resampling(2, 400, 0))
+        better = table.query("mention_type == 'all'").sort_values("accuracy").groupby("head").tail(1)
+        covered += ((better["ci_low"] <= truth) & (truth <= better["ci_high"])).tolist()
+    assert np.mean(covered) > 0.93
+    assert (table.query("mention_type == 'pronoun'")["chance"] == 0.25).all()
+
+
+def test_one_document_gives_heads_no_interval():
+    table = heads_frame(outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6), Resampling(2, 100, 0))
+    assert table[["ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def test_alternatives_move_one_option_each():

@@ -97,6 +97,8 @@ def test_a_slow_loop_chooses_and_reports_the_same(sentences_a_unit):
             difference = sums[:, 0] - sums[:, 1]
             low, high = bootstrap_ratio(difference, sums[:, 2], 200, RESAMPLING.seed)
             assert (row.ci_low, row.ci_high) == (pytest.approx(low), pytest.approx(high))
+            low, high = bootstrap_ratio(sums[:, 0], sums[:, 2], 200, RESAMPLING.seed)
+            assert (row.accuracy_low, row.accuracy_high) == (pytest.approx(low), pytest.approx(high))
             # As many draws as the correction over the heads of the rank needs.
             same_rank = table[(table["rank"] == row.rank) & (table["relation"] != NONE)]
             draws = max(RESAMPLING.resamples, 100 * len(same_rank))
@@ -183,15 +185,18 @@ def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_se
 
 def test_the_best_relation_is_that_of_rank_1_where_it_is_shown():
     rows = [
-        (1, 1, 1, "det", 0.9, 0.3, 0.2, 0.4, 0.01),
-        (1, 1, 2, "dobj", 0.9, 0.5, 0.4, 0.6, 0.001),
-        (1, 2, 1, "det", 0.6, 0.1, 0.01, 0.2, 0.2),
-        (1, 3, 1, "det", 0.1, -0.4, -0.5, -0.3, 0.001),
-        (1, 4, 1, NONE, *[np.nan] * 5),
+        (1, 1, 1, "det", 0.9, 0.8, 0.95, 0.3, 0.2, 0.4, 0.01),
+        (1, 1, 2, "dobj", 0.9, 0.8, 0.95, 0.5, 0.4, 0.6, 0.001),
+        (1, 2, 1, "det", 0.6, 0.5, 0.7, 0.1, 0.01, 0.2, 0.2),
+        (1, 3, 1, "det", 0.1, 0.0, 0.2, -0.4, -0.5, -0.3, 0.001),
+        (1, 4, 1, NONE, *[np.nan] * 7),
     ]
-    table = pd.DataFrame(rows, columns=["layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"])
+    accuracy = ("accuracy", "accuracy_low", "accuracy_high")
+    columns = ["layer", "head", "rank", "relation", *accuracy, "margin", "ci_low", "ci_high", "q"]
+    table = pd.DataFrame(rows, columns=columns)
     best = best_relations(table)
     assert best["best_relation"].tolist() == ["det", NONE, NONE, NONE]
     assert best["relation_margin"].tolist()[:3] == [0.3, 0.1, -0.4]
     assert best[["relation_margin_low", "relation_margin_high"]].iloc[0].tolist() == [0.2, 0.4]
     assert np.isnan(best["relation_margin"].iloc[3])
+    assert best[["relation_accuracy_low", "relation_accuracy_high"]].iloc[2].tolist() == [0.0, 0.2]

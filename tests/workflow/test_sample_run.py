@@ -40,7 +40,7 @@ CONTRACTS = {
         "figure4.tsv": "source layer head entropy",
         "figure3.tsv": "masking rows measure target layer head value",
         "table2.tsv": "system mention_type layer head direction n correct accuracy",
-        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy",
+        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy ci_low ci_high chance",
         "gap.tsv": "system gender layer head direction n correct accuracy",
         "table3.tsv": "probe root_alignment decoding punctuation seeds uas sd",
         "figure6.tsv": "layer head x y behaviour relation",
@@ -419,7 +419,13 @@ def test_every_measure_says_what_it_is_compared_with(done):
     heads = pd.read_csv(folder / "heads.tsv", sep="\t")
     assert (measures["calibration"] != "").all()
     without = measures.index[measures["calibration"].str.contains("No interval")]
-    assert set(without) == {"relation_accuracy", "coreference", "pattern_share", "ov_copying"}
+    assert set(without) == {"ov_copying"}
+    for name in ("relation_accuracy", "coreference", "pattern_share"):
+        measured = heads.dropna(subset=name)
+        assert (measured[f"{name}_low"] <= measured[name]).all()
+        assert (measured[name] <= measured[f"{name}_high"]).all()
+    chance = pd.read_csv(folder.parent / "clark2019/table2.tsv", sep="\t").set_index(["system", "mention_type"])
+    assert measures.loc["coreference", "chance"] == pytest.approx(chance.loc[("chance", "all"), "accuracy"])
     for name in ("sentence_entropy", "sentence_to_previous", "sentence_distance"):
         # This run draws three models with random weights.
         assert measures.loc[name, "calibration"] == "Compared with heads with random weights; too few draws for q."

@@ -233,11 +233,12 @@ def one_per_value(value: str, by: str, names: Mapping[str, str], interval: tuple
     return select
 
 
-def best_of_rows(value: str, name: str, **equal: str) -> Select:
-    """The largest value of a head's rows with these values, such as its two directions."""
-    rows = where(value, name, **equal)
+def best_of_rows(value: str, name: str, interval: tuple[str, str] | None = None, **equal: str) -> Select:
+    """The largest value of a head's rows with these values, such as its two directions, with the interval of that row."""
+    rows = where(value, name, interval, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        return rows(table).groupby(PLACE, as_index=False)[name].max()
+        best_first = rows(table).sort_values(name, ascending=False, kind="stable")
+        return best_first.drop_duplicates(PLACE).sort_values(PLACE, ignore_index=True)
 
     return select

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 HEAD_RELATIONS = [
     *("layer", "head", "rank", "relation", "direction", "n", "accuracy", "baseline_offset", "baseline_accuracy", "margin"),
-    *("ci_low", "ci_high", "p", "q", "choice_low", *UNIT_COLUMNS),
+    *("ci_low", "ci_high", "p", "q", "choice_low", *UNIT_COLUMNS, "accuracy_low", "accuracy_high"),
 ]
 NONE = "none"
 """What stands for the relation of a head that has none."""
@@ -70,10 +70,11 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     ranks relations for each head by the lower end of the 95 % interval of their margin, the accuracy of the head in its better
     direction minus that of the best fixed offset on that half; only relations with a positive margin are chosen. All the rest
     comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
-    chose), margin and its interval ci_low to ci_high by bootstrap over units, p by random exchanges of head and offset within
-    units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low: the lower end on the
-    first half, by which the relation was chosen. unit: what is resampled; units: how many of the second half have the relation.
-    A head without a chosen relation has one row, relation `NONE`.
+    chose), margin and its interval ci_low to ci_high by bootstrap over units (accuracy_low to accuracy_high for the
+    accuracy), p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the
+    same rank of all heads. choice_low: the lower end on the first half, by which the relation was chosen. unit: what is
+    resampled; units: how many of the second half have the relation. A head without a chosen relation has one row,
+    relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
 
@@ -167,6 +168,7 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
     offset_right = candidates.offset_right[:, relation]
     differences = right - offset_right
     low, high = bootstrap_ratio(differences, words, resampling.resamples, resampling.seed)
+    accuracy_low, accuracy_high = bootstrap_ratio(right, words, resampling.resamples, resampling.seed)
     draws = max(resampling.resamples, enough_draws(len(head), LEVEL))
     p = exchange_p(differences, draws, resampling.seed)
     n = words.sum(axis=0)
@@ -184,6 +186,8 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
             "ci_high": high,
             "p": p,
             "q": corrected_p(p, "bh", 1 / (draws + 1), LEVEL),
+            "accuracy_low": accuracy_low,
+            "accuracy_high": accuracy_high,
         }
     )
 
@@ -207,13 +211,16 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
         table: columns `HEAD_RELATIONS`.
 
     Returns:
-        layer, head; best_relation: `NONE` unless the second half confirms it (`above_baseline`); relation_accuracy,
-        relation_margin, its interval (_low, _high) and its q (_q) of rank 1, whether confirmed or not; NaN for heads
+        layer, head; best_relation: `NONE` unless the second half confirms it (`above_baseline`); relation_accuracy and
+        relation_margin with their intervals (_low, _high), and the q (_q) of the margin, of rank 1, whether confirmed or not;
+        NaN for heads
         without a chosen relation.
     """
     first = table[table["rank"] == 1]
     measures = {
         "relation_accuracy": "accuracy",
+        "relation_accuracy_low": "accuracy_low",
+        "relation_accuracy_high": "accuracy_high",
         "relation_margin": "margin",
         "relation_margin_low": "ci_low",
         "relation_margin_high": "ci_high",

@@ -21,6 +21,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.head_tables import accuracy_rows
 from attention_atlas.methods.units import Units, independent_units
+from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Bools, Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
@@ -33,6 +34,9 @@ from attention_atlas.studies.clark2019.antecedents import (
 )
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_columns, system_rows
 
+Floats = npt.NDArray[np.float64]
+LEVEL = 0.95
+"""Coverage of the interval of a head's accuracy in both directions together."""
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 ROWS = (ALL, *MENTION_TYPES)
@@ -145,13 +149,41 @@ def table2_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.units, resampling)
 
 
-def heads_frame(outcome: Outcome) -> pd.DataFrame:
-    """All heads in both directions on every type of mention: mention_type, layer, head, direction, n, correct, accuracy."""
+def _intervals_of_heads(outcome: Outcome, of_type: Bools, resampling: Resampling) -> tuple[Floats, Floats]:
+    """Intervals of the accuracies of `accuracy_rows`, in its order; NaN where a type has mentions in fewer than two documents.
+
+    The level is that of Bonferroni for the directions, expanded for few documents (`expanded_level`).
+    """
+    units = outcome.units.at(of_type)
+    if units.count < 2:
+        empty = np.full(outcome.heads[0].size, np.nan)
+        return empty, empty
+    level = expanded_level(1 - (1 - LEVEL) / len(DIRECTIONS), units.count)
+    right = units.sums(outcome.heads[of_type].astype(np.float64))
+    low, high = bootstrap_ratio(right, units.sizes()[:, None, None, None], resampling.resamples, resampling.seed, level)
+    return low.ravel(), high.ravel()
+
+
+def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
+    """All heads in both directions on every type of mention.
+
+    Args:
+        outcome: of all mentions.
+        resampling: settings of the bootstrap, over documents.
+
+    Returns:
+        mention_type, layer, head, direction, n, correct, accuracy; ci_low, ci_high: 95 % interval of both directions of a head
+        together, so that it also holds for the better one; chance: share of mentions for which a candidate drawn at random
+        is an antecedent.
+    """
     frames = []
     for name in ROWS:
-        frame = accuracy_rows(outcome.heads[outcome.of_type(name)], DIRECTIONS)
+        of_type = outcome.of_type(name)
+        frame = accuracy_rows(outcome.heads[of_type], DIRECTIONS)
         frame.insert(0, "mention_type", name)
-        frames.append(frame)
+        low, high = _intervals_of_heads(outcome, of_type, resampling)
+        chance = outcome.systems[CHANCE][of_type]
+        frames.append(frame.assign(ci_low=low, ci_high=high, chance=chance.mean() if len(chance) else np.nan))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -202,7 +234,7 @@ def measure_coreference(
     results = outcomes(examples, cached, [variant for _, variant, _ in variants], [r for _, _, r in variants], names)
     table = table2_frame(results[0], resampling)
     write_table(table, out)
-    write_table(heads_frame(results[0]), heads_out)
+    write_table(heads_frame(results[0], resampling), heads_out)
     rows = []
     for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
         shown = variant_rule if name == "head_rule" else variant.option_text(name) if name else "the run's own"

@@ -36,6 +36,11 @@ def _words_of_relations(table: pd.DataFrame) -> pd.DataFrame:
     return first[["layer", "head"]].assign(**{measure.name: first["n"] for measure in _RELATION})
 
 
+def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
+    """How often a candidate drawn at random is an antecedent, over all mentions: what a head without the effect reaches."""
+    return {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])}
+
+
 _VALUE = ("layer", "head", "value")
 _SURFACE = (
     Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
@@ -59,14 +64,16 @@ _COLUMNS_OF_SURFACE = {
 }
 _RELATION = (
     Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
-    Measure(
-        "relation_accuracy",
-        "Held-out accuracy on the head's first relation",
-        "Table 1",
-        "share",
-        "finds its words",
-        about="best_relation",
-        shares=("relation_margin",),
+    *with_interval(
+        Measure(
+            "relation_accuracy",
+            "Held-out accuracy on the head's first relation",
+            "Table 1",
+            "share",
+            "finds its words",
+            about="best_relation",
+            shares=("relation_margin",),
+        )
     ),
     Measure(
         "relation_margin",
@@ -95,10 +102,11 @@ _RELATION = (
 )
 _GRADIENT = Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters")
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
-_COREFERENCE = (
+_COREFERENCE = with_interval(
     Measure(
         "coreference", "Accuracy on antecedents, in the better direction of attention", "Table 2", "share", "finds antecedents"
     ),
+    "simultaneous 95 % interval of both directions",
 )
 MEASURES = (
     Source(
@@ -125,22 +133,19 @@ MEASURES = (
         "clark2019/dependency_head_relations",
         best_relations,
         _RELATION,
-        ("layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"),
+        ("layer", "head", "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", "ci_low", "ci_high", "q"),
         Examples("words", _words_of_relations),
         attention_alone=True,
         group=LINGUISTIC,
         no_null="Chance depends on the relation: the margin over the best fixed offset is tested instead.",
-        no_interval="The table has the interval of the margin over the best fixed offset alone.",
     ),
     Source(
         "clark2019/coreference_heads",
-        best_of_rows("accuracy", "coreference", mention_type="all"),
+        best_of_rows("accuracy", "coreference", ("ci_low", "ci_high"), mention_type="all"),
         _COREFERENCE,
-        ("mention_type", "layer", "head", "accuracy"),
+        ("mention_type", "layer", "head", "accuracy", "ci_low", "ci_high", "chance"),
         Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
         group=LINGUISTIC,
-        no_null="Chance depends on the candidate antecedents of each mention, which the table does not have; the larger of two "
-        "directions is above it by selection.",
-        no_interval="The table has sums over all mentions, which depend on each other within a document.",
+        chances=_chance_of_antecedents,
     ),
 )

@@ -31,7 +31,8 @@ class ChangeOutputs:
 
     Attributes:
         classes: task, annotator, class, share, ci_low, ci_high, maps, n.
-        head_classes: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
+        head_classes: task, annotator, layer, head, class, maps (how many maps of a head are of a class, over examples and
+            seeds), n (examples).
         cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, seeds.
         special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
         first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
@@ -135,14 +136,14 @@ def _class_shares(task: str, seed_measures: Sequence[Measures], resamples: int, 
 
 
 def _head_classes(task: str, seed_measures: Sequence[Measures]) -> list[pd.DataFrame]:
-    """How many maps of each head, over examples and seeds, are of each class."""
+    """How many maps of each head, over examples and seeds, are of each class, and n, the number of examples."""
     frames = []
     for place, annotator in enumerate(ANNOTATORS):
         map_classes = np.concatenate([m.classes[place] for m in seed_measures])
         for k, name in enumerate(CLASSES):
             rows = head_rows((map_classes == k).sum(axis=0), "maps").assign(task=task, annotator=annotator)
-            rows["class"] = name
-            frames.append(rows[["task", "annotator", "layer", "head", "class", "maps"]])
+            rows["class"], rows["n"] = name, len(seed_measures[0].classes[place])
+            frames.append(rows[["task", "annotator", "layer", "head", "class", "maps", "n"]])
     return frames
 
 

@@ -68,16 +68,21 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
 
     Args:
-        table: task, annotator, layer, head, class, maps.
+        table: task, annotator, layer, head, class, maps, n.
 
     Returns:
-        layer, head, pattern_class, pattern_share (of its maps).
+        layer, head, pattern_class, pattern_share (of its maps) and its 95 % interval (_low, _high): Wilson's for independent
+        examples. The maps of an example under several seeds count once, so the interval is rather too wide than too narrow.
     """
     import pandas as pd
+    from statsmodels.stats.proportion import proportion_confint
 
     maps = _maps_of_classes(table)
-    classes = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
-    return classes.reset_index()
+    share = maps.max(axis=1) / maps.sum(axis=1)
+    examples = table[table["annotator"] == HEADLINE].groupby("task")["n"].first().sum()
+    low, high = proportion_confint(share * examples, examples, method="wilson")
+    names = dict(zip(ends_of("pattern_share"), (low, high), strict=True))
+    return pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": share, **names}).reset_index()
 
 
 def _maps_of_classes(table: pd.DataFrame) -> pd.DataFrame:
@@ -95,13 +100,15 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
 
 _CLASS = (
     Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
-    Measure(
-        "pattern_share",
-        "Share of the head's attention maps in its most frequent class",
-        "Figure 2",
-        "share",
-        "one pattern",
-        about="pattern_class",
+    *with_interval(
+        Measure(
+            "pattern_share",
+            "Share of the head's attention maps in its most frequent class",
+            "Figure 2",
+            "share",
+            "one pattern",
+            about="pattern_class",
+        )
     ),
 )
 _FRAMES = Measure(
@@ -121,12 +128,11 @@ MEASURES = (
         "kovaleva2019/head_classes",
         most_frequent_class,
         _CLASS,
-        ("task", "annotator", "layer", "head", "class", "maps"),
+        ("task", "annotator", "layer", "head", "class", "maps", "n"),
         Examples("maps", _maps_of_heads, ()),
         group=PATTERN,
         no_null="The share of the most frequent class is at least one over the number of classes, whatever the head does; how "
         "often a head without a pattern gets each class is not known.",
-        no_interval="The table has numbers of maps, not the class of every map.",
     ),
     Source(
         "kovaleva2019/figure3",
