@@ -112,6 +112,7 @@ ARTIFACTS = (
         "attention weight (Štefánik, model view).",
         needs=["documents"],
         files=["model_view.html", "head_view.html"],
+        shows_text=True,
     ),
     table(
         "documents",
