@@ -109,7 +109,7 @@ def figure(
     files: Sequence[str] = (),
     shows_text: bool = False,
 ) -> Artifact:
-    """A figure, with the numbers that it shows; `files` are further ones. With `shows_text`, all of them show text of a corpus."""
+    """A figure, with its numbers; `files` are further ones. With `shows_text`, all of them show text of a corpus."""
     drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
     return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), drawn if shows_text else ())
 
