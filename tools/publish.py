@@ -71,6 +71,7 @@ ABSENT_NOTE = (
 )
 ATLAS_NOTE = "The numbers are those of this run; the sentences are generated ones, of the run {run}."
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 NOT_CORPORA = ".rows.tsv"
 
 
@@ -351,7 +352,8 @@ def default_question(config: Config, run: str) -> str:
     """The question that the overview answers, for any run."""
     text = "generated text" if ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run)) else "real text"
     count = sum(study.id in config["runs"][run] and not study.overview for study in studies().values())
-    return f"Which findings of {count} papers hold for {config['runs'][run]['model']} on {text}, and which do not?"
+    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+    return f"Which findings of {number} papers hold for {config['runs'][run]['model']} on {text}, and which do not?"
 
 
 def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> frozenset[str] | None:

@@ -53,15 +53,18 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     if unit in PREDICTED_UNITS:
         return f"More {unit} cannot decide it: the interval covers one further draw and does not shrink with their number."
     ends = (claim["ci_low"], claim["ci_high"])
+    measured = "" if pd.isna(claim["ours"]) else f" Measured: {claim['ours']}"
     if pd.isna(claim["value"]):
-        return "The statistic could not be computed in this run."
+        return f"The statistic could not be computed, so that no number can be estimated.{measured}"
     if any(map(pd.isna, ends)):
-        return f"There are too few {unit} for an interval ({claim['n']:.0f}), so that their number cannot be estimated."
+        return f"There is no interval, so that no number can be estimated.{measured}"
     needed = examples_needed(claim["value"], claim["threshold"], *ends, claim["n"])
     if math.isnan(needed):
-        return "The interval is unbounded, so that the number of examples cannot be estimated."
+        return "The interval is unbounded, so that no number can be estimated."
     if math.isinf(needed):
         return f"More {unit} cannot decide it: the value lies at the threshold."
+    if needed == claim["n"]:
+        return f"A few more {unit} than the {needed:,.0f} of this run could decide it: the interval ends at the threshold."
     return f"About {_rounded(needed):,} {unit} could decide it ({claim['n']:.0f} in this run), if the value stays the same."
 
 
