@@ -61,6 +61,9 @@ TABLE_BYTES = 250_000
 ALL_BYTES = 25_000_000
 """Limits of a picture, of a table and of all files of the pages."""
 MARK = "<!-- Written by `make results`: changes here are lost. -->"
+_WIDE = "---\nhide: [toc]\n---"
+"""Header of a page on the site without a list of its sections, so that its tables have more room."""
+ATLAS_PAGE = "atlas.html"
 GENERATED_NOTE = (
     "Drawn by the run `{run}`, on generated sentences and with the models of that run: the licences of the corpora differ, and "
     "no sentence of them is passed on here. `make results` shows the sentences of your corpora on your machine."
@@ -144,7 +147,7 @@ class _Pages:
         for name in artifact.files:
             suffix = Path(name).suffix
             source = self.source.root / study.path(name, run)
-            if name in replaced and name != "atlas.html":
+            if name in replaced and name != ATLAS_PAGE:
                 place = self.source.generated / source.relative_to(self.source.folder) if self.source.generated else source
                 generated = self.source.generated.name if self.source.generated else ""
                 if suffix == ".png" or (suffix == ".html" and not note):
@@ -177,8 +180,8 @@ class _Pages:
     def _html(self, source: Path, link: str) -> None:
         place = self.out / link
         place.parent.mkdir(parents=True, exist_ok=True)
-        if source.name == "atlas.html" and self.source.generated:
-            sentences = self.source.generated / "atlas" / "atlas.html"
+        if source.name == ATLAS_PAGE and self.source.generated:
+            sentences = self.source.generated / "atlas" / ATLAS_PAGE
             note = ATLAS_NOTE.format(run=self.source.generated.name)
             write_with_sentences_of(source, sentences if sentences.is_file() else None, note, place)
         else:
@@ -226,20 +229,20 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     for study in of_run:
         if page := pages.study(study, [entry for entry in listed if entry.study.id == study.id]):
             shown[study.id] = page
-            write_text(out / f"{study.id}.md", f"{MARK}\n\n{study_page(page, title)}")
+            write_text(out / f"{study.id}.md", f"{study_page(page, title)}\n{MARK}\n")
     comparisons = _tables(source, "comparison", list(COLUMNS))
     claims = _tables(source, "claims", CLAIMS[1:])
-    if comparisons.empty:
-        raise AtlasError(f"{source.folder}: no study of this run is built as far as its comparison: build the run first.")
+    if not shown:
+        raise AtlasError(f"{source.folder}: no table or figure of this run is built: build the run first.")
     claims = claims[CLAIMS]
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
-    atlas = out / "pages" / "atlas" / "atlas.html"
+    atlas = out / "pages" / "atlas" / ATLAS_PAGE
     overview = Overview(
         question=question,
         run=title,
         studies={study: page.title for study, page in shown.items()},
         not_built=[study.title for study in of_run if study.id not in shown],
-        summary=summary_rows(comparisons, claims),
+        summary=pd.DataFrame() if comparisons.empty else summary_rows(comparisons, claims),
         claims=claims,
         atlas="pages/atlas/atlas.html" if atlas.is_file() else "",
         skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.skipped},
@@ -249,7 +252,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
         notes=source.notes,
         made=_made(source, machine),
     )
-    write_text(out / "index.md", f"{MARK}\n\n{overview_page(overview)}")
+    write_text(out / "index.md", f"{_WIDE}\n\n{overview_page(overview)}\n{MARK}\n")
     if source.generated:
         check_no_corpus_text(pages.tables, _examples(source.folder))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
@@ -313,7 +316,8 @@ def _made(source: Source, machine: str) -> dict[str, str]:
     versions = [["Python", platform.python_version()]]
     versions += [[name, importlib.metadata.version(name)] for name in PACKAGES]
     sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in _checksums(source.folder / "corpora")]
-    newest = max(path.stat().st_mtime for path in source.folder.rglob("comparison.tsv"))
+    written = (path for study in studies() for path in (source.folder / study).glob("*.tsv"))
+    newest = max(path.stat().st_mtime for path in written)
     date = datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%-d %B %Y")
     seconds = sum(_seconds(path) for path in (source.folder / "benchmarks").rglob("*.tsv"))
     return {

@@ -51,7 +51,7 @@ def sample_folder(config: MkDocsConfig) -> Path:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the pages of published runs (`docs/results/RUN`) to the navigation, below the section Results."""
     published = [
-        {folder.name: [page.relative_to(config.docs_dir).as_posix() for page in run_pages(folder)]}
+        {f"Run {folder.name}": [page.relative_to(config.docs_dir).as_posix() for page in run_pages(folder)]}
         for folder in sorted(Path(config.docs_dir, "results").glob("*"))
         if (folder / "index.md").is_file()
     ]

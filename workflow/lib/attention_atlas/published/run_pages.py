@@ -112,7 +112,7 @@ def _artifact(artifact: ShownArtifact, run_study: str) -> list[str]:
     if not artifact.tables:
         return parts
     main = artifact.tables[0]
-    if number := examples_of(main.frame):
+    if artifact.id not in ("comparison", "dropped") and (number := examples_of(main.frame)):
         parts.append(f"n: {number}.")
     if artifact.id == "comparison":
         parts += _compared(main.frame)
@@ -137,7 +137,9 @@ def examples_of(frame: pd.DataFrame) -> str:
     """Smallest and largest n of a table, with its unit; empty where it has no such column."""
     if "n" not in frame or not pd.api.types.is_numeric_dtype(frame["n"]) or frame["n"].isna().all():
         return ""
-    units = frame["unit"].fillna("") if "unit" in frame else pd.Series("", frame.index)
+    # In a table of measures, `unit` is that of the measure.
+    unit_column = next((name for name in ("n_unit", "unit") if name in frame), "")
+    units = frame[unit_column].fillna("") if unit_column else pd.Series("", frame.index)
     texts = []
     for unit, numbers in frame["n"].groupby(units, sort=False):
         low, high = f"{numbers.min():,.0f}", f"{numbers.max():,.0f}"
@@ -173,7 +175,9 @@ def claims_table(claims: pd.DataFrame, linked: bool = False) -> str:
     """
     names = ["claim", "verdict", "statistic", "value", "threshold", "interval", "n"]
     rows = [_claim(row, linked) for row in claims.to_dict("records")]
-    return table(["study", *names] if linked else names, rows)
+    claims_class = "claims-of-studies" if linked else "claims"
+    rows_table = table(["study", *names] if linked else names, rows)
+    return f'<div class="{claims_class}" markdown>\n\n{rows_table}\n\n</div>'
 
 
 def _claim(row: Mapping[Hashable, Any], linked: bool) -> list[str]:
@@ -230,17 +234,25 @@ def overview_page(overview: Overview) -> str:
     parts = [f"# {escaped(overview.question)}", f"{escaped(overview.run)}.", *overview.notes]
     if overview.not_built:
         parts.append(f"Not built yet, and not on these pages: {', '.join(overview.not_built)}.")
+    parts.append("\n".join(f"- {page}" for page in pages))
+    if overview.claims.empty:
+        parts.append("No claim of the papers is tested yet.")
+    else:
+        parts += [
+            "## Findings by study",
+            claim_counts(overview.summary),
+            "## All findings",
+            VERDICT_NOTE,
+            claims_table(overview.claims, linked=True),
+            *_undecided(overview.claims),
+        ]
+    if not overview.summary.empty:
+        parts += [
+            "## Published values",
+            "Each published value of the papers has one verdict; a value is compared only with the same model on the same data.",
+            verdict_table(overview.summary),
+        ]
     parts += [
-        "\n".join(f"- {page}" for page in pages),
-        "## Findings by study",
-        claim_counts(overview.summary),
-        "## All findings",
-        VERDICT_NOTE,
-        claims_table(overview.claims, linked=True),
-        *_undecided(overview.claims),
-        "## Published values",
-        "Each published value of the papers has one verdict; a value is compared only with the same model on the same data.",
-        verdict_table(overview.summary),
         *_absent(overview),
         "## How it was made",
         *(f"### {escaped(heading)}\n\n{text}" for heading, text in overview.made.items()),
@@ -264,7 +276,7 @@ def _absent(overview: Overview) -> list[str]:
     else:
         parts.append("The run has every table and figure of its studies.")
     if overview.not_named:
-        rows = [[f"`{study}`", f"`{role}`", escaped(use)] for study, role, use in overview.not_named]
+        rows = [[f"`{study}`", f"`{role}`", use.replace("|", "\\|")] for study, role, use in overview.not_named]
         parts += ["Corpora that the run does not name, and what they would be for:", table(("study", "role", "use"), rows)]
     if overview.lacking:
         rows = [[escaped(what), escaped(artifacts)] for what, artifacts in overview.lacking.items()]
