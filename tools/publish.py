@@ -139,30 +139,25 @@ class _Pages:
         return StudyPage(study.id, study.title, citation, shown, absent)
 
     def _artifact(self, study: Study, artifact: Artifact) -> ShownArtifact | None:
-        run = self.source.run
+        run, generated = self.source.run, self.source.generated
         if not all(self.source.built(path) for path in study.paths(artifact, run)):
             return None
+        withheld = set(artifact.text_files) - {ATLAS_PAGE} if generated else set()
         picture, note, tables, pages = "", "", [], {}
-        replaced = artifact.text_files if self.source.generated else ()
         for name in artifact.files:
             suffix = Path(name).suffix
-            source = self.source.root / study.path(name, run)
-            if name in replaced and name != ATLAS_PAGE:
-                place = self.source.generated / source.relative_to(self.source.folder) if self.source.generated else source
-                generated = self.source.generated.name if self.source.generated else ""
-                if suffix == ".png" or (suffix == ".html" and not note):
-                    note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated)
-                if not place.is_file():
-                    continue
-                source = place
-            if suffix == ".png":
+            place = self.source.root / study.path(name, run)
+            if generated and name in withheld and suffix == ".png":
+                place = generated / place.relative_to(self.source.folder)
+                note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated.name)
+            if suffix == ".png" and place.is_file():
                 picture = f"pictures/{study.id}/{Path(name).name}"
-                write_small_picture(source, self.out / picture, PICTURE_BYTES)
-            elif suffix == ".tsv" and name not in replaced:
-                tables.append(self._table(study, name, source))
-            elif suffix == ".html" and name in artifact.text_files:
+                write_small_picture(place, self.out / picture, PICTURE_BYTES)
+            elif suffix == ".tsv" and name not in withheld:
+                tables.append(self._table(study, name, place))
+            elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
                 link = f"pages/{study.id}/{Path(name).name}"
-                self._html(source, link)
+                self._html(place, link)
                 pages[f"Open {Path(name).stem.replace('_', ' ')}"] = link
         return ShownArtifact(artifact.id, artifact.number, artifact.title, artifact.caption, picture, note, tables, pages)
 
@@ -222,7 +217,7 @@ def _is_written_here(out: Path) -> bool:
 
 def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     pages = _Pages(source, out)
-    title = source.config["runs"][source.run]["title"]
+    title = source.config["runs"][source.run].get("title", source.run)
     listed = listed_artifacts(source.config, source.run)
     shown: dict[str, StudyPage] = {}
     of_run = [study for study in studies().values() if study.id in source.config["runs"][source.run] and study.folder != ""]

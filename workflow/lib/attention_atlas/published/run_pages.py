@@ -249,7 +249,7 @@ def overview_page(overview: Overview) -> str:
     if not overview.summary.empty:
         parts += [
             "## Published values",
-            "Each published value of the papers has one verdict; a value is compared only with the same model on the same data.",
+            "Each published value has one verdict; it is compared only with the same model on the same data.",
             verdict_table(overview.summary),
         ]
     parts += [

@@ -112,7 +112,6 @@ ARTIFACTS = (
         "attention weight (Štefánik, model view).",
         needs=["documents"],
         files=["model_view.html", "head_view.html"],
-        shows_text=True,
     ),
     table(
         "documents",
