@@ -232,6 +232,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     claims = claims[CLAIMS]
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
     atlas = out / "pages" / "atlas" / ATLAS_PAGE
+    on_pages = {f"{study}/{part.id}" for study, page in shown.items() for part in page.artifacts}
     overview = Overview(
         question=question,
         run=title,
@@ -240,7 +241,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
         summary=pd.DataFrame() if comparisons.empty else summary_rows(comparisons, claims),
         claims=claims,
         atlas="pages/atlas/atlas.html" if atlas.is_file() else "",
-        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.skipped},
+        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.skipped and entry.name not in on_pages},
         not_named=_not_named(source),
         lacking=_lacking(source),
         dropped=dropped[dropped["outcome"] != "kept"].drop(columns="share", errors="ignore") if not dropped.empty else dropped,
