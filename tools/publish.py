@@ -135,7 +135,7 @@ class _Pages:
         if not shown:
             return None
         paper = study.paper
-        citation = (f"[{paper.citation}]({paper.url})" if paper.url else paper.citation) if paper else ""
+        citation = (f"{paper.citation}, <{paper.url}>" if paper.url else paper.citation) if paper else ""
         return StudyPage(study.id, study.title, citation, shown, absent)
 
     def _artifact(self, study: Study, artifact: Artifact) -> ShownArtifact | None:
@@ -233,6 +233,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
     atlas = out / "pages" / "atlas" / ATLAS_PAGE
     on_pages = {f"{study}/{part.id}" for study, page in shown.items() for part in page.artifacts}
+    skipped = {entry.name for entry in listed if entry.skipped} - on_pages
     overview = Overview(
         question=question,
         run=title,
@@ -241,7 +242,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
         summary=pd.DataFrame() if comparisons.empty else summary_rows(comparisons, claims),
         claims=claims,
         atlas="pages/atlas/atlas.html" if atlas.is_file() else "",
-        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.skipped and entry.name not in on_pages},
+        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.name in skipped},
         not_named=_not_named(source),
         lacking=_lacking(source),
         dropped=dropped[dropped["outcome"] != "kept"].drop(columns="share", errors="ignore") if not dropped.empty else dropped,

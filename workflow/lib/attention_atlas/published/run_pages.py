@@ -72,7 +72,7 @@ class StudyPage:
 
     Attributes:
         id, title: of the study.
-        paper: citation, as a link where the paper has an address; empty for an overview.
+        paper: citation, with the paper's address where it has one; empty for an overview.
         artifacts: built ones in their order.
         absent: number and title of an artefact -> why it is not on the page.
     """
