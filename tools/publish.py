@@ -124,7 +124,10 @@ class _Pages:
     tables: list[Path] = field(default_factory=list)
 
     def study(self, study: Study, listed: Sequence[ListedArtifact]) -> StudyPage | None:
-        """Copy the files of a study, and what its page shows; None where nothing of it is built."""
+        """Copy the files of a study, and what its page shows; None where it is not built as far as its comparison."""
+        comparison = study.path("comparison.tsv", self.source.run)
+        if not study.overview and not self.source.built(comparison):
+            return None
         shown, absent = [], {}
         for entry in listed:
             artifact = entry.artifact
@@ -228,7 +231,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     comparisons = _tables(source, "comparison", list(COLUMNS))
     claims = _tables(source, "claims", CLAIMS[1:])
     if not shown:
-        raise AtlasError(f"{source.folder}: no table or figure of this run is built: build the run first.")
+        raise AtlasError(f"{source.folder}: no study of this run is built as far as its comparison: build the run first.")
     claims = claims[CLAIMS]
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
     atlas = out / "pages" / "atlas" / ATLAS_PAGE
@@ -251,7 +254,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     )
     write_text(out / "index.md", f"{_WIDE}\n\n{overview_page(overview)}\n{MARK}\n")
     if source.generated:
-        check_no_corpus_text(pages.tables, _examples(source.folder))
+        check_no_corpus_text(pages.tables, corpus_examples(source.folder))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if source.generated and size > ALL_BYTES:
         raise AtlasError(
@@ -300,7 +303,7 @@ def _lacking(source: Source) -> dict[str, str]:
     return lacking
 
 
-def _examples(folder: Path) -> Mapping[str, Sequence[Path]]:
+def corpus_examples(folder: Path) -> Mapping[str, Sequence[Path]]:
     """Corpus -> its examples, for the model whose examples come first."""
     found: dict[str, list[Path]] = {}
     for corpus in sorted((folder / "examples").glob("*/*")):

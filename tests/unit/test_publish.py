@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from mkdocs.config.defaults import MkDocsConfig
 from PIL import Image
 from small_config import changed
 
 from attention_atlas.atlas.other_sentences import write_with_sentences_of
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import write_text
 from attention_atlas.io.markdown import frame_table
 from attention_atlas.io.pictures import write_small_picture
 from attention_atlas.io.tables import write_table
@@ -21,7 +24,9 @@ from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.corpus_text import check_no_corpus_text
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
+from tools import publish
 from tools.publish import ABSENT_NOTE, GENERATED_NOTE, MARK, Source, write_pages
+from tools.site_hook import on_config
 
 CANARY = "seven yellow canaries sang loudly beneath the old bridge"
 PIECES = CANARY.split()
@@ -246,8 +251,33 @@ def test_what_is_not_up_to_date_is_left_out(source, tmp_path):
     assert "](pictures/clark2019/figure2.png)" not in page
     assert "Figure 2: Attention to" in page.split("## Not on this page")[1]
     nothing = Source(source.run, source.root, source.config, frozenset(), source.generated)
-    with pytest.raises(AtlasError, match="no table or figure of this run is built"):
+    with pytest.raises(AtlasError, match="no study of this run is built as far as its comparison"):
         write_pages(nothing, tmp_path / "docs" / "two", "Which?", "A machine.")
+
+
+def test_results_of_other_code_are_refused_or_left_out(monkeypatch):
+    job = {"a": SimpleNamespace(outputs=["results/one/a.tsv"]), "b": SimpleNamespace(outputs=["results/one/b.tsv"])}
+
+    def planned(run, root, options, all_jobs=False):
+        return [job["a"], job["b"]] if all_jobs else to_do
+
+    monkeypatch.setattr(publish, "jobs_to_do", planned)
+    to_do = [job["b"]]
+    with pytest.raises(AtlasError, match="1 files are to be made"):
+        publish.up_to_date("one", publish.ROOT, [], partial=False)
+    assert publish.up_to_date("one", publish.ROOT, [], partial=True) == {"results/one/a.tsv"}
+    to_do = []
+    assert publish.up_to_date("one", publish.ROOT, [], partial=False) is None, "all files count"
+
+
+def test_published_runs_stand_in_the_navigation(tmp_path):
+    for name in ("index", "stefanik2021", "clark2019"):
+        write_text(tmp_path / "results" / "laptop" / f"{name}.md", "# A page")
+    (tmp_path / "results" / "notes").mkdir()
+    config = MkDocsConfig()
+    config.docs_dir, config.nav = str(tmp_path), [{"Results": ["results.md"]}, {"Running": ["runs.md"]}]
+    pages = [f"results/laptop/{name}.md" for name in ("index", "clark2019", "stefanik2021")]
+    assert on_config(config).nav == [{"Results": ["results.md", {"Run laptop": pages}]}, {"Running": ["runs.md"]}]
 
 
 def test_artefacts_that_show_text_are_declared():

@@ -93,7 +93,7 @@ def study_page(study: StudyPage, run: str) -> str:
     """
     links = ", ".join(f"[{escaped(part.number)}](#{part.id.replace('_', '-')})" for part in study.artifacts)
     intro = f"{escaped(run)}." + (f" Paper: {study.paper}." if study.paper else "")
-    parts = [f"# {escaped(study.title)}", f"{intro} [All findings of this run](index.md).", links]
+    parts = [f"# {escaped(study.title)}", intro, "[All findings of this run](index.md)", links]
     for artifact in study.artifacts:
         parts += _artifact(artifact, run_study=study.id)
     if study.absent:
