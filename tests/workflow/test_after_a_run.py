@@ -83,6 +83,8 @@ def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, 
     folder, out = done.folder / "results/sample", tmp_path / "pages"
     arguments = ["sample", "--publish", str(out), "--generated", str(folder), "--checkout", str(done.folder), "--unchecked"]
     monkeypatch.chdir(done.folder)
+    # Fewer colours take most of the time, and are tested elsewhere.
+    monkeypatch.setattr(publish, "PICTURE_BYTES", 10**9)
     monkeypatch.setattr(sys, "argv", ["publish.py", *arguments, "--configfile", *SMALL[1:]])
     assert publish.main() == 0, capsys.readouterr().err
     studies = {"clark2019", "kovaleva2019", "guan2020", "michel2019", "tenney2019", "stefanik2021", "atlas"}
