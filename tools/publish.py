@@ -33,7 +33,6 @@ from attention_atlas.atlas.other_sentences import write_with_sentences_of  # noq
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.markdown import table  # noqa: E402
-from attention_atlas.io.pictures import write_small_picture  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COLUMNS  # noqa: E402
 from attention_atlas.published.corpus_text import check_no_corpus_text  # noqa: E402
@@ -54,6 +53,7 @@ from attention_atlas.workflow.needs import artifacts_of, needs, without_missing 
 from attention_atlas.workflow.studies import studies  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
 from tools.results import made_by  # noqa: E402
+from tools.small_pictures import write_small_picture  # noqa: E402
 from tools.to_do import jobs_to_do  # noqa: E402
 
 PICTURE_BYTES = 150_000

@@ -17,7 +17,6 @@ from attention_atlas.atlas.other_sentences import write_with_sentences_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
 from attention_atlas.io.markdown import frame_table
-from attention_atlas.io.pictures import write_small_picture
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import COLUMNS
@@ -27,6 +26,7 @@ from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
 from tools.publish import ABSENT_NOTE, GENERATED_NOTE, MARK, Source, write_pages
 from tools.site_hook import on_config
+from tools.small_pictures import write_small_picture
 
 CANARY = "seven yellow canaries sang loudly beneath the old bridge"
 PIECES = CANARY.split()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from attention_atlas.errors import DamagedFile
-from attention_atlas.io.files import whole_file
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "workflow" / "lib")]
+
+from attention_atlas.errors import DamagedFile  # noqa: E402
+from attention_atlas.io.files import whole_file  # noqa: E402
 
 _WIDTHS = (1600, 1200, 960, 760, 600)
 """Pixels, tried in this order."""
