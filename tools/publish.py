@@ -69,7 +69,7 @@ GENERATED_NOTE = (
     "no sentence of them is passed on here. `make results` shows the sentences of your corpora on your machine."
 )
 ABSENT_NOTE = (
-    "No picture: it shows sentences of a corpus, whose licence may not allow to pass them on, and the run `{run}` on generated "
+    "No picture: it shows sentences of a corpus, whose licence may not allow passing them on, and the run `{run}` on generated "
     "sentences does not have this figure. `make results` shows it on your machine."
 )
 ATLAS_NOTE = "The numbers are those of this run; the sentences are generated ones, of the run {run}."
@@ -352,9 +352,24 @@ def this_machine() -> str:
     return f"Processor: {processor}, {os.cpu_count()} cores; {memory:.0f} GiB of memory; {platform.system()}."
 
 
+def check_is_generated(config: Config, run: str) -> None:
+    """Check that the figures of a run show generated sentences.
+
+    Raises:
+        AtlasError: there is no such run, or it reads other corpora.
+    """
+    if run not in config["runs"] or not reads_generated(config, run):
+        raise AtlasError(f"'{run}' is no run on generated sentences, whose figures may be passed on: name one, such as sample.")
+
+
+def reads_generated(config: Config, run: str) -> bool:
+    """Whether a run reads generated text."""
+    return ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run))
+
+
 def default_question(config: Config, run: str) -> str:
     """The question that the overview answers, for any run."""
-    text = "generated text" if ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run)) else "real text"
+    text = "generated text" if reads_generated(config, run) else "real text"
     count = sum(study.id in config["runs"][run] and not study.overview for study in studies().values())
     number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
     return f"Which findings of {number} papers hold for {config['runs'][run]['model']} on {text}, and which do not?"
@@ -402,6 +417,8 @@ def main() -> int:
         config = without_missing(resolve(read_configuration(root, overlays)))
         if chosen.run not in config["runs"]:
             raise AtlasError(f"there is no run '{chosen.run}'. Runs: {', '.join(config['runs'])}.")
+        if chosen.publish:
+            check_is_generated(config, Path(chosen.generated).name)
         checked = bool(chosen.publish) and not chosen.unchecked
         source = Source(
             run=chosen.run,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from mkdocs.config.defaults import MkDocsConfig
 from PIL import Image
-from small_config import changed
+from small_config import SHIPPED, changed
 
 from attention_atlas.atlas.other_sentences import write_with_sentences_of
 from attention_atlas.errors import AtlasError
@@ -268,6 +268,22 @@ def test_results_of_other_code_are_refused_or_left_out(monkeypatch):
     assert publish.up_to_date("one", publish.ROOT, [], partial=True) == {"results/one/a.tsv"}
     to_do = []
     assert publish.up_to_date("one", publish.ROOT, [], partial=False) is None, "all files count"
+
+
+def test_figures_of_a_run_on_real_text_do_not_stand_for_generated_ones():
+    config = resolve(SHIPPED)
+    publish.check_is_generated(config, "sample")
+    for run in ("laptop", "nowhere"):
+        with pytest.raises(AtlasError, match=f"'{run}' is no run on generated sentences"):
+            publish.check_is_generated(config, run)
+
+
+def test_the_question_names_the_model_and_the_kind_of_text():
+    config = resolve(SHIPPED)
+    assert publish.default_question(config, "laptop") == (
+        "Which findings of six papers hold for minilm on real text, and which do not?"
+    )
+    assert "on generated text" in publish.default_question(config, "sample")
 
 
 def test_published_runs_stand_in_the_navigation(tmp_path):
