@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.markdown import escaped, frame_table, shown_value, table
-from attention_atlas.published.compare import UNDECIDED, VERDICTS
+from attention_atlas.published.compare import CONTRADICTS, NOT_COMPARABLE, NOT_COMPUTED, RECOMPUTED, UNDECIDED, VERDICTS
 from attention_atlas.published.more_examples import outlook
 from attention_atlas.published.pages import VERDICT_NOTE
 from attention_atlas.published.results_page import claim_counts, verdict_table
@@ -19,7 +19,8 @@ SHORT = 30
 FIRST_ROWS = 8
 """Rows that a page shows of a longer table."""
 _COMPARISON = ("item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "verdict")
-_NOT_DECIDED = ("not comparable", "not computed")
+_NOT_COMPARED = (NOT_COMPARABLE, NOT_COMPUTED, RECOMPUTED, CONTRADICTS)
+"""Verdicts of values that are not compared with the run's; two of them compare published values with each other."""
 _SHRINKS = (
     "The half-width of an interval shrinks with the square root of the number n of examples, so that about "
     "n · (half-width / distance of the value from the threshold)² of them are needed. This is a rough guide: it assumes that "
@@ -148,21 +149,18 @@ def examples_of(frame: pd.DataFrame) -> str:
 
 
 def _compared(values: pd.DataFrame) -> list[str]:
-    """Published values with a verdict beside the run's, and the reasons why the rest has none."""
-    decided = values[~values["verdict"].isin(_NOT_DECIDED)]
+    """Counts of verdicts, the published values that this run was compared with, and why the rest was not."""
+    is_compared = ~values["verdict"].isin(_NOT_COMPARED)
     counts = values["verdict"].value_counts()
-    parts = [
-        f"{len(values):,} published values: "
-        + ", ".join(f"{count:,} {escaped(str(word))}" for word, count in counts.items())
-        + ".",
-    ]
-    if not decided.empty:
-        words = [f"{word}: {VERDICTS[word]}" for word in counts.index if word in VERDICTS and word not in _NOT_DECIDED]
-        parts += [frame_table(decided[[name for name in _COMPARISON if name in decided]]), escaped("; ".join(words)) + "."]
-    obstacles = values.loc[values["verdict"].isin(_NOT_DECIDED), "obstacle"].dropna().value_counts()
+    rows = [[escaped(str(word)), f"{count:,}", escaped(VERDICTS.get(str(word), ""))] for word, count in counts.items()]
+    parts = [f"{len(values):,} published values by verdict:", table(("verdict", "values", "meaning"), rows)]
+    if is_compared.any():
+        shown = values.loc[is_compared, [name for name in _COMPARISON if name in values]]
+        parts += ["Published values that this run is compared with:", frame_table(shown)]
+    obstacles = values.loc[~is_compared, "obstacle"].dropna().value_counts()
     if not obstacles.empty:
         rows = [[str(count), escaped(str(reason))] for reason, count in obstacles.items()]
-        parts += ["Why the other values are not compared:", table(("values", "reason"), rows)]
+        parts += ["Why the others are not compared:", table(("values", "reason"), rows)]
     return parts
 
 
