@@ -17,7 +17,11 @@
 #                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
+#                 and results/$(RUN)/pages: every table and figure with its caption, by study, and an overview of all findings
 #                 PARTIAL=yes: of the studies that are built, where some jobs failed
+#                 PUBLISH=docs/results/$(RUN): pages that may be passed on, without text of corpora, for the site (`make docs`); figures
+#                 that show text are those of the run GENERATED=sample; FROM=folder of the checkout that built the run, if not this one;
+#                 QUESTION="...": heading of the overview
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
@@ -33,6 +37,10 @@ MODEL ?=
 PATTERN ?=
 TEXT ?=
 PARTIAL ?=
+PUBLISH ?=
+GENERATED ?= sample
+FROM ?=
+QUESTION ?=
 REMOVE ?=
 A ?=
 B ?=
@@ -115,7 +123,9 @@ atlas: setup
 	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
 
 results: setup
-	$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial)
+	$(if $(FROM),,$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial))
+	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(if $(PARTIAL),--partial) \
+		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)")
 
 cache: setup
 	$(BIN)/python tools/cache.py $(RUN) $(if $(REMOVE),--remove)

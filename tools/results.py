@@ -33,20 +33,22 @@ CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
 
 
-def made_by() -> str:
-    """The commit, whether files differ from it, and the digest of the library."""
-    commit = _git("rev-parse", "--short=12", "HEAD")
-    changed = _git("status", "--porcelain", "--", *CODE)
+def made_by(root: Path | None = None) -> str:
+    """The commit of a checkout (default: this one), whether files differ from it, and the digest of its library."""
+    commit = _git("rev-parse", "--short=12", "HEAD", root=root)
+    changed = _git("status", "--porcelain", "--", *CODE, root=root)
     version = f"Commit {commit}" if commit else "A copy without a git history"
     if commit and changed:
         version += " with uncommitted changes"
-    return f"{version}; digest of the library {library_digest()}."
+    workflow = root / "workflow" if root else None
+    digest = library_digest(workflow / "lib", workflow / "scripts") if workflow else library_digest()
+    return f"{version}; digest of the library {digest}."
 
 
-def _git(*arguments: str) -> str:
-    """Output of git; empty where there is no repository."""
+def _git(*arguments: str, root: Path | None) -> str:
+    """Output of git in a checkout; empty where there is no repository."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True)
+        done = subprocess.run(["git", *arguments], cwd=root or ROOT, check=False, capture_output=True, text=True)
     except OSError:
         return ""
     return "" if done.returncode else done.stdout.strip()

@@ -48,6 +48,25 @@ def sample_folder(config: MkDocsConfig) -> Path:
     return folder
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages of published runs (`docs/results/RUN`) to the navigation, below the section Results."""
+    published = [
+        {f"Run {folder.name}": [page.relative_to(config.docs_dir).as_posix() for page in run_pages(folder)]}
+        for folder in sorted(Path(config.docs_dir, "results").glob("*"))
+        if (folder / "index.md").is_file()
+    ]
+    for section in config.nav or []:
+        if isinstance(section, dict) and "Results" in section:
+            section["Results"] += published
+    return config
+
+
+def run_pages(folder: Path) -> list[Path]:
+    """The pages of a published run: the overview first, then its studies in their order."""
+    pages = {path.stem: path for path in folder.glob("*.md")}
+    return [pages[name] for name in ("index", *studies()) if name in pages]
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add pages that are kept elsewhere in the repository, and the figures and tables of the sample run."""
     for page, source in COPIED.items():

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from workspaces import SMALL, Workspace
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.corpus_text import check_no_corpus_text
 from attention_atlas.published.run_differences import SAME, run_differences
 from attention_atlas.workflow.caches import remove
-from tools import results
+from attention_atlas.workflow.studies import artifacts
+from tools import publish, results
 from tools.cache import used_caches
 
 
@@ -74,3 +77,24 @@ def test_a_run_compared_with_itself_differs_in_nothing(done):
     differences = run_differences(folder, folder)
     assert len(differences) == len(read_table(folder / "comparison.tsv")) + len(read_table(folder / "claims.tsv"))
     assert set(differences["change"]) == {SAME}
+
+
+def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, tmp_path, monkeypatch, capsys):
+    folder, out = done.folder / "results/sample", tmp_path / "pages"
+    arguments = ["sample", "--publish", str(out), "--generated", str(folder), "--checkout", str(done.folder), "--unchecked"]
+    monkeypatch.chdir(done.folder)
+    # Fewer colours take most of the time, and are tested elsewhere.
+    monkeypatch.setattr(publish, "PICTURE_BYTES", 10**9)
+    monkeypatch.setattr(sys, "argv", ["publish.py", *arguments, "--configfile", *SMALL[1:]])
+    assert publish.main() == 0, capsys.readouterr().err
+    studies = {"clark2019", "kovaleva2019", "guan2020", "michel2019", "tenney2019", "stefanik2021", "atlas"}
+    assert {path.stem for path in out.glob("*.md")} == {*studies, "index"}
+    claims = read_table(folder / "claims.tsv")
+    assert (out / "index.md").read_text(encoding="utf-8").count(".md#claims)") == len(claims)
+    examples = publish.corpus_examples(folder)
+    for owner, artifact in artifacts():
+        for name in artifact.text_files:
+            assert not (out / "tables" / owner.id / name).exists()
+    for name in ("clark2019/figure1", "kovaleva2019/figure1", "guan2020/figure1", "tenney2019/figure3"):
+        with pytest.raises(AtlasError, match="holds text of the corpus"):
+            check_no_corpus_text([folder / f"{name}.tsv"], examples)

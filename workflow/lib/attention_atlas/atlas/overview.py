@@ -34,6 +34,7 @@ ARTIFACTS = (
         "missing. heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse them: "
         "heads by layer, coloured by any measure, two measures against each other, and a card for each head.",
         files=["heads.tsv", "atlas.html"],
+        text_files=["atlas.html"],
     ),
     figure(
         "correlations",

@@ -54,6 +54,8 @@ class Artifact:
         files: its files below results/{run}/{study}.
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
         uses: keys of further corpora and models that it reads where a run names them.
+        text_files: those of `files` that show words or sentences of a corpus. They are not passed on with the results of a run,
+            since many corpora may not be, see `published.publication`.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Artifact:
     files: tuple[str, ...]
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    text_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,11 @@ def figure(
     needs: Sequence[str] = (),
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
+    shows_text: bool = False,
 ) -> Artifact:
-    """A figure, with the numbers that it shows; `files` are further ones."""
+    """A figure, with its numbers; `files` are further ones. With `shows_text`, all of them show text of a corpus."""
     drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
-    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses))
+    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), drawn if shows_text else ())
 
 
 def table(
@@ -118,10 +122,11 @@ def table(
     needs: Sequence[str] = (),
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
+    text_files: Sequence[str] = (),
 ) -> Artifact:
-    """A table, as TSV and as a page; `files` are further ones."""
+    """A table, as TSV and as a page; `files` are further ones, and those of `text_files` show text of a corpus."""
     written = (f"{id}.tsv", f"{id}.html", *files)
-    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses))
+    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files))
 
 
 def no_pairs(config: Config, run: str) -> list[Pair]:

@@ -36,6 +36,7 @@ ARTIFACTS = (
         "fifteen tokens of one segment; the darker a line, the larger the attention weight. Rows are renormalised over the "
         "tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
+        shows_text=True,
     ),
     figure(
         "figure2",
@@ -115,6 +116,7 @@ ARTIFACTS = (
         "the window are left out. Where tokens are left out, rows are renormalised.",
         needs=["dependencies"],
         uses=["coreference"],
+        shows_text=True,
     ),
     table(
         "table2",

@@ -25,6 +25,7 @@ ARTIFACTS = (
         "colour scale, and box plots of the 21 distance features of all heads of the type (Guan et al. 2020, Figure 1). "
         "Features are means over examples; window 1 holds the tokens nearest to the query token.",
         needs=["questions"],
+        shows_text=True,
     ),
     figure(
         "figure2",

@@ -34,6 +34,7 @@ ARTIFACTS = (
         "of the network; for blocks, the one with most attention within the segments away from the diagonal. Rows are query "
         "tokens, columns key tokens; the colour scale is that of the square root, so that small weights show. Where an "
         "example is long, not every token is named.",
+        shows_text=True,
     ),
     figure(
         "figure2",
@@ -63,6 +64,7 @@ ARTIFACTS = (
         "An annotated sentence: the word that evokes the frame (target), and the elements of its core (Kovaleva et al. 2019, "
         "Figure 4). Figure 3 measures attention along the link. Long sentences are abridged.",
         needs=["frames"],
+        shows_text=True,
     ),
     figure(
         "figure5",
@@ -125,6 +127,7 @@ ARTIFACTS = (
         "Agreement of the network and of the rules with labels made by eye, by cross-validation over texts, heads and "
         "layers, and with each other (Kovaleva et al. 2019, section 4.1).",
         files=["labelling.html"],
+        text_files=["labelling.html"],
     ),
     table(
         "features",

@@ -61,6 +61,7 @@ ARTIFACTS = (
         "come first where the run has their labels, then development sentences with the most ambiguous targets; at most six "
         "sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, Figure 3).",
         uses=["cases"],
+        shows_text=True,
     ),
     table(
         "controls",

@@ -1,0 +1,441 @@
+"""The results of a run as pages of the site: tables, pictures and verdicts by study, and an overview of all findings.
+
+python tools/publish.py RUN                    write results/RUN/pages, with the text of the run's corpora
+python tools/publish.py RUN --publish FOLDER   write pages that may be passed on, without text of corpora: artefacts that
+                                               show text are those of the run --generated, on generated sentences
+
+The first takes all files that are built. The second refuses files that are not those of this code and configuration; with
+--partial it leaves them out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
+
+import pandas as pd  # noqa: E402
+
+from attention_atlas.atlas.other_sentences import write_with_sentences_of  # noqa: E402
+from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.io.files import write_text  # noqa: E402
+from attention_atlas.io.markdown import table  # noqa: E402
+from attention_atlas.io.tables import read_table  # noqa: E402
+from attention_atlas.published.compare import COLUMNS  # noqa: E402
+from attention_atlas.published.corpus_text import check_no_corpus_text  # noqa: E402
+from attention_atlas.published.run_pages import (  # noqa: E402
+    Overview,
+    ShownArtifact,
+    StudyPage,
+    TableFile,
+    overview_page,
+    study_page,
+)
+from attention_atlas.published.scoreboard import CLAIMS, summary_rows  # noqa: E402
+from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts  # noqa: E402
+from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
+from attention_atlas.workflow.lookups import Config  # noqa: E402
+from attention_atlas.workflow.needs import artifacts_of, needs, without_missing  # noqa: E402
+from attention_atlas.workflow.studies import studies  # noqa: E402
+from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
+from tools.results import made_by  # noqa: E402
+from tools.small_pictures import write_small_picture  # noqa: E402
+from tools.to_do import jobs_to_do  # noqa: E402
+
+PICTURE_BYTES = 150_000
+TABLE_BYTES = 250_000
+ALL_BYTES = 25_000_000
+"""Limits of a picture, of a table and of all files of the pages."""
+MARK = "<!-- Written by `make results`: changes here are lost. -->"
+_WIDE = "---\nhide: [toc]\n---"
+"""Header of a page on the site without a list of its sections, so that its tables have more room."""
+ATLAS_PAGE = "atlas.html"
+GENERATED_NOTE = (
+    "Drawn by the run `{run}`, on generated sentences and with the models of that run: the licences of the corpora differ, and "
+    "no sentence of them is passed on here. `make results` shows the sentences of your corpora on your machine."
+)
+ABSENT_NOTE = (
+    "No picture: it shows sentences of a corpus, whose licence may not allow passing them on, and the run `{run}` on generated "
+    "sentences does not have this figure. `make results` shows it on your machine."
+)
+ATLAS_NOTE = "The numbers are those of this run; the sentences are generated ones, of the run {run}."
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+NOT_CORPORA = ".rows.tsv"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the pages come from.
+
+    Attributes:
+        run: name of the run.
+        root: folder of the workflow that built it.
+        config: the resolved configuration, without what is missing and may be.
+        up_to_date: outputs of the run that are up to date, relative to `root`; None where all files that are there count.
+        generated: folder of the run on generated sentences, whose figures stand for those that show text; None where pages
+            show the text of the run's corpora.
+        notes: paragraphs at the top of the overview.
+    """
+
+    run: str
+    root: Path
+    config: Config
+    up_to_date: frozenset[str] | None
+    generated: Path | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self.root / "results" / self.run
+
+    def built(self, path: str) -> Path | None:
+        """A file of the run; None if it is not there or not up to date."""
+        place = self.root / path
+        return place if place.is_file() and (self.up_to_date is None or path in self.up_to_date) else None
+
+
+@dataclass
+class _Pages:
+    """Pages that are being written.
+
+    Attributes:
+        out: folder of the pages.
+        tables: tables of the run that were copied.
+    """
+
+    source: Source
+    out: Path
+    tables: list[Path] = field(default_factory=list)
+
+    def study(self, study: Study, listed: Sequence[ListedArtifact]) -> StudyPage | None:
+        """Copy the files of a study, and what its page shows; None where it is not built as far as its comparison."""
+        comparison = study.path("comparison.tsv", self.source.run)
+        if not study.overview and not self.source.built(comparison):
+            return None
+        shown, absent = [], {}
+        for entry in listed:
+            artifact = entry.artifact
+            if artifact_page := self._artifact(study, artifact):
+                shown.append(artifact_page)
+            else:
+                absent[f"{artifact.number}: {artifact.title}"] = entry.skipped or "Not built yet."
+        if not shown:
+            return None
+        paper = study.paper
+        citation = (f"{paper.citation}, <{paper.url}>" if paper.url else paper.citation) if paper else ""
+        return StudyPage(study.id, study.title, citation, shown, absent)
+
+    def _artifact(self, study: Study, artifact: Artifact) -> ShownArtifact | None:
+        run, generated = self.source.run, self.source.generated
+        if not all(self.source.built(path) for path in study.paths(artifact, run)):
+            return None
+        withheld = set(artifact.text_files) - {ATLAS_PAGE} if generated else set()
+        picture, note, tables, pages = "", "", [], {}
+        for name in artifact.files:
+            suffix = Path(name).suffix
+            place = self.source.root / study.path(name, run)
+            if generated and name in withheld and suffix == ".png":
+                place = generated / place.relative_to(self.source.folder)
+                note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated.name)
+            if suffix == ".png" and place.is_file():
+                picture = f"pictures/{study.id}/{Path(name).name}"
+                write_small_picture(place, self.out / picture, PICTURE_BYTES)
+            elif suffix == ".tsv" and name not in withheld:
+                tables.append(self._table(study, name, place))
+            elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
+                link = f"pages/{study.id}/{Path(name).name}"
+                self._html(place, link)
+                pages[f"Open {Path(name).stem.replace('_', ' ')}"] = link
+        return ShownArtifact(artifact.id, artifact.number, artifact.title, artifact.caption, picture, note, tables, pages)
+
+    def _table(self, study: Study, name: str, source: Path) -> TableFile:
+        size = source.stat().st_size
+        link = f"tables/{study.id}/{name}" if size <= TABLE_BYTES else ""
+        if link:
+            place = self.out / link
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, place)
+        # The first rows of a long table are shown, too.
+        self.tables.append(source)
+        return TableFile(name, read_table(source), link, size)
+
+    def _html(self, source: Path, link: str) -> None:
+        place = self.out / link
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.name == ATLAS_PAGE and self.source.generated:
+            sentences = self.source.generated / "atlas" / ATLAS_PAGE
+            note = ATLAS_NOTE.format(run=self.source.generated.name)
+            write_with_sentences_of(source, sentences if sentences.is_file() else None, note, place)
+        else:
+            shutil.copyfile(source, place)
+
+
+def write_pages(source: Source, out: Path, question: str, machine: str) -> list[str]:
+    """Write the pages of a run.
+
+    Args:
+        source: the run.
+        out: folder to write; earlier pages there are replaced.
+        question: heading of the overview.
+        machine: that built the run, in words.
+
+    Returns:
+        The studies that have a page.
+
+    Raises:
+        AtlasError: nothing is built, the folder holds other files, a table holds text of a corpus, or the pages are too large.
+    """
+    if out.exists() and any(out.iterdir()) and not _is_written_here(out):
+        raise AtlasError(f"{out}: this folder holds files that are no pages of a run; name a new folder.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
+        folder = Path(scratch) / "pages"
+        built = _write(source, folder, question, machine)
+        if out.exists():
+            shutil.rmtree(out)
+        folder.rename(out)
+    return built
+
+
+def _is_written_here(out: Path) -> bool:
+    index = out / "index.md"
+    return index.is_file() and MARK in index.read_text(encoding="utf-8")
+
+
+def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
+    pages = _Pages(source, out)
+    title = source.config["runs"][source.run].get("title", source.run)
+    listed = listed_artifacts(source.config, source.run)
+    shown: dict[str, StudyPage] = {}
+    of_run = [study for study in studies().values() if study.id in source.config["runs"][source.run] and study.folder != ""]
+    for study in of_run:
+        if page := pages.study(study, [entry for entry in listed if entry.study.id == study.id]):
+            shown[study.id] = page
+            write_text(out / f"{study.id}.md", f"{study_page(page, title)}\n{MARK}\n")
+    comparisons = _tables(source, "comparison", list(COLUMNS))
+    claims = _tables(source, "claims", CLAIMS[1:])
+    if not shown:
+        raise AtlasError(f"{source.folder}: no study of this run is built as far as its comparison: build the run first.")
+    claims = claims[CLAIMS]
+    dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
+    atlas = out / "pages" / "atlas" / ATLAS_PAGE
+    on_pages = {f"{study}/{part.id}" for study, page in shown.items() for part in page.artifacts}
+    skipped = {entry.name for entry in listed if entry.skipped} - on_pages
+    overview = Overview(
+        question=question,
+        run=title,
+        studies={study: page.title for study, page in shown.items()},
+        not_built=[study.title for study in of_run if study.id not in shown],
+        summary=pd.DataFrame() if comparisons.empty else summary_rows(comparisons, claims),
+        claims=claims,
+        atlas="pages/atlas/atlas.html" if atlas.is_file() else "",
+        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.name in skipped},
+        not_named=_not_named(source),
+        lacking=_lacking(source),
+        dropped=dropped[dropped["outcome"] != "kept"].drop(columns="share", errors="ignore") if not dropped.empty else dropped,
+        notes=source.notes,
+        made=_made(source, machine),
+    )
+    write_text(out / "index.md", f"{_WIDE}\n\n{overview_page(overview)}\n{MARK}\n")
+    if source.generated:
+        check_no_corpus_text(pages.tables, corpus_examples(source.folder))
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    if source.generated and size > ALL_BYTES:
+        raise AtlasError(
+            f"{out.name}: the pages have {size / 1e6:.0f} MB, more than {ALL_BYTES / 1e6:.0f} MB: nothing is written."
+        )
+    return list(shown)
+
+
+def _tables(source: Source, name: str, columns: list[str]) -> pd.DataFrame:
+    """The tables of this name of all studies as one, with a column `study`."""
+    frames = []
+    for study in studies().values():
+        declared = {artifact.id for artifact in study.artifacts}
+        if not study.overview and name in declared and (path := source.built(study.path(f"{name}.tsv", source.run))):
+            frames.append(read_table(path, columns).assign(study=study.id))
+    if not frames:
+        return pd.DataFrame(columns=["study", *columns])
+    frame = pd.concat(frames, ignore_index=True)
+    return frame[["study", *(column for column in frame if column != "study")]]
+
+
+def _not_named(source: Source) -> list[tuple[str, str, str]]:
+    settings = source.config["runs"][source.run]
+    return [
+        (study.id, role, declared.use)
+        for study in studies().values()
+        if study.id in settings
+        for role, declared in study.roles.items()
+        if not settings[study.id].get(role)
+    ]
+
+
+def _lacking(source: Source) -> dict[str, str]:
+    """What is missing -> artefacts that are built without it, optional packages included."""
+    named = {**source.config, "runs": source.config.get("named_runs", source.config["runs"])}
+    lacking = {
+        need.requirement.sentence: ", ".join(need.lacks)
+        for need in needs(named, source.config, artifacts_of(named, [source.run]))
+        if need.lacks
+    }
+    for study in studies().values():
+        if study.id in source.config["runs"][source.run]:
+            for extra in study.extras(source.config, source.run):
+                if extra.problem:
+                    lacking[f"{extra.name}: {extra.problem}"] = f"{', '.join(extra.artifacts)}: {extra.lacking}"
+    return lacking
+
+
+def corpus_examples(folder: Path) -> Mapping[str, Sequence[Path]]:
+    """Corpus -> its examples, for the model whose examples come first."""
+    found: dict[str, list[Path]] = {}
+    for corpus in sorted((folder / "examples").glob("*/*")):
+        found.setdefault(corpus.name, sorted(corpus.glob("*.parquet")))
+    return found
+
+
+def _made(source: Source, machine: str) -> dict[str, str]:
+    """Commit, versions, corpora, date and machine."""
+    versions = [["Python", platform.python_version()]]
+    versions += [[name, importlib.metadata.version(name)] for name in PACKAGES]
+    sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in _checksums(source.folder / "corpora")]
+    written = (path for study in studies() for path in (source.folder / study).glob("*.tsv"))
+    newest = max(path.stat().st_mtime for path in written)
+    date = datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%-d %B %Y")
+    seconds = sum(_seconds(path) for path in (source.folder / "benchmarks").rglob("*.tsv"))
+    return {
+        "Code": made_by(source.root),
+        "Date and machine": f"Results of {date}. {machine} All jobs together took {seconds / 3600:.1f} hours.",
+        "Versions": table(("package", "version"), versions),
+        "Corpora": "SHA-256 of the files that the run read, after selection of rows where it names some.\n\n"
+        + table(("file", "SHA-256", "bytes"), sums),
+    }
+
+
+def _checksums(folder: Path) -> Iterator[tuple[str, str, int]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(NOT_CORPORA):
+            content = path.read_bytes()
+            yield path.relative_to(folder).as_posix(), hashlib.sha256(content).hexdigest(), len(content)
+
+
+def _seconds(benchmark: Path) -> float:
+    """Wall time of a job; 0 where the file has none."""
+    frame = pd.read_csv(benchmark, sep="\t", na_values="-")
+    return float(frame["s"].sum()) if "s" in frame else 0.0
+
+
+def this_machine() -> str:
+    """Processor, cores and memory of this machine, in words."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"Processor: {processor}, {os.cpu_count()} cores; {memory:.0f} GiB of memory; {platform.system()}."
+
+
+def check_is_generated(config: Config, run: str) -> None:
+    """Check that the figures of a run show generated sentences.
+
+    Raises:
+        AtlasError: there is no such run, or it reads other corpora.
+    """
+    if run not in config["runs"] or not reads_generated(config, run):
+        raise AtlasError(f"'{run}' is no run on generated sentences, whose figures may be passed on: name one, such as sample.")
+
+
+def reads_generated(config: Config, run: str) -> bool:
+    """Whether a run reads generated text."""
+    return ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run))
+
+
+def default_question(config: Config, run: str) -> str:
+    """The question that the overview answers, for any run."""
+    text = "generated text" if reads_generated(config, run) else "real text"
+    count = sum(study.id in config["runs"][run] and not study.overview for study in studies().values())
+    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+    return f"Which findings of {number} papers hold for {config['runs'][run]['model']} on {text}, and which do not?"
+
+
+def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> frozenset[str] | None:
+    """Outputs of a run that are up to date, relative to `root`; None for all.
+
+    Raises:
+        AtlasError: not all are, and `partial` is not set.
+    """
+    to_do = {path for job in jobs_to_do(run, root, options) for path in job.outputs}
+    if not to_do:
+        return None
+    if not partial:
+        raise AtlasError(
+            f"results/{run} was not made by this code and configuration, or not wholly: {len(to_do)} files are to be made; "
+            f"build the run first, or publish what is up to date (make results RUN={run} PARTIAL=yes PUBLISH=...)."
+        )
+    outputs = {path for job in jobs_to_do(run, root, options, all_jobs=True) for path in job.outputs}
+    return frozenset(outputs - to_do)
+
+
+def main() -> int:
+    """Write the pages and say where they are."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--publish", type=Path, metavar="FOLDER", help="write pages without text of corpora into this folder")
+    parser.add_argument("--generated", default="sample", help="run on generated sentences, or its folder")
+    parser.add_argument(
+        "--checkout", type=Path, default=ROOT, help="folder of the workflow that built the run; default: this one"
+    )
+    parser.add_argument("--partial", action="store_true", help="leave out what is not built")
+    parser.add_argument("--unchecked", action="store_true", help="take all files that are there, whatever code made them")
+    parser.add_argument("--question", default="", help="heading of the overview")
+    parser.add_argument("--machine", default="", help="the machine that built the run, in words; default: this one")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
+    chosen, options = parser.parse_known_args()
+    overlays = [path.absolute() for path in chosen.configfile]
+    if overlays:
+        options += ["--configfile", *map(str, overlays)]
+    root = chosen.checkout.resolve()
+    out = chosen.publish or root / "results" / chosen.run / "pages"
+    try:
+        config = without_missing(resolve(read_configuration(root, overlays)))
+        if chosen.run not in config["runs"]:
+            raise AtlasError(f"there is no run '{chosen.run}'. Runs: {', '.join(config['runs'])}.")
+        if chosen.publish:
+            check_is_generated(config, Path(chosen.generated).name)
+        checked = bool(chosen.publish) and not chosen.unchecked
+        source = Source(
+            run=chosen.run,
+            root=root,
+            config=config,
+            up_to_date=up_to_date(chosen.run, root, options, chosen.partial) if checked else None,
+            generated=ROOT / "results" / chosen.generated if chosen.publish else None,
+            notes=("Not checked whether these files are up to date.",) if chosen.publish and chosen.unchecked else (),
+        )
+        question = chosen.question or default_question(config, chosen.run)
+        built = write_pages(source, out, question, chosen.machine or this_machine())
+    except AtlasError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{out}: {len(built)} pages ({', '.join(built)}) and index.md.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The page of an atlas with the sentences of another run's page: where those of its corpus may not be passed on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import DamagedFile
+from attention_atlas.io.files import write_text
+
+_DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
+_EMPTY: Mapping[str, Any] = {"sentences": [], "evidence": {"texts": [], "pairs": []}, "shown_note": ""}
+
+
+def write_with_sentences_of(page: str | Path, sentences_page: str | Path | None, note: str, out: str | Path) -> None:
+    """Write a page of an atlas whose numbers are those of one run, and whose sentences those of another.
+
+    Sentences, and the pairs of words with the largest weights, are taken for each model that both pages show with the same
+    name and as many heads. For all other models the page shows none. Links to tables are removed.
+
+    Args:
+        page: atlas.html of the run.
+        sentences_page: atlas.html of the other run; None for a page without sentences.
+        note: what the page says beside the sentences.
+        out: file to write.
+
+    Raises:
+        AtlasError: a page does not have the data of an atlas.
+    """
+    text, data = _read(Path(page))
+    shown = _read(Path(sentences_page))[1] if sentences_page else {"others": []}
+    models = {model["name"]: model for model in (shown, *shown["others"]) if "name" in model}
+    for model in (data, *data["others"]):
+        source: Mapping[str, Any] = models.get(model["name"], _EMPTY)
+        if source is not _EMPTY and (source["layers"], source["heads"]) != (model["layers"], model["heads"]):
+            source = _EMPTY
+        model["sentences"] = source["sentences"]
+        model["evidence"] |= {name: source["evidence"][name] for name in ("texts", "pairs")}
+        model["shown_note"] = " ".join(filter(None, (note, source["shown_note"]))) if source["sentences"] else ""
+    # The tables lie elsewhere, seen from the copy.
+    data["sources"] = {}
+    filled = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    write_text(out, _DATA.sub(lambda match: f"{match[1]}{filled}{match[3]}", text, count=1))
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        match = _DATA.search(text)
+        data = json.loads(match[2]) if match else None
+    except (OSError, ValueError) as error:
+        raise DamagedFile(path, f"this page of an atlas cannot be read ({error})") from error
+    if not isinstance(data, dict) or not {"sentences", "evidence", "others", "name"} <= data.keys():
+        raise DamagedFile(path, "this page does not have the data of an atlas")
+    return text, data
