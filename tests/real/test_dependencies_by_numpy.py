@@ -1,9 +1,9 @@
 """Clark et al., Table 1, once more without this library: transformers' own attention, numpy, and the conllu package.
 
-The laptop run keeps attention maps in half precision. With maps rounded in the same way, every count is equal, but for a word or
-two where a weight lies on the border between two half-precision numbers and the order of additions decides. Without rounding,
-counts also differ where two words have the same weight in half precision. That is mostly so in head 1-3, which gives nearly all
-of its attention to the previous word: the other words' weights are often below 6e-8, the smallest half-precision number.
+The laptop run keeps attention maps in half precision. With maps rounded in the same way, every count is equal, but for a
+word or two where a weight lies on the border between two half-precision numbers and the order of additions decides. Without
+rounding, counts also differ where two words have the same weight in half precision. That is mostly so in head 1-3, which gives
+nearly all of its attention to the previous word: other words' weights are often below 6e-8, the smallest half-precision number.
 """
 
 from __future__ import annotations
