@@ -1,7 +1,7 @@
 """Scores of the laptop run once more with other people's scorers, from the answers that its jobs keep.
 
 Nothing here is computed by this library: labels and references come from the corpora's own files, scores from torchmetrics,
-sacrebleu's command line, seqeval, scikit-learn and scipy. Tables have six digits; no further difference is expected.
+sacrebleu's command line, seqeval, scikit-learn and scipy. Tables have six digits; no larger difference is expected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-SIX_DIGITS = {"rel": 2e-5, "abs": 1e-6}
+SIX_DIGITS = {"rel": 6e-6, "abs": 1e-6}
+SINGLE_PRECISION = {"rel": 5e-5, "abs": 1e-6}
+"""torchmetrics adds the scores of a few hundred questions in single precision."""
 TAGS = {"B": "B-KEY", "I": "I-KEY", "O": "O"}
 NO_HEAD_REMOVED = "order == 'one' and count == 0"
 
@@ -77,8 +79,8 @@ def test_torchmetrics_gives_every_row_of_tables_2_and_3(guan2020, answers_of_row
         )
         scores = {name: float(value) for name, value in metric.compute().items()}
         assert row.n == len(scored)
-        assert scores["exact_match"] == pytest.approx(row.em, **SIX_DIGITS), row
-        assert scores["f1"] == pytest.approx(row.f1, **SIX_DIGITS), row
+        assert scores["exact_match"] == pytest.approx(row.em, **SINGLE_PRECISION), row
+        assert scores["f1"] == pytest.approx(row.f1, **SINGLE_PRECISION), row
 
 
 def normalised(text: str) -> list[str]:
