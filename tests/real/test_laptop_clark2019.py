@@ -71,7 +71,9 @@ def test_segments_and_measures(laptop):
     assert summary["longest"] <= 128
     figure2 = pd.read_csv(laptop / "clark2019/figure2.tsv", sep="\t")
     assert figure2["mean_attention"].between(0, 1).all()
-    assert len(figure2) == 5 * 72
+    # Every head of the model, and of the model with random weights that Figure 2 shows beside it.
+    assert figure2.groupby("weights").size().to_dict() == {"trained": 5 * 72, "random": 5 * 72}
+    assert not figure2.duplicated(["weights", "target", "layer", "head"]).any()
 
 
 def test_nothing_is_called_a_reproduction(laptop):

@@ -26,13 +26,13 @@ def test_the_registry_names_the_files_that_are_there(mirror):
 
 
 def test_every_probe_of_every_task_is_there(table):
-    scores = table("probe_scores")
+    scores = table("summary/probe_scores")
     early = scores[(scores["condition"] == "early_stopping") & (scores["layer0"] == "embeddings")]
     sizes = early.groupby("task").size()
     print(early.pivot_table(index="task", columns="layer", values="f1").round(1).to_string())
     assert set(sizes.index) == {"pos", "dependencies", "entities", "roles", "coreference", "protoroles", "relations"}
     assert (sizes == 7 * 3).all()
-    weights = table("mixing_weights")
+    weights = table("summary/mixing_weights")
     assert np.allclose(weights.groupby(["task", "layer0", "condition", "top", "seed"])["weight"].sum(), 1, atol=1e-4)
 
 
