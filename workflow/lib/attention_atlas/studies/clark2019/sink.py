@@ -10,7 +10,7 @@ TOKENS = {"cls": "[CLS]", "sep": "[SEP]"}
 
 
 def own_sink(surface_path: str | Path) -> str:
-    """One sentence that names the special token with most attention from layer 2 on, with its share and that of the other.
+    """One sentence that names the special token with most attention from layer 2 on, with its share and that of the next one.
 
     Args:
         surface_path: measures of all heads.
