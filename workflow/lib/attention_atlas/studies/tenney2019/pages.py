@@ -10,7 +10,7 @@ _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed
 
 
 _OF_SECOND = {"figure1": "tasks", "figure2": "layers", "options": "options", "mixing_weights": "mixing_weights"}
-"""Tables that published values name -> those of the second model."""
+"""Tables that published values name -> tables of the second model."""
 _SUMMARIES = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "order", "options")
 
 _PUBLISHED = ("published/tenney2019.csv",)
