@@ -7,7 +7,7 @@ from pathlib import Path
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.clark2019.sink import own_sink
+from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 _TARGETS = ("sep", "cls", "punct", "other")
 
@@ -38,7 +38,7 @@ def figure3_variants(
         "magnitude. Rows: the queries that a mean is over. predicted: those of predicted tokens, the same in every layer; all: "
         "all queries, of which in the last layer only those of predicted tokens have a gradient; reachable: all, but in the "
         "last layer only those of predicted tokens, which causes a jump there.",
-        *filter(None, [own_sink(surface_path)]),
+        *filter(None, [strongest_special_token(surface_path)]),
     ]
     names = {"sep": "to [SEP]", "cls": "to [CLS]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
     formats = dict.fromkeys((*_TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}

@@ -8,7 +8,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
-from attention_atlas.studies.clark2019.sink import own_sink
+from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 
 def noop_page(noop_path: str | Path, surface_path: str | Path | None, label: RunLabel, html_out: str | Path) -> None:
@@ -35,6 +35,6 @@ def noop_page(noop_path: str | Path, surface_path: str | Path | None, label: Run
         f"all others, with 95 % bootstrap intervals over {unit}. A head that uses [SEP] as a no-op sends more attention there "
         "where its relation does not hold. The same is shown for [CLS], which other models may use instead. The tab-separated "
         "table also has parts of speech.",
-        *([own_sink(surface_path)] if surface_path else []),
+        *([strongest_special_token(surface_path)] if surface_path else []),
     ]
     write_html_table(shown, html_out, "Clark et al. 2019, section 3.2: [SEP] as a no-op", notes)

@@ -84,7 +84,7 @@ def read_labels(path: str | Path = FOLDER / LABELS) -> list[LabelledMap]:
     seen = set()
     for number, row in enumerate(read_table(path, ["text", "layer", "head", "label", "annotator"], ",").itertuples(), start=2):
         if row.label not in CLASSES:
-            raise AtlasError(f"{path}:{number}: unknown class {row.label!r}; the classes are {', '.join(CLASSES)}.")
+            raise AtlasError(f"{path}:{number}: there is no class {row.label!r}; the classes are {', '.join(CLASSES)}.")
         map_ = LabelledMap(str(row.text), int(row.layer), int(row.head), CLASSES.index(row.label), str(row.annotator))
         key = (map_.text, map_.layer, map_.head, map_.annotator)
         if key in seen:

@@ -276,7 +276,7 @@ def extras(config: Config, run: str) -> list[Extra]:
     if not untagged:
         return []
     titles = ", ".join(TASK_TITLES[task] for task in untagged)
-    lacking = f"without gold tags in {titles}, features and links that need tags are skipped"
+    lacking = f"without gold tags in {titles}, features and links that need tags will be absent"
     return [Extra(f"spaCy and its model {tagger}", ("features", "links"), lacking, missing_tagger(tagger))]
 
 

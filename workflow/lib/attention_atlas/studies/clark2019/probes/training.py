@@ -146,8 +146,7 @@ def train(
         seen, totals = _train_epoch(trained, optimisers, batches, device)
         if not seen:
             raise AtlasError(
-                "there is no sentence to train the probes on: every record was dropped (see dropped.tsv), or `limit` is too "
-                "small."
+                "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
         _check_finite(totals)
         losses = f"loss a sentence: {_shown(trained, totals, seen)}"
