@@ -100,7 +100,7 @@ def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) 
     """[map] how block-like maps are away from the diagonal: a band along it also lies within segments, but is not a block.
 
     Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
-    the share of the mass between all tokens at that distance.
+    the share of the mass between all tokens that lies at such distances.
 
     Args:
         maps: [map, n, n] rows sum to 1.

@@ -31,7 +31,7 @@ UNITS = {TRANSLATION: "sentences", CLASSIFICATION: "examples"}
 _LEAST_AGREEMENT = 0.9
 """Smallest rank correlation at which two definitions order heads alike."""
 _LEAST_SHARE = 0.85
-"""Smallest share of the full model's BLEU that remains in the paper with 40 % of the heads masked."""
+"""Smallest share of the whole model's BLEU that remains, in the paper, with 40 % of the heads masked."""
 
 
 def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:

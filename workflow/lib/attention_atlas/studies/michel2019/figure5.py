@@ -27,7 +27,7 @@ def figure5(
     statistics_out: str | Path,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the full
+    """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the whole
     model's.
 
     Args:

@@ -1,4 +1,4 @@
-"""Table 4: inference speed with half of the heads pruned, measured alternately with the full model."""
+"""Table 4: inference speed with half of the heads pruned, measured alternately with the whole model."""
 
 from __future__ import annotations
 

@@ -111,5 +111,5 @@ PAGES = (
         params={"corpora": ("shards_by_corpus",), "line": ("run_title",)},
         reads=(("example_files",),),
     ),
-    dropped_page("stefanik2021", "Štefánik: what was left out"),
+    dropped_page("stefanik2021", "Štefánik: dropped documents, by reason"),
 )

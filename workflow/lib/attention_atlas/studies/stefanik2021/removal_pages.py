@@ -1,4 +1,4 @@
-"""Pages of the fine-tuned taggers: full and pruned scores, each head removed, heads removed cumulatively."""
+"""Pages of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed cumulatively."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _whole_and_without(scores: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of full and pruned scores, from `FINE_TUNING` of `removal_tables`.
+    """Write the page of whole and pruned scores, from `FINE_TUNING` of `removal_tables`.
 
     Raises:
         AtlasError: the table cannot be used.

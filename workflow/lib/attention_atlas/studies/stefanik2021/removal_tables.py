@@ -1,4 +1,4 @@
-"""Tables of the fine-tuned taggers: full and pruned scores, each head removed, heads removed cumulatively."""
+"""Tables of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed cumulatively."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def removal_tables(
     Args:
         files: seed -> table of `removal.remove_heads`.
         resamples, seed: of the bootstrap over documents.
-        fine_tuning_out: `FINE_TUNING`, scores of the full and the pruned taggers, and with all heads removed.
+        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers, and with all heads removed.
         ablation_out: `ABLATION`, scores with each head removed.
         cumulative_out: `CUMULATIVE`, scores with heads removed cumulatively.
 
@@ -136,7 +136,7 @@ def best_count(removals: Removals, order: str, split: str) -> int:
 def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
     """One row for each seed (and their mean), model, split and metric; columns `FINE_TUNING`.
 
-    delta: score minus that of the full tagger; delta_low, delta_high: 95 % interval by the paired permutation test over
+    delta: score minus that of the whole tagger; delta_low, delta_high: 95 % interval by the paired permutation test over
     documents (`simultaneous_interval`); a bootstrap over few documents is too narrow.
     """
     rows = []
@@ -162,7 +162,7 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
 
 
 def _tagger_parts(by_seed: Mapping[str, Removals], metric: str) -> dict[tuple[str, str], list[tuple[int, Floats]]]:
-    """(model, split) -> for each seed the heads removed, and the counts [2, document, 3] of the full and of this model."""
+    """(model, split) -> for each seed the heads removed, and the counts [2, document, 3] of the whole and of this model."""
     by_model: dict[tuple[str, str], list[tuple[int, Floats]]] = {}
     for removals in by_seed.values():
         stops = {

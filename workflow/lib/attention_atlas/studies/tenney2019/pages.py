@@ -124,5 +124,5 @@ PAGES = (
         params=_TASKS | {"second_labels": ("second_labels",), "recipes": ("task_recipes",)},
         resources=_PUBLISHED,
     ),
-    dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),
+    dropped_page("tenney2019", "Tenney et al. 2019: dropped sentences, by reason"),
 )

@@ -60,7 +60,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pi
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     # The side with the lower bars has room for the legend.
     sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
-    axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
+    axes[1].set_title(f"Each seed (whole model: {mean['baseline'].iloc[0]:.1f} %)")
     count = f"n = {mean['documents'].iloc[0]} test documents"
     remark = removal_remark(read_table(fine_tuning_path, FINE_TUNING))
     save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, remark]))))
