@@ -45,8 +45,8 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     notes = [
         label.line,
         f"Each layer with only its best head kept: {first['metric']} and its difference from the whole model "
-        f"({first['baseline']:.2f}, n = {first['n']}), on a scale of 0 to 100, with intervals by bootstrap over examples. {worse} of "
-        f"{len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
+        f"({first['baseline']:.2f}, n = {first['n']}), on a scale of 0 to 100, with intervals by bootstrap over examples. "
+        f"{worse} of {len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
         "heldout_delta: the head is selected on one half of the examples and measured on the other, mean of both directions; "
         "the paper selects and reports on the same examples. p_adjusted: adjusted by the maximum statistic for all heads of "
         "all layers, from which the best ones are selected.",
