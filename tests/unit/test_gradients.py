@@ -28,7 +28,7 @@ from attention_atlas.studies.clark2019.gradients import (
     measure_gradients,
     variants_table,
 )
-from attention_atlas.studies.clark2019.sink import own_sink
+from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 
@@ -220,7 +220,7 @@ def test_tables_and_figure(tmp_path):
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure3(paths[0], "predicted", RunLabel("r", "m", "c"), pictures)
     assert "[SEP]" in pictures["svg"].read_text()
-    assert own_sink(surface_table(tmp_path)).endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
+    assert strongest_special_token(surface_table(tmp_path)).endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
     figure3_variants(*paths[:2], tmp_path / "surface.tsv", RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert "Special token with most attention in this model" in (tmp_path / "h.html").read_text()
     assert "[SEP] to other" in (tmp_path / "h.html").read_text()

@@ -195,7 +195,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     for name, draw, task in (("table2", table2, "translation"), ("table3", table3, "classification")):
         draw(paths[name], SETTINGS[TRANSLATION], tmp_path / "best.html")
         page = (tmp_path / "best.html").read_text(encoding="utf-8")
-        assert f"one head a layer, {task}" in page
+        assert f"one head per layer, {task}" in page
         assert f"resample {min(units[name])}: the corpus names no documents" in page
     page = (tmp_path / "table1.html").read_text(encoding="utf-8")
     rows = cells(page)

@@ -613,8 +613,8 @@ def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_he
     text = page(right=1.0)
     assert "Attention only" in text
     assert "stays below the best single head (100.0 %: m, head 1-2, dependent to head" in text
-    assert "so it is undertrained" in text
-    assert "of at most 3, every probe" in text
+    assert "so it must be undertrained" in text
+    assert "Epochs: at most 3; every probe" in text
     facts = read_table(summary).set_index("quantity")["value"]
     least, largest = (int(facts[f"distances_words_kept_epoch_{end}"]) for end in ("min", "max"))
     kept = str(least) if least == largest else f"{least} to {largest}"
@@ -691,6 +691,6 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     )
     assert pd.isna(scored.loc[("right_branching", "-"), "training"])
     assert scored.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
-    assert "ROOT in place" in outs[3].read_text()
+    assert "ROOT fixed" in outs[3].read_text()
     assert "Epochs: 2, the same for every probe." in outs[3].read_text()
     assert isinstance(table, pd.DataFrame)

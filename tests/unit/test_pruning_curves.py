@@ -194,7 +194,7 @@ def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_and_reported_on_the_ot
             same = (measured.keys[["kind", "layer", "head"]] == (row.kind, row.layer, row.head)).all(axis=1)
             assert row.delta == pytest.approx(measured.deltas[same][0], abs=1e-3)
         assert len(rows) == len(KINDS[name]) * SHAPES[name][0]
-        assert "chosen on corpus of" in (folder / f"{table}.html").read_text(encoding="utf-8")
+        assert "selected on corpus of" in (folder / f"{table}.html").read_text(encoding="utf-8")
 
 
 def test_for_table_5_the_best_heads_are_enough():

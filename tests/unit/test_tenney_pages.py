@@ -308,7 +308,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     assert controls["seeds_shuffled_labels"].tolist() == [0, 1] * len(TASKS)
     assert controls["seeds"].tolist() == [len(SEEDS)] * len(controls)
     page = " ".join((pages / "controls_html").read_text(encoding="utf-8").split())
-    assert "of the first seed alone" in page
+    assert "for the first seed only" in page
     options = read_table(pages / "options", OPTIONS)
     assert set(options["condition"]) == {EARLY, "equal_steps"}
     assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}

@@ -60,7 +60,7 @@ class Claim:
 
 
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
-    """A claim that says the same of several things (every task, every type): one row for it.
+    """One row for a claim about several things, such as every task or every type.
 
     It holds if all parts hold, does not hold if one part does not, and is undecided otherwise. The row shows the part that
     decides: one that does not hold, else one that is undecided, else the one nearest to its threshold. If all parts hold, each

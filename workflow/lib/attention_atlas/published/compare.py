@@ -14,8 +14,9 @@ from attention_atlas.published.values import Number, Published, half_unit
 _CONTRACT = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
 COLUMNS = (*_CONTRACT, "scope", "obstacle", "recomputed", "recomputation_agrees", "recomputation")
 
-# Kinds of comparison: model, data, recipe and size are the same; trained again, data of the same making, or a value read off a
-# figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be compared.
+# Kinds of comparison: model, data, recipe and size are the same; a retrained model, data made in the same way, or a value read
+# off a figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be
+# compared.
 EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitative", "no"
 
 MATCH = "match"
@@ -73,7 +74,7 @@ class Measured:
         why: the reason, one sentence.
         ci_low, ci_high, n: interval and size, where there are any.
         holds: for qualitative comparisons, whether the claim holds here; None where the run does not decide it.
-        numbers: the published numbers that stand beside ours, in the order of ours; empty for all numbers of the value.
+        numbers: the published numbers that ours correspond to, in the order of ours; empty for all numbers of the value.
         obstacle: what this run lacks for a comparison, in a few words; empty where it lacks nothing.
     """
 
@@ -154,7 +155,7 @@ def claim_verdict(holds: bool | None) -> str:
 
 
 def scope(entry: Published, ours: Measured) -> tuple[str, str]:
-    """One of `SCOPES`, and in a few words what stands in the way of a comparison (empty where nothing does)."""
+    """One of `SCOPES`, and in a few words the obstacle to a comparison (empty where there is none)."""
     if entry.comparable == SETTING:
         return A_SETTING, ours.obstacle
     if QUALITATIVE in (entry.comparable, ours.comparable):
@@ -167,7 +168,7 @@ def scope(entry: Published, ours: Measured) -> tuple[str, str]:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as it stands in a table cell: numbers with at most four significant digits, several by semicolons."""
+    """A value as the text of a table cell: numbers with at most four significant digits, several separated by semicolons."""
     if value is None:
         return None
     if isinstance(value, list | tuple):

@@ -33,7 +33,7 @@ _FLOAT_ERROR = 1e-9
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A published number beside the one that follows from others.
+    """A published number and the value that follows from other published numbers.
 
     Attributes:
         value: by the formula, in the published unit.
@@ -56,7 +56,7 @@ def recompute(published: Mapping[str, Published], names: Collection[str] | None 
 
     Args:
         published: all values of a study.
-        names: ids of the values to recompute; all of them where it is not given.
+        names: ids of the values to recompute; all of them by default.
 
     Raises:
         AtlasError: no such formula, no such input, or inputs that the formula does not take.
@@ -86,7 +86,7 @@ def _recomputed(value: Published, number: Number, published: Mapping[str, Publis
     allowed = half_unit(number, value.tolerance) + bound + _FLOAT_ERROR * max(abs(result), 1.0)
     agrees = abs(result - number.value) <= allowed
     name = "same as" if number.formula == "same" else f"{number.formula.replace('_', ' ')} of"
-    # A table cell does not hold a hundred ids; the list of published values has them all.
+    # A hundred ids do not fit into a table cell; the list of published values has them all.
     shown = number.inputs if len(tokens) <= _SHOWN_INPUTS else f"{tokens[0]} and {len(tokens) - 1} others"
     words = f"{name} {shown}: {result:.6g} ± {bound:.1g}, printed {number.value}"
     return Recomputed(result, bound, agrees, words)
@@ -166,7 +166,7 @@ def _one(inputs: Sequence[np.ndarray], count: int) -> list[float]:
 
 
 def _pairs(inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Differences of the first half of the numbers less the second half."""
+    """The first half of the numbers minus the second half."""
     numbers = _all(inputs)
     if len(numbers) % 2:
         raise ValueError("it takes pairs of numbers: first all minuends, then all subtrahends")

@@ -1,4 +1,4 @@
-"""Published values in the form of a table to be drawn: the paper's numbers beside those of a run."""
+"""Published values as tables to draw: the paper's numbers beside those of a run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from attention_atlas.published.values import load_published
 
 
 def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
-    """Published numbers with the place of ours beside each.
+    """Published numbers, each with the place of our number.
 
     Args:
         study: id of the study.
-        ids: of published values; each becomes a row a number.
+        ids: of published values; one row for each number.
 
     Returns:
-        id, published_model (that of the paper), value (in our unit; a known slip corrected), and a column for each key of the
-        numbers' places, such as task and layer. Numbers that are lost are left out.
+        id, published_model (that of the paper), value (in our unit; known slips corrected), and a column for each key of the
+        numbers' places, such as task and layer. Missing numbers are left out.
 
     Raises:
         AtlasError: the file of published values cannot be used.
@@ -36,7 +36,7 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
 
 
 def published_column(study: str, artefact: str, column: str) -> pd.DataFrame:
-    """Published numbers that stand beside a column of one of our tables.
+    """Published numbers that correspond to a column of one of our tables.
 
     Args:
         study: id of the study.

@@ -1,4 +1,4 @@
-"""Measured values for published ones: the rows of a run's tables that these name, and whether both are the same quantity."""
+"""Find the measured value of each published one in a run's tables, and decide whether both are the same quantity."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from attention_atlas.published.values import Cell, Number, Published, Scalar, jo
 _COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
 _LAST = "last"
 STAND_INS = "generated stand-ins"
-"""Obstacle of values that a run on the published models and corpora would compare."""
+"""Obstacle of values that a run on the published models and corpora could compare."""
 _DEFAULT = {SETTING: "a choice of this run", NO: "not the same quantity"}
 
 
 class NotMeasured(Exception):
-    """A run has no such number; the message is the reason."""
+    """A run has no such number; the message says why."""
 
 
 class SmallerModel(NotMeasured):
@@ -37,7 +37,7 @@ class Sameness(NamedTuple):
 
     Attributes:
         comparable: exact, close, setting or no.
-        why: model, data and recipe in words, or what differs.
+        why: model, data and recipe, or what differs.
         obstacle: what differs, in a few words without names; empty where nothing does.
     """
 
@@ -57,7 +57,7 @@ class MeasuredNumber:
 
 
 class Quantity(NamedTuple):
-    """A number (or text) that no table of a run has as such."""
+    """A number (or text) that is computed from a run's tables, since none of them holds it."""
 
     quantity: str
     value: Any
@@ -189,12 +189,12 @@ def measure(
 
 
 def quantities(rows: Iterable[Quantity]) -> pd.DataFrame:
-    """A table of quantities, one a row."""
+    """A table of quantities, one row each."""
     return pd.DataFrame(list(rows), columns=list(Quantity._fields)).astype({"value": object, "n": "Int64"})
 
 
 def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
-    """Kind of comparison between a number of a run and a published one, and its reason; the size is not looked at.
+    """Kind of comparison between a number of a run and a published one, and its reason; sample sizes are not considered.
 
     Raises:
         NotMeasured: the run names no model and corpus for its role.
@@ -224,7 +224,7 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
 
 
 def _with_size(value: Published, kind: Sameness, n: int | None) -> tuple[str, str]:
-    """Kind of comparison and its reason with the number of units: an exact one needs the published number."""
+    """Kind of comparison, and its reason with the number of units: an exact comparison needs the published number of units."""
     if kind.comparable not in (EXACT, CLOSE):
         return kind.comparable, kind.why
     if value.size is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_atlas.workflow.page import Page
 
 INDEX = "index.html"
-"""Index page of a run, in its folder: every artefact with a thumbnail and links."""
+"""Index page of a run, in its folder: a thumbnail and links for every artefact."""
 PAGES = (
     Page(
         rule="scoreboard_tables",

@@ -31,7 +31,7 @@ from attention_atlas.published.compare import (
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
     "on the other side, and is undecided if it contains the threshold. Intervals resample the unit that the table names. A "
-    "claim about several tasks, types or layers shows the one that decides."
+    "claim about several tasks, types or layers is represented by the one that decides it."
 )
 VALUE_NAMES = {
     "ours": "this run",
@@ -57,7 +57,7 @@ def write_comparison(
     """Write a frame of `compare.compare` as a table and as a page that counts its verdicts.
 
     Args:
-        frame: one row a published value.
+        frame: one row for each published value.
         out, html_out: files to write.
         title: heading of the page.
         lines: run, models and corpora.
@@ -76,10 +76,10 @@ def verdict_counts(frame: pd.DataFrame) -> str:
 
 
 def write_value_page(frame: pd.DataFrame, path: str | Path, title: str, notes: Sequence[str]) -> None:
-    """Write published values beside ours as a page: folded by table or figure of the paper, the verdict first.
+    """Write published values beside ours as a page: grouped by table or figure of the paper, with the verdict first.
 
     Args:
-        frame: columns `compare.COLUMNS`; with a column study, values are folded by study and place in the paper.
+        frame: columns `compare.COLUMNS`; with a column study, values are grouped by study and place in the paper.
         path: file to write.
         title: heading of the page.
         notes: paragraphs above the table.
@@ -123,10 +123,10 @@ def write_claims(claims: Iterable[Claim], out: str | Path, html_out: str | Path,
 
 
 def write_claim_page(frame: pd.DataFrame, path: str | Path, title: str, notes: Sequence[str]) -> None:
-    """Write claims as a page, the verdict first.
+    """Write claims as a page, with the verdict first.
 
     Args:
-        frame: columns `CLAIM_COLUMNS`; with a column study, claims are folded by study.
+        frame: columns `CLAIM_COLUMNS`; with a column study, claims are grouped by study.
         path: file to write.
         title: heading of the page.
         notes: paragraphs above the table.

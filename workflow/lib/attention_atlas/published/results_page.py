@@ -36,7 +36,7 @@ def results_page(title: str, made_by: str, summary: pd.DataFrame, claims: pd.Dat
 
 
 def verdict_table(summary: pd.DataFrame) -> str:
-    """Values of each study by verdict; verdicts that no value has are left out."""
+    """Values of each study by verdict; verdicts without values are left out."""
     return _count_table(summary, {column: verdict for verdict, column in VERDICT_COLUMNS.items()})
 
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: published values and claims whose verdict, number or interval is not the same in both."""
+"""Compare two runs: published values and claims whose verdict, number or interval differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANGES = {
     ONLY_FIRST: "the second run has no such row",
     ONLY_SECOND: "the first run has no such row",
 }
-"""What is said of a row -> what it means. Each row has one."""
+"""Change of a row -> what it means. Each row has one."""
 APART, OVERLAP = "apart", "overlap"
 VALUE_KEY, CLAIM_KEY = ["study", "id"], ["study", "claim"]
 _SIDES = ("verdict", "value", "ci_low", "ci_high", "n")
@@ -49,7 +49,7 @@ def run_differences(first: str | Path, second: str | Path) -> pd.DataFrame:
 
 
 def counts(differences: pd.DataFrame) -> pd.DataFrame:
-    """Rows by kind and study (and of all studies): how many there are of each change; columns kind, study, `CHANGES`."""
+    """Number of rows with each change, by kind and study (and over all studies); columns kind, study, `CHANGES`."""
     rows = []
     for kind, of_kind in differences.groupby("kind", sort=False):
         for study in [*dict.fromkeys(of_kind["study"]), "all"]:
@@ -72,14 +72,14 @@ def _claims(folder: Path) -> pd.DataFrame:
 
 
 def _differences(kind: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterable[dict[str, Any]]:
-    """Rows in the order of the first run, then those of the second alone."""
+    """Rows in the order of the first run, then those that only the second has."""
     one, two = _by_name(first), _by_name(second)
     for key in dict.fromkeys((*one, *two)):
         yield _row(kind, key, one.get(key), two.get(key))
 
 
 def _by_name(table: pd.DataFrame) -> dict[tuple[str, str, int], Mapping[Hashable, Any]]:
-    """Study, name and how often that name was there before (a claim may be tested on two corpora) -> row."""
+    """(study, name, occurrence) -> row: a claim may be tested on two corpora, so that its name occurs twice."""
     again = table.groupby(["study", "name"]).cumcount()
     keys = zip(table["study"], table["name"], again, strict=True)
     return dict(zip(keys, table.to_dict("records"), strict=True))
@@ -111,7 +111,7 @@ def _change(row: Mapping[str, Any], first: object, second: object) -> str:
 
 
 def _number(cell: Any) -> float | None:
-    """A cell as a number; None for texts, lists and what is missing."""
+    """A cell as a number; None for texts, lists and missing values."""
     try:
         value = float(cell)
     except (TypeError, ValueError):

@@ -16,9 +16,9 @@ _ROWS, _COLUMNS, _CHARACTERS = 6, 5, 18
 """Size of the thumbnail of a table."""
 _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
 _KINDS = {".html": "page", ".tsv": "TSV"}
-"""Kinds of files of which an artefact may have several."""
+"""Kinds of which an artefact may have several files."""
 _TALL = 1.25
-"""Height over width of a figure above which its thumbnail shows the upper part alone."""
+"""Ratio of height to width above which a thumbnail shows only the top of its figure."""
 _GENERATED = "Generated text and a small model: these numbers are not comparable with those of the papers."
 _CLAIMS = {"claims_hold": "hold", "claims_do_not_hold": "do not hold", "claims_undecided": "undecided"}
 _CSS = """
@@ -129,7 +129,7 @@ def _ordered(files: Sequence[str]) -> list[str]:
 
 
 def _link(file: str, files: Sequence[str]) -> str:
-    """What a link to a file is called: its kind, with its name where the artefact has several of that kind."""
+    """Text of the link to a file: its kind, with its name where the artefact has several of that kind."""
     path = PurePosixPath(file)
     kind = _LINKS.get(path.suffix, path.suffix.lstrip(".").upper())
     is_one_of_several = sum(PurePosixPath(name).suffix == path.suffix for name in files) > 1
@@ -137,7 +137,7 @@ def _link(file: str, files: Sequence[str]) -> str:
 
 
 def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], folder: Path) -> str:
-    """The figure, or the first rows of the table, as a link to the whole."""
+    """The figure, or the first rows of the table, as a link to the full artefact."""
     by_suffix = {PurePosixPath(file).suffix: file for file in reversed(files)}
     label = escape(f"{entry['number']}: {entry['title']}", quote=True)
     if ".png" in by_suffix:
@@ -152,7 +152,7 @@ def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], folder: Path) -> 
 
 
 def _is_tall(picture: Path) -> bool:
-    """Whether a PNG is much higher than wide: its size is in the first bytes."""
+    """Whether a PNG is much taller than wide: its size is in the first bytes."""
     with picture.open("rb") as data:
         width, height = struct.unpack(">II", data.read(24)[16:])
     return bool(height > _TALL * width)

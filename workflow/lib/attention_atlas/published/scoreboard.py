@@ -40,8 +40,8 @@ SUMMARY = [
 CLAIMS = ["study", *CLAIM_COLUMNS]
 
 _GENERATED = (
-    "The corpora are generated and the model is small, so that no number is the papers' quantity. Verdicts are on settings, on "
-    "published numbers that follow from other published numbers, and on claims that can be tested on any model."
+    "The corpora are generated and the model is small, so no number measures what the papers measured. Verdicts are given on "
+    "settings, on published numbers that follow from other published numbers, and on claims that can be tested on any model."
 )
 _REAL = "A number is compared only with the same model on the same data."
 
@@ -58,7 +58,7 @@ def write_scoreboard(
     claims_out: str | Path,
     claims_html: str | Path,
 ) -> None:
-    """Write the tables of all studies as one, and their summary.
+    """Write the comparisons and claims of all studies as one table each, and their summary.
 
     Args:
         comparisons: study -> its comparison.tsv.
@@ -85,9 +85,9 @@ def write_scoreboard(
         *lines,
         "Each value has one verdict. " + _glossary(VERDICTS),
         "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
-        "Follow from others: values that a formula gives from other published values, with any verdict; follow and "
-        "agree: those within the rounding of all numbers. A claim of claims.tsv that is also a published value is counted "
-        "among both.",
+        "Follow from others: values that a formula derives from other published values, whatever their verdict; follow and "
+        "agree: those that agree within the rounding of all numbers. A claim of claims.tsv that is also a published value is "
+        "counted in both.",
     ]
     texts = ("study", "why_never", "why_not_in_this_run")
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
@@ -98,7 +98,7 @@ def write_scoreboard(
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """A row for each study, and one for all; columns `SUMMARY`.
+    """One row for each study, and one for all of them; columns `SUMMARY`.
 
     The numbers of values with each verdict add up to all values, and so do those with each scope.
     """
@@ -126,7 +126,7 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(values: pd.DataFrame, scope: str) -> str:
-    """What stands in the way of a comparison, most frequent first, with the number of values."""
+    """Obstacles to a comparison, most frequent first, with the number of values."""
     counts = values.loc[values["scope"] == scope, "obstacle"].value_counts()
     ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     return "; ".join(f"{count} {reason}" for reason, count in ordered)

@@ -51,7 +51,7 @@ class Number:
 
     Attributes:
         value: as printed, or read off a figure; None where it is lost.
-        part: its name among several of one id; empty where they are in order.
+        part: its name where an id has several numbers; empty where their order identifies them.
         corrected: the value to compare with where the printed one is a known slip.
         cell: place of our number; None where no table has it.
         decimals: printed decimals, with trailing zeros; None where they are those of the shortest text of the number.
@@ -77,19 +77,19 @@ class Published:
     """One published value: a number, or several that belong together, such as one for each layer.
 
     Attributes:
-        id: name of the value, one over all studies.
+        id: name of the value, unique over all studies.
         item: table, figure or section of the paper.
         quantity, unit: what is measured.
-        tolerance: of values read off a figure; elsewhere half a unit of the last printed digit counts.
+        tolerance: of values read off a figure; otherwise half a unit of the last printed digit.
         role: of the run's model and corpus that our number is measured on; `a|b` takes the first that the run has.
-        same: `model` and `data` that a run must look at for the same quantity.
-        comparable: exact (model, data, recipe and size can all be the same), close (trained again, data of the same making, or
+        same: `model` and `data` that a run must use to measure the same quantity.
+        comparable: exact (model, data, recipe and size can all be the same), close (retrained, data made in the same way, or
             a value read off a figure), setting (a choice of the run), qualitative (a claim, tested on any model) or no; empty
-            where nothing is beside it.
-        recipe: in what our way of measuring differs from the published one; empty where it does not.
+            where we have no number.
+        recipe: how our measurement differs from the published one; empty where it does not.
         size: number of units (sentences, examples) that the published value is measured on; None where it is not known.
         never: why no run of this workflow can match it; empty where one can, and for settings and claims.
-        why: reason of settings and of what is not comparable, where the default sentence does not say it.
+        why: reason for settings and for values that are not comparable, where the default sentence does not fit.
         absent: reason where the run has no such row.
         remark: how our number is measured; names in braces are columns of our row.
         fault: a known error of the paper.
@@ -206,7 +206,7 @@ def published_column(
 
 
 def load_digitised(name: str) -> pd.DataFrame:
-    """Values that were read off a published figure, a head a row: published/digitised/{name}.csv.
+    """Values that were read off a published figure, one row for each head: published/digitised/{name}.csv.
 
     Raises:
         AtlasError: there is no such table.
@@ -215,7 +215,7 @@ def load_digitised(name: str) -> pd.DataFrame:
 
 
 def joined(values: Sequence[Scalar | None], parts: Sequence[str]) -> Value:
-    """One value as it is; several as a list, or by name where they have names."""
+    """A single value unchanged; several as a list, or by name where they have names."""
     if len(values) == 1 and not parts[0]:
         return values[0]
     present = [value for value in values if value is not None]
@@ -249,7 +249,7 @@ def half_unit(number: Number, tolerance: float | None) -> float:
 
 
 def digitised_column(name: str, column: str, conditions: Sequence[tuple[str, str]]) -> list[str]:
-    """Numbers of a digitised table as the texts that stand in it.
+    """Numbers of a digitised table as the texts in the file.
 
     Args:
         name: of the table, published/digitised/{name}.csv.
@@ -274,7 +274,7 @@ def digitised_column(name: str, column: str, conditions: Sequence[tuple[str, str
 
 
 def _decimals(text: str) -> int | None:
-    """Digits behind the decimal point of a number as it is written (5e-05 has five); None for other texts."""
+    """Digits after the decimal point of a number as written (5e-05 has five); None for other texts."""
     try:
         exponent = Decimal(text).as_tuple().exponent
     except InvalidOperation:

@@ -104,7 +104,7 @@ class Task:
     Attributes:
         heads: [k] position of each mention's head word.
         types: [k] pronoun, proper or nominal.
-        candidates: [k, n] words that may be picked.
+        candidates: [k, n] words that may be selected.
         correct: [k, n] head words of the mention's antecedents.
         baselines: baseline -> [k] the word that it selects, -1 for none.
     """

@@ -29,7 +29,7 @@ _SURFACE = {
 
 
 def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[tuple[str, Claim, RunLabel]]:
-    """Published value, the test of the claim that it makes, and what it is tested on.
+    """Id of the published value, the test of its claim, and the model and corpus it is tested on.
 
     Args:
         frames: the tables of the run by name.
@@ -104,7 +104,7 @@ def gradient_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
 
 
 def relation_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
-    """The claim of section 1 on four relations, on heads that were chosen on the other half of the documents."""
+    """The claim of section 1 on four relations, tested on heads chosen on the other half of the documents."""
     if table.empty:
         return
     parts = [

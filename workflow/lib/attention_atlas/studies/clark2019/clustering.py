@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 # Relations whose best heads the paper marks in its figure.
 RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
 _RESEEDED_LAYOUTS = 5
-"""Layouts with other seeds, which show how much of the picture depends on the seed."""
+"""Layouts with other seeds, to show how much the layout depends on the seed."""
 _CHUNK = 500
 _MEANING = {
     "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
@@ -74,8 +74,8 @@ def cluster_heads(
         out: layer, head, x, y, behaviour, relation.
         layers_out: layer_distance, pairs, js, ci_low, ci_high, unit, units.
         test_out: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
-        starts_out: start (from 1), layer, head, x, y: the heads in layouts from other random starts, moved, rotated and scaled
-            to lie on the layout as well as they can.
+        starts_out: start (from 1), layer, head, x, y: the heads in layouts from other random starts, aligned with the layout by
+            Procrustes analysis.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -170,7 +170,7 @@ def layout_quality(distances: Floats, layout: Floats, reseeded: list[Floats]) ->
 
 
 def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Main behaviour of each head: layer, head, behaviour; of several the last in the order of the published code."""
+    """Main behaviour of each head: layer, head, behaviour; the last in the order of the published code if there are several."""
     wide = surface.pivot(index=["layer", "head"], columns="measure", values="value")
     absent = pd.Series(0.0, index=wide.index)
     rules = (

@@ -56,10 +56,10 @@ def comparison(
     measured = measure(published, frames, labels) | of_claims
     lines = joint_lines(labels.values())
     note = (
-        "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
-        "read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of the head "
-        "at the same place. Claims on order and thresholds are tested on any model: ours is then the statistic that tests the "
-        "claim, n the number of independent units of its interval. " + VERDICT_NOTE
+        "A number is compared only with the same model on the same data (exact), or on data made in the same way or with "
+        "values read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of "
+        "the head at the same layer and position. Claims on order and thresholds are tested on any model: our value is then "
+        "the statistic that tests the claim, and n the number of independent units of its interval. " + VERDICT_NOTE
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
@@ -67,7 +67,7 @@ def comparison(
         replace(claim, statement=f"{published[identifier].item}: {claim.statement}", ours=f"{claim.ours}; on {label.corpus}")
         for identifier, claim, label in tested
     ]
-    notes = [*lines, "Claims of the paper on order and thresholds; comparison.tsv has them beside their published values."]
+    notes = [*lines, "Claims of the paper on order and thresholds; comparison.tsv lists them beside the published values."]
     write_claims(placed, claims_out, claims_html, "Clark et al. 2019: claims and this run", notes)
 
 

@@ -91,7 +91,7 @@ def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> 
 
 
 def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
-    """Whether picked words, [mention, ...], are head words of an antecedent."""
+    """Whether selected words, [mention, ...], are head words of an antecedent."""
     rows = np.arange(len(task.heads)).reshape(-1, *([1] * (picked.ndim - 1)))
     return (picked >= 0) & task.correct[rows, picked]
 
@@ -207,7 +207,8 @@ def measure_coreference(
         limit: use at most this many records of the corpus.
         options: `CoreferenceOptions` of the run.
         vary_options: whether each option is changed alone as well, for `options_out`.
-        name_lists: masculine and feminine first names, a name a line; empty for those of the census (`agreement.census_names`).
+        name_lists: masculine and feminine first names, one name per line; empty for those of the census
+            (`agreement.census_names`).
         resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.

@@ -1,4 +1,4 @@
-"""Table 2 with documents cut after their first tokens, and gone through in windows: on the documents that both have."""
+"""Table 2 with documents cut after their first tokens, and divided into windows: on the documents in both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def compare_windows(
     Args:
         corpora: the same documents divided in different ways.
         options: `CoreferenceOptions` of the run.
-        name_lists: masculine and feminine first names, a name a line; empty for those of the census (`agreement.census_names`).
+        name_lists: masculine and feminine first names, one name per line; empty for those of the census
+            (`agreement.census_names`).
         resampling: folds and bootstrap, over documents.
         out: file to write.
 

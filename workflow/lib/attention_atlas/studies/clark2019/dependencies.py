@@ -117,7 +117,7 @@ def measure_dependencies(
 def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best heads of `OVER_75`, chosen on one half of the documents, on the other half.
 
-    Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units, made longer where they
+    Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units, widened where they
     are few, `expanded_level`), level (coverage of each interval, so that all hold together), n (tokens of the tested half),
     unit, units.
     """

@@ -91,7 +91,7 @@ def _figure1_heads(surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence that may show a head, with the dependents of a relation that the head gets right and wrong.
+    """A sentence that may illustrate a head, with the dependents of a relation that the head gets right and wrong.
 
     Attributes:
         example: the sentence.

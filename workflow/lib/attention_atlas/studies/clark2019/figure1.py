@@ -33,7 +33,7 @@ _PROPERTIES = {
         "attends mostly to . and ,: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
     ),
 }
-"""Kind -> the threshold above which a head is of this kind (as in Figure 6), and what is said if no head is."""
+"""Kind -> the threshold above which a head is of this kind (as in Figure 6), and the text if no head is."""
 
 
 def figure1(
@@ -48,7 +48,7 @@ def figure1(
     Args:
         weights_path: table of `drawn_heads.figure1_weights`.
         heads: `auto` (a panel is drawn only if its head is of the kind), or the heads that the run names.
-        thresholds: broad_entropy (nats), position, special (shares): from where a head is of a kind.
+        thresholds: broad_entropy (nats), position, special (shares): above which a head is of a kind.
         label: run, model and corpus.
         pictures: format -> file.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.clark2019.sink import own_sink
+from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 _TARGETS = ("sep", "cls", "punct", "other")
 
@@ -31,14 +31,14 @@ def figure3_variants(
     head = heads.iloc[0] if len(heads) else "the model has no [MASK]"
     notes = [
         label.line,
-        f"Prediction of masked tokens: {head}. Gradient of the loss summed over the predicted pieces by each attention "
-        "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
-        "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "
-        "summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "
+        f"Prediction of masked tokens: {head}. Gradient of the loss summed over the predicted tokens with respect to each "
+        "attention weight, which is taken as a free variable. Masked: 15 % of the tokens masked as in pre-training, loss on "
+        "those; unmasked: no token masked, loss on every token. Per weight: mean over weights to tokens of the class; per "
+        "query: summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "
         "magnitude. Rows: the queries that a mean is over. predicted: those of predicted tokens, the same in every layer; all: "
-        "all of them, of which the last layer gives a gradient only to those of predicted tokens; reachable: all, but in the "
-        "last layer those of predicted tokens, which makes a jump there.",
-        *filter(None, [own_sink(surface_path)]),
+        "all queries, of which in the last layer only those of predicted tokens have a gradient; reachable: all, but in the "
+        "last layer only those of predicted tokens, which causes a jump there.",
+        *filter(None, [strongest_special_token(surface_path)]),
     ]
     names = {"sep": "to [SEP]", "cls": "to [CLS]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
     formats = dict.fromkeys((*_TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}

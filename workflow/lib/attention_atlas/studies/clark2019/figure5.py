@@ -30,7 +30,7 @@ _LINE, _TITLE = 0.125, 0.52
 
 
 def figure5(weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path]) -> None:
-    """Draw three relations beside each other, their sentences below each other, from the table of weights.
+    """Draw the relations from the table of weights, three side by side, with the sentences of each one below the other.
 
     Args:
         weights_path: table of `drawn_heads`.
@@ -45,7 +45,7 @@ def figure5(weights_path: str | Path, label: RunLabel, coreference: str, picture
     relations = list(table.groupby("relation", sort=False))
     columns = min(_COLUMNS, len(relations))
     bands = [relations[start : start + columns] for start in range(0, len(relations), columns)]
-    # (relations beside each other, example): a row of panels as tall as its longest sentence.
+    # (relations side by side, example): a row of panels as tall as its longest sentence.
     rows = [
         (band, example) for band in bands for example in sorted({number for _, frame in band for number in frame["example"]})
     ]

@@ -55,7 +55,7 @@ def figure6(
     label: RunLabel,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Draw the plane by behaviour, by layer and from other random starts, and the divergence by the distance of layers.
+    """Draw the plane by behaviour, by layer and from other random starts, and the divergence by the distance between layers.
 
     Args:
         heads_path, layers_path, starts_path, test_path: tables of `clustering`.

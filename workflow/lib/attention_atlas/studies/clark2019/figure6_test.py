@@ -29,7 +29,7 @@ def figure6_test(
     notes = [
         label.line,
         f"{test['n'].iloc[0]} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
-        "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
+        "published code reports the sum, which differs only in scale. Permutation test: the layer labels of the "
         f"heads are shuffled {permutations} times. "
         f"Interval: bootstrap over {blocks['block'].nunique()} {blocks['unit'].iloc[0]}.",
     ]

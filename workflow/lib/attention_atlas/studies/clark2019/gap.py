@@ -1,4 +1,4 @@
-"""GAP: which of two names the attention of a pronoun prefers, by gender. Not in the paper: a balanced check of Table 2."""
+"""GAP: which of two names the attention of a pronoun prefers, by gender: a balanced check of Table 2, not in the paper."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Figure 3: how much the masked-language-model loss depends on attention to [SEP], punctuation and other tokens (section 3.2).
 
-For every head g[i, j] = |dL / dA[i, j]|, the attention weight A taken as a free variable: a change of A acts through all later
+For every head g[i, j] = |dL / dA[i, j]|, where the attention weight A is a free variable: a change of A acts through all later
 layers, and rows are not renormalised. The loss is summed over the predicted tokens.
 
-In the last layer a query affects only the prediction at its own position: the gradient of all other rows is 0. Means of layers
-compare only over one set of rows, by default those of the predicted tokens.
+In the last layer a query affects only the prediction at its position: the gradient of all other rows is 0. So means of layers
+can be compared only over one set of rows, by default those of the predicted tokens.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def measure_gradients(
         examples = list(read_examples(example_files, limit))
         if not examples:
             raise AtlasError(
-                "there is no segment to take gradients on: every record was dropped (see dropped.tsv), or `limit` is too small."
+                "there is no segment to compute gradients on: every record was dropped (see dropped.tsv), or `limit` is too "
+                "small."
             )
         masked_model = load_masked_model(model.entry, model.mlm_head, facts, pick_device())
         units = independent_units([example.document for example in examples], "segments")
@@ -162,7 +163,7 @@ def gradients(
 def attention_gradients(
     masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[Masked], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Attention maps and the derivatives of the summed loss by them, a tensor [batch, head, n, n] a layer, padded.
+    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer.
 
     One backward pass gives all layers.
 
@@ -256,7 +257,7 @@ def _classes(
 
 
 def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
-    """Means over segments with intervals, a row a target and head."""
+    """Means over segments with intervals, one row for each target and head."""
     frames = [
         mean_rows(values[:, number], resamples, seed, units).assign(target=target) for number, target in enumerate(TARGETS)
     ]
@@ -268,8 +269,8 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
     """Gradient of attention to [SEP] in the second half of the layers, relative to the largest layer mean.
 
     Columns: layer (from the last one of the first half on: 6 of 12), ratio (its mean over segments and heads over that of the
-    layer with the largest), ci_low, ci_high (bootstrap over units; the largest is that of each resample), level (coverage of
-    each interval, so that all hold together), n (segments), unit, units.
+    layer with the largest), ci_low, ci_high (bootstrap over units; the largest mean is taken in each resample), level (coverage
+    of each interval, so that all hold together), n (segments), unit, units.
 
     Args:
         values: [segment, target, layer, head] mean over weights.

@@ -100,7 +100,7 @@ def read_distances(path: str | Path) -> tuple[Floats, pd.DataFrame]:
 
 
 def _blocks_frame(sums: Floats, tokens: Floats, heads: int) -> pd.DataFrame:
-    """Mean divergence of the pairs at each distance of layers, a block of segments at a time."""
+    """Mean divergence of the pairs at each distance of layers, for each block of segments."""
     a, b = np.triu_indices(sums.shape[1], 1)
     layer_distances = np.abs(a // heads - b // heads)
     rows = [

@@ -8,7 +8,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
-from attention_atlas.studies.clark2019.sink import own_sink
+from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 
 def noop_page(noop_path: str | Path, surface_path: str | Path | None, label: RunLabel, html_out: str | Path) -> None:
@@ -16,7 +16,8 @@ def noop_page(noop_path: str | Path, surface_path: str | Path | None, label: Run
 
     Args:
         noop_path: table of `dependencies.noop_frame`.
-        surface_path: measures of all heads, for the model's own sink; None in a run without segments.
+        surface_path: measures of all heads, to name the special token that the model attends to most; None in a run without
+            segments.
         label: run, model and corpus.
         html_out: file to write.
 
@@ -31,9 +32,9 @@ def noop_page(noop_path: str | Path, surface_path: str | Path | None, label: Run
     notes = [
         label.line,
         "For the best head of each relation: mean attention from a word to [SEP], over words that have the relation and over "
-        f"all others, with 95 % bootstrap intervals over {unit}. A head that does nothing where its relation does not hold "
-        "sends more attention to [SEP] there. The same for [CLS], where another model may send it. The tab-separated table has "
-        "parts of speech as well.",
-        *([own_sink(surface_path)] if surface_path else []),
+        f"all others, with 95 % bootstrap intervals over {unit}. A head that uses [SEP] as a no-op sends more attention there "
+        "where its relation does not hold. The same is shown for [CLS], which other models may use instead. The tab-separated "
+        "table also has parts of speech.",
+        *([strongest_special_token(surface_path)] if surface_path else []),
     ]
     write_html_table(shown, html_out, "Clark et al. 2019, section 3.2: [SEP] as a no-op", notes)

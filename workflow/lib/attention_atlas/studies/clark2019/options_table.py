@@ -59,10 +59,10 @@ def options_table(
     write_table(table, out)
     notes = [
         label.line,
-        "Each option is moved alone from the setting behind the published numbers; the difference is the alternative minus as "
-        "published.",
+        "Each option is changed alone, starting from the setting behind the published numbers; the difference is the "
+        "alternative minus the published setting.",
     ]
-    write_html_table(table, html_out, "Clark et al. 2019: how far each choice moves the result", notes, layout=Layout("option"))
+    write_html_table(table, html_out, "Clark et al. 2019: effect of each choice on the result", notes, layout=Layout("option"))
 
 
 def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -97,7 +97,7 @@ def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Gradients in the last layer, which depend most on the queries of the mean; over those of the layer before."""
+    """Gradients in the last layer, which depend most on the queries averaged over, relative to the layer before."""
     shown = table[(table["masking"] == "masked") & (table["measure"] == "per_weight")]
     last = shown["layer"].max()
     if not last > 1:

@@ -59,7 +59,7 @@ PAGES = (
         params={"variants": ("variant_tables",), **_DEPENDENCIES},
         reads=(("variant_files",),),
     ),
-    dropped_page("clark2019", "Clark et al. 2019: what was left out"),
+    dropped_page("clark2019", "Clark et al. 2019: dropped examples, by reason"),
     Page(
         rule="clark2019_figure1",
         function="studies.clark2019.figure1:figure1",

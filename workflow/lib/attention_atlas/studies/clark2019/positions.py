@@ -23,7 +23,7 @@ def positions(surface_path: str | Path, label: RunLabel, out: str | Path, html_o
     notes = [
         label.line,
         f"Mean attention to the token at i + 1 (next), i - 1 (previous) and i (current) over {int(table['n'].max())} segments, "
-        f"the strongest head of each layer; intervals: bootstrap over {units}. All heads are in the tab-separated table. The "
-        "authors' notebook draws these with the labels of next and previous swapped.",
+        f"the strongest head of each layer; intervals: bootstrap over {units}. The tab-separated table has all heads. The "
+        "authors' notebook swaps the labels of next and previous.",
     ]
     write_html_table(strongest, html_out, "Clark et al. 2019, section 3.1: relative position", notes)

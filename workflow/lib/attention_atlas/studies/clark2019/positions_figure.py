@@ -23,7 +23,7 @@ def positions_figure(positions_path: str | Path, threshold: float, label: RunLab
 
     Args:
         positions_path: table of `positions`.
-        threshold: share of attention from which the run calls a head positional.
+        threshold: share of attention above which the run calls a head positional.
         label: run, model and corpus.
         pictures: format -> file.
 

@@ -9,8 +9,8 @@ from attention_atlas.io.tables import read_table
 TOKENS = {"cls": "[CLS]", "sep": "[SEP]"}
 
 
-def own_sink(surface_path: str | Path) -> str:
-    """One sentence that names the special token with most attention from layer 2 on, with its share and that of the other.
+def strongest_special_token(surface_path: str | Path) -> str:
+    """One sentence that names the special token with most attention from layer 2 on, with its share and that of the next one.
 
     Args:
         surface_path: measures of all heads.

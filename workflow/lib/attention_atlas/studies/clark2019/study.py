@@ -20,7 +20,7 @@ ROLES = {
     "segments": Role("segments", "Figures 1, 2, 3, 4 and 6."),
     "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it.", required=True),
     "coreference": Role("conll2012", "Table 2."),
-    "coreference_windows": Role("conll2012", "the corpus of Table 2 with the other kind of windows, for its table of options."),
+    "coreference_windows": Role("conll2012", "the corpus of Table 2 with the other kind of windows (Table 2, options)."),
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
     "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
@@ -32,8 +32,8 @@ ARTIFACTS = (
         "Four example heads",
         "One head of each kind: broad attention, attention to the next token, to [SEP], and to punctuation (Clark et al. "
         "2019, Figure 1). Each is the head with the largest mean over all segments, the number in its title. Where that mean "
-        "stays below the thresholds of Figure 6, the model has no such head, and the panel says so. Drawn are the last "
-        "fifteen tokens of one segment; the darker a line, the larger the attention weight. Rows are renormalised over the "
+        "stays below the thresholds of Figure 6, the model has no such head, and the panel says so. The panels show the last "
+        "fifteen tokens of one segment; darker lines are larger attention weights. Rows are renormalised over the "
         "tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
         shows_text=True,
@@ -110,9 +110,9 @@ ARTIFACTS = (
         "Figure 5",
         "Heads that follow a dependency relation",
         "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5). Orange: lines and "
-        "words of the relation; grey: all other attention; the darker a line, the larger the weight. Unless the run names "
-        "them, the sentences are ones on which the head is right: they show what it does, not how often, which the title "
-        "says. [CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for coreference, other sentences of "
+        "words of the relation; grey: all other attention; darker lines are larger weights. Unless the run names sentences, "
+        "the figure shows ones on which the head is right: they illustrate what it does, and the title gives how often it is "
+        "right. [CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for coreference, other sentences of "
         "the window are left out. Where tokens are left out, rows are renormalised.",
         needs=["dependencies"],
         uses=["coreference"],
@@ -165,9 +165,9 @@ ARTIFACTS = (
         "Heads in the plane by their Jensen-Shannon divergences",
         "Heads in the plane by multidimensional scaling of the Jensen-Shannon divergences of their attention (Clark et al. "
         "2019, Figure 6): by behaviour, with the best heads of some relations circled, and by layer. Third panel: how stable "
-        "the plane is. Each line leads from a head to its place in a layout from another random start, laid on this one by "
-        "Procrustes analysis; long lines mean that the place of a head says little. Last panel: mean divergence of two heads "
-        "by how far their layers are apart, which needs no plane. The orientation of the plane has no meaning.",
+        "the plane is. Each line leads from a head to its position in a layout from another random start, aligned with this "
+        "one by Procrustes analysis; long lines mean unstable positions. Last panel: mean divergence of two heads by the "
+        "distance between their layers, which does not depend on the plane. The orientation of the plane has no meaning.",
         needs=["segments", "dependencies"],
         uses=["coreference"],
         files=["figure6_layers.tsv", "figure6_starts.tsv", "head_distances.tsv"],
@@ -227,14 +227,14 @@ ARTIFACTS = (
     ),
 )
 CONTROLLED = ("segments", "dependencies", "coreference")
-"""Roles whose results stand beside those of a model with random weights."""
+"""Roles whose results are compared with those of a model with random weights."""
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "segments": ("variants",),
     "coreference": ("coreference_windows",),
     "coreference_windows": (),
     "gap": (),
     "probe_training": ("vectors",),
-    # Other vectors than those that are named would be another table.
+    # Falling back to other vectors than the named ones would give a different table.
     "vectors": ("probe_training",),
     "random_model": (),
     "probes.random_models": (),
@@ -242,9 +242,9 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "variants.recipe": (),
     "variants.casing": (),
 }
-"""Keys that a run can do without -> keys that go with them."""
+"""Optional keys of a run -> keys that are dropped with them."""
 MASKINGS = 3
-"""Ways of masking tokens for which derivatives are taken (Figure 3)."""
+"""Ways of masking tokens for which gradients are computed (Figure 3)."""
 
 
 def pairs(config: Config, run: str) -> list[Pair]:

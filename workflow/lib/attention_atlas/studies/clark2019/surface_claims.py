@@ -1,7 +1,7 @@
 """Statistics of the paper's claims on surface patterns (sections 3.1 to 3.3), with intervals, from the values of all segments.
 
-A claim about the strongest head or layer is tested where it was not chosen: it is chosen on one half of the documents and
-tested on the other.
+A claim about the strongest head or layer is tested on held-out documents: the head or layer is chosen on one half of the
+documents and tested on the other.
 """
 
 from __future__ import annotations

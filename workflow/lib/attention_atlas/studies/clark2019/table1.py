@@ -19,7 +19,7 @@ _OURS = (
     *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "tested_margin", "p_holm", "unit", "units"),
 )
 UNIVERSAL = frozenset(("obj", "obl", "case"))
-"""Relations of Universal Dependencies that are none of the Stanford Dependencies."""
+"""Relations of Universal Dependencies that Stanford Dependencies do not have."""
 _RANDOM = ("layer", "head", "direction", "accuracy", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high")
 
 
@@ -83,11 +83,11 @@ def table1(
     shown = shown[list(columns)].assign(**{name: 100 * shown[name].astype(float) for name in percent})
     notes = [
         label.line,
-        "Accuracy: share of the tokens with this relation whose head word the attention head picks; best of all heads in both "
+        "Accuracy: share of tokens with this relation whose head word the attention head selects; best of all heads in both "
         f"directions, chosen on the same sentences as in the paper. Interval: bootstrap over {unit} with the head fixed. "
-        f"Held-out: head chosen on the other folds of {unit}. Random weights: the same choice "
-        "among the heads of a model with random weights. Baseline: best fixed offset. p: head and offset chosen on one half "
-        f"of the {unit_name}, exchanged at random within those of the other half, Holm-corrected over relations. "
+        f"Held-out: head chosen on the other folds of {unit}. Random weights: the same selection "
+        "among the heads of a model with random weights. Baseline: best fixed offset. p: permutation test of the head against "
+        f"the offset, both chosen on one half of the {unit_name} and compared on the other, Holm-corrected over relations. "
         "Layers and heads count from 1.",
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]

@@ -1,4 +1,4 @@
-"""Table 2 in the paper's shape: systems by types of mention; and the effect of its unstated choices."""
+"""Table 2 in the paper's layout: systems by types of mention; and the effect of the choices that the paper leaves open."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table2_pages(
     options_out: str | Path,
     options_html_out: str | Path,
 ) -> None:
-    """Write Table 2 in the paper's shape as a page, and the table of options.
+    """Write Table 2 in the paper's layout as a page, and the table of options.
 
     Args:
         table_path, options_path, summary_path: tables of `coreference`.
@@ -74,11 +74,11 @@ def table2_pages(
         f"{summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
         _names_known(int(summary["first_names"])),
-        "Paper: its values on CoNLL-2012, of BERT-base; its best head is 5-4.",
+        "Paper: values for BERT-base on CoNLL-2012; its best head is 5-4.",
     ]
     kinds = {"all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
     names = {"system": "System", **kinds, **{f"paper_{kind}": f"Paper: {title}" for kind, title in kinds.items()}}
-    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"head chosen on other {best['unit']}")
+    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"held-out selection, by {best['unit']}")
     rows = pd.concat([rows, _paper_rows().reindex(_systems_of(rows)).reset_index(drop=True)], axis=1)
     formats = dict.fromkeys((f"paper_{kind}" for kind in kinds), ".0f")
     write_html_table(rows, out, "Clark et al. 2019, Table 2: coreference accuracy in %", notes, names, formats)
@@ -91,12 +91,12 @@ def table2_pages(
     shown["why"] = shown["option"].map(NOTES).fillna("")
     names = {system: _SYSTEM_NAMES[system] + " %" for system in (*BASELINES, BEST_HEAD)} | {"best": "Head", "why": "Why open"}
     formats = dict.fromkeys((*BASELINES, BEST_HEAD), ".1f") | {"n": "d"}
-    notes = [label.line, "Each choice that the paper leaves open, moved alone. Accuracy on all mentions."]
+    notes = [label.line, "Each choice that the paper leaves open, changed alone. Accuracy on all mentions."]
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 
 def _systems_of(rows: pd.DataFrame) -> list[str]:
-    """The system of each row of `shown_rows`; empty for rows that the paper's table has not."""
+    """The system of each row of `shown_rows`; empty for rows that are not in the paper's table."""
     by_title = {title: name for name, title in _SYSTEM_NAMES.items() if name != BEST_HEAD}
     best = re.compile(rf"{re.escape(_SYSTEM_NAMES[BEST_HEAD])} \d+-\d+")
     return [BEST_HEAD if best.fullmatch(title) else by_title.get(title, "") for title in rows["system"]]

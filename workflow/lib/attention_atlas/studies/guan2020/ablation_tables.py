@@ -17,9 +17,9 @@ from attention_atlas.studies.guan2020.ablation_rows import BASELINE, OTHERS, ROW
 
 SCORES = ("em", "f1")
 _SCORES_NOTE = (
-    "EM: exact match, in %; intervals by bootstrap over passages. Random: the same done to random sets of other heads, as many "
-    "in each layer; mean drop, least to largest, and number of sets; empty where a layer has too few other heads. "
-    "Nothing is trained again."
+    "EM: exact match, in %; intervals: bootstrap over passages. Random: random sets of other heads, as many in each layer, "
+    "treated in the same way; mean drop, minimum to maximum, and number of sets; empty where a layer has too few other heads. "
+    "No model is retrained."
 )
 
 
@@ -127,7 +127,7 @@ def passage_interval(
 
 
 def scores_note(table: pd.DataFrame) -> str:
-    """Over how many questions the scores of a table of `ablation_table` are, and what its columns are."""
+    """Number of questions behind the scores of a table of `ablation_table`, and the meaning of its columns."""
     first = table.iloc[0]
     return f"n = {first['n']} questions on {first['passages']} passages. {_SCORES_NOTE}"
 
@@ -158,7 +158,7 @@ def _unnamed(clusters: str | float) -> str:
     if not isinstance(clusters, str):
         return ""
     titles = " and ".join(TITLES[cluster] for cluster in clusters.split("+"))
-    return f"not {titles}: the cluster that is left for this name, which does not fit it"
+    return f"not {titles}: the one cluster left for this name does not fit it"
 
 
 def _random(row: pd.Series, score: str) -> str:

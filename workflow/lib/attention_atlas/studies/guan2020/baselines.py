@@ -44,7 +44,7 @@ def baselines_table(
     notes = [
         label.line,
         "The same model and answers, scored in four ways: the best answer over all windows of a passage or that of its first "
-        "window alone, against all reference answers or the first. The paper's baseline is F1 89.68; the makers of its "
+        "window alone, against all reference answers or only the first. The paper's baseline is F1 89.68; the authors of its "
         "checkpoint report EM 86.92 and F1 93.15 on SQuAD v1.1 dev.",
     ]
     formats = {name: ".1f" for name in table.columns if name.startswith(SCORES)} | {"n": "d"}

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
 """Number of a row, and its definition of a sentence."""
 _FEWEST_PASSAGES = 10
-"""Bootstrap intervals over fewer passages are too short, and get no verdict."""
+"""Bootstrap intervals over fewer passages are too short for a verdict."""
 _PAIRED = "mean over questions, points"
 
 
@@ -41,7 +41,7 @@ class F1Drops:
     Attributes:
         by_question: a row a question, a column for each row of Tables 2 and 3 and definition of a sentence.
         passages: [question] number of its passage.
-        permuted: type -> mean drop when the heads are pruned that have the type after a permutation, [permutation].
+        permuted: type -> mean drop when pruning the heads that have the type after a permutation, [permutation].
     """
 
     by_question: pd.DataFrame
@@ -146,7 +146,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
 
 
 def _lacking(kinds: Sequence[str]) -> str:
-    """That no cluster fits some types, to follow what is said of a claim; empty for none."""
+    """Text that no cluster fits some types, to append to a claim; empty for none."""
     return f"; no cluster of heads is {' or '.join(TITLES[kind] for kind in TYPES if kind in kinds)}" if kinds else ""
 
 
@@ -156,7 +156,7 @@ def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], re
     Args:
         drops: of `read_drops`.
         pairs: name of the difference, and its two changes.
-        resamples: for one pair; several have smaller tails and so many more.
+        resamples: for one pair; several pairs have smaller tails and need as many times more.
         seed: of the bootstrap.
     """
     differences = np.stack([drops.by_question[first] - drops.by_question[second] for _, first, second in pairs], axis=1)
@@ -197,7 +197,7 @@ def shares_by_half(
 
     Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
     layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`):
-    always with six layers or fewer, where the halves can be drawn in 20 ways at the most.
+    always with six layers or fewer, where the halves can be drawn in at most 20 ways.
 
     Args:
         layer: of each head.

@@ -55,8 +55,8 @@ def comparison(
     write_comparison(frame, out, html_out, "Guan et al. 2020: published values and this run", [label.line], note)
     notes = [
         label.line,
-        "Claims of the paper on order, tested on this run's model; drops of F1 in points. Drops are compared on the same "
-        "questions. That a type matters is tested by permuting the types of the heads within each layer.",
+        "Claims of the paper on order, tested on this run's model; drops of F1 are in percentage points, and are compared on "
+        "the same questions. Whether a type matters is tested by permuting the types of the heads within each layer.",
     ]
     tested = claims(read_drops(answers_path), frames["head_types"], resamples, seed)
     write_claims(tested, claims_out, claims_html, "Guan et al. 2020: claims and this run", notes)

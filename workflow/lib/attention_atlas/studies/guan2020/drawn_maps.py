@@ -77,7 +77,7 @@ def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
 
 
 def shrunk(maps: npt.NDArray[np.float32], cells: int) -> npt.NDArray[np.float64]:
-    """[..., n, n] as [..., m, m] with m = min(n, cells): means over blocks of rows and columns of like size."""
+    """[..., n, n] as [..., m, m] with m = min(n, cells): means over blocks of rows and columns of similar size."""
     n = maps.shape[-1]
     m = min(n, cells)
     edges = np.linspace(0, n, m + 1).astype(int)[:-1]

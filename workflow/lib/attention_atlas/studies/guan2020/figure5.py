@@ -38,7 +38,7 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     values = np.zeros((layers, heads, cells, cells))
     places = [table[name].to_numpy(int) - 1 for name in ("layer", "head", "row", "column")]
     values[tuple(places)] = table["weight"].to_numpy(float)
-    # Cells are means over blocks of different numbers of pieces: each map is shown on its own scale.
+    # Cells are means over blocks of different numbers of tokens: each map is shown on its own scale.
     values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
     side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.3) / layers)
     figure, grid = page_figure(1, 1, max(COLUMN, side * heads + 0.5), side * layers + 0.8)

@@ -43,7 +43,7 @@ class Features:
         return values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
 
     def means(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
-        """[head, 21] means over the examples, each of the same weight."""
+        """[head, 21] means over the examples, with equal weight."""
         return self.by_example(options).mean(axis=0)
 
 

@@ -120,7 +120,7 @@ PAGES = (
         outputs={"out": "names.tsv", "html_out": "names.html"},
         params=_LABEL,
     ),
-    dropped_page("guan2020", "Guan et al. 2020: what was left out"),
+    dropped_page("guan2020", "Guan et al. 2020: dropped examples, by reason"),
     Page(
         rule="guan2020_comparison",
         function="studies.guan2020.comparison:comparison",

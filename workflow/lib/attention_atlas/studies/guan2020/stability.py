@@ -29,7 +29,7 @@ def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int
             cluster all heads by their mean features over half of the examples.
         count: number of clusters.
         fits: number of halves.
-        seed: of the halves and the starts.
+        seed: of the halves and the initial centres.
     """
     generator = np.random.default_rng(seed)
     examples, heads = features.shape[:2]

@@ -50,9 +50,9 @@ ARTIFACTS = (
         "figure4",
         "Figure 4",
         "Types of the same heads in models trained for different tasks",
-        "The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: by the types "
-        "of the model that answers questions (SQuAD); lower row: by clusters of each model. Above each panel: the percentage "
-        "of heads that have the type that they have in the SQuAD model. Each model is measured on data of its task.",
+        "The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: nearest type of "
+        "the model that answers questions (SQuAD); lower row: clusters of each model. Above each panel: the percentage of "
+        "heads with the same type as in the SQuAD model. Each model is measured on data of its task.",
         needs=["questions"],
     ),
     figure(
@@ -143,7 +143,7 @@ FEATURE_BYTES = 4 * 4 * 21 * 3
 
 
 def compared_models(config: Config, run: str) -> dict[str, Pair]:
-    """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, that of the study, and the rest.
+    """Name -> (model, corpus) of the models of Table 1 and Figure 4: the pre-trained model, that of the study, and the rest.
 
     Models that are missing, or whose corpora are, are skipped, unless missing files are an error.
     """

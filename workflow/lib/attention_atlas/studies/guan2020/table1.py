@@ -66,10 +66,10 @@ def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path)
     )
     notes = [
         *joint_lines(labels.values()),
-        "Share of heads. Each fit clusters half of the heads (the others get the nearest centre) or all heads by half of the "
+        "Share of heads. Each fit clusters half of the heads (the rest go to the nearest centre) or all heads by half of the "
         "inputs. Pairwise: heads in the same cluster, over all pairs of fits, clusters matched by the Hungarian method. In "
-        "all: heads that every fit puts where the clusters of all data have them. The paper (BERT-large, in %) does not say "
-        "which of these its number is; none of its values is a number of its 384 heads, as a mean over pairs can be.",
+        "all: heads that every fit assigns to their cluster on all data. The paper (BERT-large, in %) does not say which of "
+        "these it reports; none of its values is a whole number of its 384 heads, but a mean over pairs need not be one.",
     ]
     names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper": "Paper, %"}
     formats = dict.fromkeys(("pairwise", "pairwise_min", "pairwise_max", "consistent_in_all"), ".2%")

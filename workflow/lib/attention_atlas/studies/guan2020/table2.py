@@ -28,7 +28,7 @@ def table2(
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write Table 2 in the paper's shape.
+    """Write Table 2 in the paper's layout.
 
     Args:
         answers_path: of `ablations.score_answers`.
@@ -46,7 +46,7 @@ def table2(
 
 
 def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, out: str | Path) -> None:
-    """Table 2 in the paper's shape, with the paper's values and the control beside ours."""
+    """Table 2 in the paper's layout, with the paper's values and the control beside ours."""
     table = read_table(table_path)
     marks = {ZERO: "0", UNIFORM: "1/L"}
     shown = pd.DataFrame({"id": table["row"].astype(str)})
@@ -60,10 +60,10 @@ def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, o
     first = read_table(baselines_path).iloc[0]
     notes = [
         label.line,
-        "v: the head keeps its attention; 0: it is pruned; 1/L: it looks at all real tokens alike. " + scores_note(table),
-        "The paper's baseline F1 (89.68) lies 3.5 below what its checkpoint is known to reach (93.15): drops from one's own "
-        f"baseline can be compared, levels cannot. Our baseline by the way of scoring: see the table of baselines (here "
+        "v: the head keeps its attention; 0: it is pruned; 1/L: it attends uniformly to all real tokens. " + scores_note(table),
+        "The paper's baseline F1 (89.68) lies 3.5 below the score reported for its checkpoint (93.15): drops from each "
+        "baseline can be compared, scores cannot. For our baseline by the way of scoring, see the table of baselines (here "
         f"{first['em']:.1f} / {first['f1']:.1f} with {first['windows']} windows and {first['references']} references).",
-        "The exact match of the paper's row 1 was lost in the text that could be read; it lies between 81.42 and 82.92.",
+        "The exact match in row 1 of the paper's table is missing from our copy; it lies between 81.42 and 82.92.",
     ]
     write_html_table(shown, out, "Guan et al. 2020, Table 2: pruning and substitution by type of head", notes)

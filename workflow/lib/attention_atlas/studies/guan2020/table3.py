@@ -58,8 +58,8 @@ def _page(table_path: str | Path, label: RunLabel, out: str | Path) -> None:
     notes = [
         label.line,
         "The paper does not say what a sentence is: question and passage (the two segments), or the sentences of the passage. "
-        "These are split by sentencex, or after every full stop, those of abbreviations and numbers too (option sentences). "
+        "The passage is split by sentencex, or after every full stop, even in abbreviations and numbers (option sentences). "
         + scores_note(table),
-        "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's own baseline.",
+        "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's baseline.",
     ]
     write_html_table(shown, out, "Guan et al. 2020, Table 3: attention within and between sentences", notes)

@@ -42,11 +42,10 @@ def type_names(
         label.line,
         f"Mean features of the heads of each cluster over n = {examples} examples. Special: share of the attention on [CLS], "
         "[SEP], comma and full stop; near: on the token itself and the nearest of 16 windows; far: on all other windows. The "
-        "names are the assignment of the four types to the four clusters with the best sum of scores, so that each cluster is "
-        "left with one.",
-        "Fit: by how much the parts that name a type exceed the others (Dense: far; Dense & vertical: special and far, the "
-        "smaller of both; Vertical: special; Diagonal: near). A cluster whose fit with the type that is left for it is not "
-        "above 0 is unnamed.",
+        "four types are assigned to the four clusters by the assignment with the largest sum of scores.",
+        "Fit: by how much the features that define a type exceed the others (Dense: far; Dense & vertical: special and far, "
+        "the smaller of both; Vertical: special; Diagonal: near). A cluster whose fit with its assigned type is not above 0 is "
+        "unnamed.",
     ]
     shown = table.replace({"cluster": TITLES, "type": TITLES})
     names = {"cluster": "Left for it", "type": "Name"} | {f"fit_{name}": f"Fit: {TITLES[name]}" for name in TYPES}

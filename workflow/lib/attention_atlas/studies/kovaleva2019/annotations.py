@@ -95,7 +95,7 @@ def read_labels(path: str | Path = FOLDER / LABELS) -> list[LabelledMap]:
 
 
 def by_annotator(labelled_maps: Sequence[LabelledMap]) -> list[list[LabelledMap]]:
-    """The labels of each annotator, those of the one with the most labels first; the classifiers learn from these."""
+    """The labels of each annotator, starting with the one with the most labels; the classifiers learn from these."""
     annotators = Counter(map_.annotator for map_ in labelled_maps)
     return [[map_ for map_ in labelled_maps if map_.annotator == name] for name, _ in annotators.most_common()]
 

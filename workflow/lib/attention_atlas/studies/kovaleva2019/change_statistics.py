@@ -1,4 +1,4 @@
-"""Statistics of all heads together, with intervals over examples: what claims about Figures 2 and 5 and section 4.4 rest on."""
+"""Statistics of all heads together, with intervals over examples, for the claims about Figures 2 and 5 and section 4.4."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHANGE = "change"
 class ChangeStatistics:
     """Collects the statistics task by task.
 
-    Intervals of a task's last layers cover for all tasks together (`published.claims.level_of_parts`).
+    Intervals of a task's last layers cover all tasks together (`published.claims.level_of_parts`).
     """
 
     def __init__(self, tasks: int, resamples: int, seed: int):
@@ -88,7 +88,7 @@ class ChangeStatistics:
         return pd.DataFrame(rows, columns=STATISTICS)
 
     def _over_tasks(self, values: Sequence[Floats]) -> Floats:
-        """[statistic, draw] deviations of the mean over tasks; the examples of each task are resampled by themselves."""
+        """[statistic, draw] deviations of the mean over tasks; the examples of each task are resampled separately."""
         deviations = [mean_deviations(v, self._resamples, self._seed + k) for k, v in enumerate(values)]
         return np.asarray(np.mean(deviations, axis=0))
 

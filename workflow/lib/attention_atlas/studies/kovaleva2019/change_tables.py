@@ -35,7 +35,7 @@ class ChangeOutputs:
             seeds), n (examples).
         cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, seeds.
         special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
-        first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
+        first_row: task, mode (as_published: tokens by their spelling; corrected: by their words), feature, head, value, ci_low,
             ci_high, n, seeds, absent (why there is no value, in one row without a
             head).
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
@@ -162,7 +162,7 @@ def _reason(measures: Measures, feature: str) -> str:
 
 
 def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str, Any]]:
-    """How far each option moves the heads' values."""
+    """Change in the values of heads under each option."""
     rows = []
     first = seed_measures[0]
     cosines = first.cosines()
@@ -197,7 +197,7 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
 def _moved(
     task: str, option: str, first_choice: str, second_choice: str, first: Floats, second: Floats, absent: str = ""
 ) -> dict[str, Any]:
-    """How far a choice moves the means of [example, layer, head]; `absent` says why no example has a value."""
+    """Change of the means of [example, layer, head] under a choice; `absent` says why no example has a value."""
     means = [_head_means(values).ravel() for values in (first, second)]
     change = means[1] - means[0]
     facts = {"task": task, "option": option, "option_a": first_choice, "option_b": second_choice}

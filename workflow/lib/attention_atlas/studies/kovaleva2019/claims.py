@@ -110,12 +110,12 @@ def _frame_heads(heads: pd.DataFrame) -> Claim:
 
 
 def _by_task(rows: pd.DataFrame, statistic: str, interval: str = "", value: str = "value") -> dict[str, Claim]:
-    """Task -> a claim about it alone.
+    """Task -> a claim about this task alone.
 
     Args:
         rows: task, value, ci_low, ci_high, level, n.
         statistic: what the value is.
-        interval: before the names of the columns ci_low and ci_high, where they have a longer name.
+        interval: prefix of the columns ci_low and ci_high, where they have one.
         value: name of the column value.
     """
     ends = {f"{interval}_{end}": end for end in ("ci_low", "ci_high")}

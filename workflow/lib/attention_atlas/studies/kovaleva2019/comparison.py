@@ -65,16 +65,16 @@ def comparison(
     frame = compare(published, measure(published, {**frames, **derived}, labels))
     lines = joint_lines(labels.values())
     note = (
-        "A number is compared only with the same model fine-tuned on the same data; most are read off figures. Known "
-        "faults of the paper are named in the column why."
+        "A number is compared only with the same model fine-tuned on the same data; most were read off figures. Known "
+        "errors of the paper are named in the column why."
     )
     write_comparison(frame, out, html_out, "Kovaleva et al. 2019: published values and this run", lines, note)
     heads = pd.DataFrame(list(_by_head(frames, labels, published)))
     write_table(heads, digitised_out)
     notes = [
         *lines,
-        "Our heads against those read off the paper's figures: Spearman's rank correlation over heads, mean and "
-        "largest absolute difference. Only where the model has the paper's shape and the task the paper's data.",
+        "This run's heads against those read off the paper's figures: Spearman's rank correlation over heads, mean and "
+        "largest absolute difference. Comparable only if the model has the paper's shape and the task has the paper's data.",
     ]
     write_html_table(heads, digitised_html, "Kovaleva et al. 2019: heads against digitised figures", notes, {"rho": "Rho"})
     notes = [*lines, "Claims of the paper on order and size, tested on this run's models."]
@@ -123,7 +123,7 @@ def _disabling(summary: pd.DataFrame, figure9: pd.DataFrame) -> Iterator[Quantit
 def _by_head(
     frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel], published: Mapping[str, Published]
 ) -> Iterator[dict[str, Any]]:
-    """Our heads against digitised ones, figure by figure and task by task."""
+    """This run's heads against digitised ones, by figure and task."""
     figure5, figure6, figure8 = (frames[name] for name in ("figure5", "figure6", "figure8"))
     disabled = figure8[figure8["action"] == "uniform"]
     token_weights = load_digitised("fig6_sep_cls")

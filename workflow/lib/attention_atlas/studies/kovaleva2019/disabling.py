@@ -1,4 +1,4 @@
-"""Figures 8 and 9: what a task's model predicts with each head, and each layer, disabled; in one pass over the examples."""
+"""Figures 8 and 9: predictions of a task's model with each head, and each layer, disabled; in one pass over the examples."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def disable(
         model_entry: registry entry of the fine-tuned model.
         card_path: card of the model that it was trained from.
         example_files: the examples.
-        limit: use at most so many records.
+        limit: use at most this many records.
         regression: whether labels are scores.
         actions: of `ACTIONS`.
         threads: threads of the forward passes.
         out: Parquet file.
 
     Raises:
-        AtlasError: the model has no head for labels, or the examples have no labels.
+        AtlasError: the model has no classification head, or the examples have no labels.
     """
     torch.set_num_threads(threads)
     pad = read_card(card_path).pad or 0

@@ -1,4 +1,4 @@
-"""Figures 8 and 9 as tables: what disabling a head, or a layer, does to the score of a task, and how sure that is."""
+"""Figures 8 and 9 as tables: the effect of disabling a head, or a layer, on the score of a task, with tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Effects:
         return Effects(self.changed[:, :, examples], self.base[:, examples], self.truth[examples], self.metric)
 
     def by_seed(self) -> list[Effects]:
-        """The effects of each seed by itself."""
+        """The effects of each seed separately."""
         pairs = zip(self.changed, self.base, strict=True)
         return [Effects(changed[None], base[None], self.truth, self.metric) for changed, base in pairs]
 
@@ -77,7 +77,7 @@ def disabling_tables(
         files: task -> seed of the model -> predictions written by `disabling.disable`.
         labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap and of the exchanges.
-        by_seed_out: `BY_SEED`, every model by itself; kind is the action, head is empty for a whole layer.
+        by_seed_out: `BY_SEED`, each model separately; kind is the action, head is empty for a whole layer.
         heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent; unit: what
             intervals resample.
         out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
@@ -124,7 +124,7 @@ def disabling_tables(
 
 
 def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `BY_SEED` of one seed, from those of `effect_rows`."""
+    """The rows of `BY_SEED` for one seed, from those of `effect_rows`."""
     head = places["head"].astype("Int64").where(places["head"] > 0)
     facts = {"task": task, "seed": seed, "kind": action, "metric": metric}
     return table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)
@@ -136,7 +136,7 @@ def _actions(path: str | Path) -> list[str]:
 
 
 def _effects(task: str, paths: Sequence[str | Path], action: str) -> tuple[pd.DataFrame, Effects]:
-    """Conditions of an action, and their effects; of a large task no more than one action of one seed is read at a time."""
+    """Conditions of an action, and their effects; for a large task at most one action of one seed is read at a time."""
     changed, base = [], []
     keys, truth = pd.DataFrame(), np.empty(0)
     for path in paths:
@@ -156,8 +156,8 @@ def _effects(task: str, paths: Sequence[str | Path], action: str) -> tuple[pd.Da
 def effect_rows(effects: Effects, resamples: int, seed: int, level: float = 1 - LEVEL) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Score, difference, interval and tests of every condition, and what holds for all of them together.
 
-    p: paired permutation test, two-sided: predictions with and without the head are exchanged at random, example by example.
-    p_mcnemar: McNemar's exact test on the first seed (accuracy alone).
+    p: paired permutation test, two-sided: predictions with the head enabled and disabled are exchanged at random, example by
+    example. p_mcnemar: McNemar's exact test on the first seed (accuracy alone).
     p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
     p_bh: p corrected by Benjamini and Hochberg, empty with too few exchanges (`simultaneous.corrected_p`).
 
@@ -228,10 +228,10 @@ def _mcnemar(effects: Effects) -> Floats:
 
 
 def heldout_gain(effects: Effects, draws: int, seed: int, level: float) -> tuple[float, float, float]:
-    """The difference on one half of the examples of the condition that is best on the other half, mean of both ways.
+    """The difference on one half of the examples of the condition that is best on the other half, mean of both directions.
 
-    The two ways are not independent: where both halves choose the same condition, both differences are likely to be large. The
-    choice is therefore made again after each exchange.
+    The two directions are not independent: where both halves choose the same condition, both differences are likely to be
+    large. The choice is therefore made again after each exchange.
 
     Args:
         effects: predictions under the conditions.
@@ -270,16 +270,16 @@ def _page(
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     notes = [
         *joint_lines(labels.values()),
-        "Scores and differences in points. best_delta is the largest of many differences on the very examples that it "
-        "is chosen on; heldout_delta chooses on one half of the examples and measures on the other. best_ci_low to "
-        "best_ci_high: interval of the largest true difference, corrected for the choice (maximum statistic); heldout_ci_low "
-        "to heldout_ci_high: that of heldout_delta. Both come from exchanges as below, and cover for all tasks together with "
-        "95 % (level is that of one task). best_p_adjusted and "
-        "worst_p_adjusted: p of these differences, two-sided, adjusted for all heads (or layers) by the maximum statistic when "
-        f"predictions with and without the head are exchanged at random ({resamples} exchanges; Westfall and Young 1993). "
-        "above: share of heads (or layers) whose disabling raises the score. uniform: attends to all real tokens alike "
-        "(the paper); zero: gives nothing; mean: gives its mean output. Nothing is trained again.",
-        "In the paper the largest gain on RTE, 1.1 points, is three of 277 examples, that on SST-2 two of 872.",
+        "Scores and differences in percentage points. best_delta is the largest of many differences, measured on the examples "
+        "on which it is selected; heldout_delta selects on one half of the examples and measures on the other. best_ci_low to "
+        "best_ci_high: interval of the largest true difference, corrected for the selection (maximum statistic); "
+        "heldout_ci_low to heldout_ci_high: interval of heldout_delta. Both come from the exchanges below and cover all tasks "
+        "together with 95 % (level is that of one task). best_p_adjusted and "
+        "worst_p_adjusted: two-sided p of these differences, adjusted for all heads (or layers) by the maximum statistic when "
+        f"predictions with the head enabled and disabled are exchanged at random ({resamples} exchanges; Westfall and Young "
+        "1993). above: share of heads (or layers) whose disabling raises the score. uniform: uniform attention to all real "
+        "tokens (the paper); zero: zero output; mean: mean output. No model is retrained.",
+        "In the paper the largest gain on RTE, 1.1 percentage points, is three of 277 examples; that on SST-2 is two of 872.",
         f"Intervals and tests resample {_RESAMPLED}: the corpora name no documents.",
         *refusals,
     ]

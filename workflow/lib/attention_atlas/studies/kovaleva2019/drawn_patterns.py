@@ -49,7 +49,7 @@ def draw_patterns(
         model_entry: registry entry of a fine-tuned model.
         card_path: card of the model that it was trained from.
         example_files: examples of its task.
-        limit: use at most so many records.
+        limit: use at most this many records.
         network_path, thresholds_path: of `train_patterns`.
         task: name of the task.
         out: class, probability, task, example, layer, head, query, key (from 1), query_token, weight.
@@ -97,10 +97,10 @@ def draw_patterns(
 
 
 def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
-    """[map] how block-like maps are away from the diagonal: a band along it lies within segments as well, but is no block.
+    """[map] how block-like maps are away from the diagonal: a band along it also lies within segments, but is not a block.
 
     Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
-    the share of the mass between all tokens that is so far apart.
+    the share of the mass between all tokens that lies at such distances.
 
     Args:
         maps: [map, n, n] rows sum to 1.
@@ -141,5 +141,5 @@ def candidates(examples: Sequence[Example]) -> list[Example]:
         if len(short) >= _FEWEST:
             break
     short = short or sorted(examples, key=lambda e: len(e.input_ids))[:1]
-    # Examples stand in the seeded order of their corpus: a longer list begins with the same ones.
+    # Examples are in the seeded order of their corpus: a longer list begins with the same ones.
     return short[:_CANDIDATES]

@@ -49,11 +49,10 @@ def features_page(path: str | Path, statistics_path: str | Path, labels: Mapping
     left_out = f" Absent: {absent}." if absent else ""
     notes = [
         *joint_lines(labels.values()),
-        "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "
-        "(over all rows) to a piece with the feature, averaged over the examples that have it; here the mean over all "
-        "heads, and the head with the largest value after fine-tuning. ci_low to ci_high: interval of the change over "
-        f"the n examples, none for fewer than {FEWEST_EXAMPLES}. Pieces are found by the words that they belong "
-        f"to.{left_out}",
+        "Attention to tokens with a feature before and after fine-tuning: for each head the largest mean attention "
+        "(over all rows) to a token with the feature, averaged over the examples that have it. The table has the mean over "
+        "all heads, and the head with the largest value after fine-tuning. ci_low to ci_high: interval of the change over "
+        f"the n examples, none for fewer than {FEWEST_EXAMPLES}. A token has the features of its word.{left_out}",
     ]
     names = {"base": "Before", "tuned": "After", "head": "Largest after (layer-head)"}
     formats = {"n": "d"} | dict.fromkeys(("base", "tuned", "change", "ci_low", "ci_high"), ".4f")

@@ -19,9 +19,9 @@ from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, TA
 
 _COLUMNS = 3
 _SIDE = 1.85
-"""Width of a map in inches, about."""
+"""Approximate width of a map in inches."""
 _LONGEST = 12
-"""Letters of a token."""
+"""Largest number of letters of a token label."""
 
 
 def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -67,7 +67,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
     image = draw_cells(axes, weights**0.5, SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
     tokens = [plain(token[:_LONGEST]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
-    # As many tokens as stand below each other without touching.
+    # As many token labels as fit below each other without touching.
     step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / _SIDE)))
     places = np.arange(0, len(tokens), step)
     names = [tokens[place] for place in places]

@@ -45,13 +45,13 @@ from attention_atlas.studies.kovaleva2019.task_grids import count_range
 COLOURS = {VERTICAL: BLUE, DIAGONAL: ORANGE, VERTICAL_DIAGONAL: SKY, BLOCK: GREEN, HETEROGENEOUS: GREY}
 _TITLES = {NETWORK: "By the network", RULES: "By the rules"}
 _NUMBERED = 6
-"""Shares in percent from which a part of a bar has space for its number."""
+"""Smallest share in percent whose part of a bar has space for its number."""
 
 
 def figure2(
     path: str | Path, patterns_path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]
 ) -> None:
-    """Draw a stacked bar a task for each annotator, and for the paper.
+    """Draw a stacked bar for each task, by annotator and for the paper.
 
     Args:
         path: of `change_tables`.

@@ -21,8 +21,8 @@ _WIDTH, _GAP = 0.0096, 0.016
 """Width of a letter, and of the space between words, in inches for each point of the font size."""
 _SIZES = (10.0, 9.0, 8.0, 7.0, SMALLEST)
 _ABRIDGED = ((2, 2, 99), (1, 2, 14), (0, 1, 12))
-"""Ways of abridging a sentence that is too long to be drawn, the mildest first: words that stay around a target or an element,
-words that stay at both ends of a long element, and letters of a word."""
+"""Ways of abridging a sentence that is too long to be drawn, the mildest first: words kept around a target or an element,
+words kept at both ends of a long element, and letters of a word."""
 _LEFT_OUT = "…"
 _Run = tuple[str, str]
 """Words that belong together, and their role."""
@@ -61,7 +61,7 @@ def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
 
 
 def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[_Run]:
-    """Neighbours of one role as one text; words without a role one by one."""
+    """Adjacent words of one role as one text; words without a role one by one."""
     runs: list[_Run] = []
     for place, (word, role) in enumerate(zip(words, roles, strict=True)):
         if role and place and roles[place - 1] == role:
@@ -76,8 +76,8 @@ def abridged(words: Sequence[str], roles: Sequence[str], near: int, ends: int) -
 
     Args:
         words, roles: of the sentence.
-        near: words that stay on both sides of a word with a role.
-        ends: words that stay at both ends of an element.
+        near: words kept on both sides of a word with a role.
+        ends: words kept at both ends of an element.
     """
     marked = [place for place, role in enumerate(roles) if role]
     shown: list[_Run] = []
@@ -98,7 +98,7 @@ def abridged(words: Sequence[str], roles: Sequence[str], near: int, ends: int) -
 
 
 def _length(runs: Sequence[_Run]) -> float:
-    """Of a sentence in inches, for each point of the font size."""
+    """Length of a sentence in inches, for each point of the font size."""
     return sum(_WIDTH * len(text) + _GAP + (_GAP if role else 0) for text, role in runs)
 
 

@@ -21,7 +21,7 @@ _ROWS = {PADDED: "Padded", REAL_SAME: "Real length", REAL: "Real length"}
 def figure5(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the cosine between maps before and after fine-tuning, padded as published and of real length.
 
-    Both rows are of the same examples; the table has those of real length of all examples as well.
+    Both rows are of the same examples; the table also has all examples at their real length.
 
     Args:
         path: of `change_tables`.

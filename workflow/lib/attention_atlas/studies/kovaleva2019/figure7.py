@@ -33,7 +33,7 @@ _FEATURES = {
 }
 _KINDS = {AS_PUBLISHED: "By spelling", CORRECTED: "By word", PUBLISHED: f"Published\n({PUBLISHED_MODEL})"}
 _LARGEST = 0.5
-"""Weight from which all cells have the same colour."""
+"""Weight above which all cells have the same colour."""
 _ROW = 0.125
 """Height of a feature in inches."""
 
@@ -99,6 +99,6 @@ def _draw(axes: Axes, cells: pd.DataFrame, features: Sequence[str]) -> QuadMesh 
 
 
 def _published() -> pd.DataFrame:
-    """The columns of our table with the values that were read off the paper's figure, of which no counts are known."""
+    """The values read off the paper's figure, in the columns of our table; their numbers of examples are unknown."""
     table = digitised("fig7_cls_last_layer").rename(columns={"weight": "value"})
     return table.assign(mode=PUBLISHED, feature=table["feature"].str.lower().str.strip("[]"))

@@ -1,4 +1,4 @@
-"""Figure 8: what disabling each head does to the score of each task."""
+"""Figure 8: change in the score of each task when one head is disabled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW_LAYERS = 12
 
 
 def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw what disabling each head does to the score of each task, and write the published score and range of changes.
+    """Draw the change in score by disabled head for each task, with the published score and range of changes.
 
     Args:
         path: of `disabling_tables`.
@@ -42,7 +42,7 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         bound = float(heads["delta"].abs().max())
         sure = heads[heads["p_adjusted"] < LEVEL]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
-        # A panel of zeros needs a scale that is not empty.
+        # A panel of zeros still needs a scale of some width.
         image = draw_head_grid(axis, heads, "delta", DIVERGING, -(bound or 1), bound or 1, marked)
         axis.set_title(_title(task, heads, published[published["task"] == task]), fontsize=SMALLEST)
         axis.set(xlabel=HEAD, ylabel=LAYER)

@@ -1,4 +1,4 @@
-"""Figure 9: what disabling a whole layer does to the score of each task."""
+"""Figure 9: change in the score of each task when a whole layer is disabled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLOURS = {_SURE: LOSS, _UNSURE: UNCHANGED}
 
 
 def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw what disabling a whole layer does to the score of each task, beside the published changes.
+    """Draw the change in score by disabled layer for each task, beside the published changes.
 
     Args:
         path: of `disabling_tables`.

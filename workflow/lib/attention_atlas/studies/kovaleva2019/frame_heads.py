@@ -49,8 +49,8 @@ class FrameOutputs:
 
     Attributes:
         heads: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
-            for other pairs of pieces at the same distance, none of which links an element with the target), margin,
-            margin_ci_low, margin_ci_high, margin_all_low, margin_all_high (an interval that covers for all heads together), n,
+            for other pairs of tokens at the same distance, none of which links an element with the target), margin,
+            margin_ci_low, margin_ci_high, margin_all_low, margin_all_high (an interval that covers all heads together), n,
             n_margin (sentences with such pairs).
         options: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
         options_html: its page.
@@ -79,7 +79,7 @@ def frame_heads(
     Args:
         shards: attention of the sentences, over word pieces.
         example_files: the sentences.
-        limit: use at most so many records.
+        limit: use at most this many records.
         pairing, direction: of the figure; the table of options has all.
         resamples, seed: of the bootstrap over sentences and of the control.
         label: run, model and corpus.
@@ -132,11 +132,11 @@ def variant_scores(
 
 
 def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[tuple[int, int]]:
-    """Pairs of pieces (query, key) between the elements and the target of a sentence.
+    """Pairs of tokens (query, key) between the elements and the target of a sentence.
 
     Args:
         example: with mentions of roles target and element.
-        pairing: zip pairs the pieces of all elements with those of the target one by one and drops the rest (published
+        pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published
             code); all: each with each.
         direction: which of them attends, or both.
         places: see `PLACES`.
@@ -161,7 +161,7 @@ def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[tuple[int, in
 
 
 def linked_pairs(example: Example) -> set[tuple[int, int]]:
-    """All pairs of pieces that link an element with the target, by any reading."""
+    """All pairs of tokens that link an element with the target, by any reading."""
     return {pair for places in PLACES for pair in frame_pairs(example, ALL, BOTH, places)}
 
 
@@ -180,7 +180,7 @@ def control_weights(
         maps: [layer, head, n, n].
         pairs: random pairs at their distances replace them, anywhere in the sentence except on special tokens.
         linked: pairs that are not drawn: those of an element and the target.
-        words: [n] whether each piece is no special token.
+        words: [n] which tokens are not special.
         generator: of the random pairs.
     """
     drawn = other_pairs(pairs, linked, words, _CONTROLS, generator)
@@ -194,7 +194,7 @@ def frame_rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> p
     """The table of heads, see `FrameOutputs`.
 
     Args:
-        scores, controls: [sentence, layer, head], controls NaN for a sentence without.
+        scores, controls: [sentence, layer, head], controls NaN for a sentence without one.
         resamples, seed: of the bootstrap over sentences.
     """
     low, high = bootstrap_ratio(scores, np.ones((len(scores), 1, 1)), resamples, seed)
@@ -238,7 +238,7 @@ def _mean_control(controls: Floats, layer: np.intp, head: np.intp) -> float:
 
 
 def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
-    """Words of the first sentence of a middling length, with the role of each: word, role, frame."""
+    """Words of the first sentence of medium length, with the role of each: word, role, frame."""
     lengths = [len(example.words) for example in examples]
     middle = float(np.median(lengths))
     example = min(examples, key=lambda e: (abs(len(e.words) - middle), e.record))

@@ -1,6 +1,7 @@
 """Attention maps of each class made from their definition, at any length and with stripes at any column, with noise.
 
-They share no code with the augmentation of labelled maps. Each row is a mixture of what the class attends to and of noise.
+They share no code with the augmentation of labelled maps. Each row is a mixture of the attention that defines the class and of
+noise.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ LENGTHS = (16, 24, 48, 96, 160, 256)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A map [n, n] with the pieces that are special tokens [n] and the segments [n]."""
+    """A map [n, n] with the positions of special tokens [n] and the segments [n]."""
 
     weights: npt.NDArray[np.float32]
     special: npt.NDArray[np.bool_]
@@ -27,7 +28,7 @@ def draw(kind: str, n: int, generator: np.random.Generator) -> Drawn:
 
     Args:
         kind: vertical, diagonal, vertical_diagonal, block or heterogeneous.
-        n: pieces; two or three of them, anywhere, are special tokens.
+        n: tokens; two or three of them, anywhere, are special tokens.
         generator: draws places, shares and noise.
     """
     border = int(generator.integers(n // 3, 2 * n // 3))

@@ -1,4 +1,4 @@
-"""How many generated maps of each class and length the trained classifiers know."""
+"""Share of generated maps of each class and length that the trained classifiers recognise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def generated_recall(network: MapNetwork, thresholds: Thresholds, size: int, sca
 
 
 def recall_note(table: pd.DataFrame) -> str:
-    """The classes that each classifier does not know at some length, for the page."""
+    """The classes that each classifier does not recognise at some length, for the page."""
     parts = []
     for name in (RULES, NETWORK):
         rows = table[(table["folds"] == GENERATED) & (table["annotator"] == name)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, **equal: str) -> Select:
     """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`.
 
-    The mean of tasks has an interval if the tasks have: their examples are drawn independently, and the distances from the
+    The mean of tasks has an interval if the tasks have one: their examples are independent, and the distances from the
     value to either end add up in squares (Zou and Donner 2008, Construction of confidence limits about effect measures).
     """
     rows = where(value, name, interval, **equal)
@@ -52,7 +52,7 @@ def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str
 def _task_measures(
     name: str, title: str, item: str, unit: str, higher_means: str, chance: float | None = None
 ) -> tuple[Measure, ...]:
-    """The measures of `by_task`: over all tasks, and one a task."""
+    """The measures of `by_task`: over all tasks, and one for each task."""
     parts = (
         Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True, chance=chance)
         for task in TASKS

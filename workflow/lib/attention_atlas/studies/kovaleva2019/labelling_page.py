@@ -27,7 +27,7 @@ def write_labelling_page(unlabelled: Sequence[MapToLabel], labelled: Sequence[Ma
 
     Args:
         unlabelled: maps without a label, which are shown first.
-        labelled: maps with one, which the page shows to a second annotator and compares: Cohen's kappa.
+        labelled: maps with a label, which the page shows to a second annotator to compute Cohen's kappa.
         path: HTML file.
     """
     classes: list[dict[str, Any]] = [{"name": name, "title": CLASS_TITLES[name]} for name in CLASSES]

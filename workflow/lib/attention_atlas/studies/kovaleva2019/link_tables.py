@@ -46,7 +46,7 @@ NO_EXAMPLE = "no example has such words"
 
 
 def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
-    """A row a head for each model, mode and link; one row without a head where a link is absent.
+    """One row for each head, for each model, mode and link; one row without a head where a link is absent.
 
     Args:
         task: its name.
@@ -73,7 +73,7 @@ def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed
 
 
 def _head_rows(values: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
-    """Of values and controls [example, layer, head], NaN in examples without."""
+    """Rows of heads from values and controls [example, layer, head], NaN in examples without one."""
     present = ~np.isnan(values[:, 0, 0])
     rows = head_rows(values[present].mean(axis=0), "value")
     rows = rows.assign(value_zero=values[present].sum(axis=0).ravel() / len(values), n=int(present.sum()))

@@ -1,8 +1,8 @@
-"""Labelled maps as they would look elsewhere: special tokens in other places, other lengths, patterns of other strength.
+"""Augmentation of labelled maps: special tokens at other positions, other lengths, patterns of other strength.
 
-The labelled maps are of short texts and of one model. Its stripe stands at [CLS], its sharp diagonals look one token back, and
-all of its block maps have a stripe as well. A class depends on none of these: BERT's stripe stands at [SEP], its texts are
-longer, and a band at the token itself or at the next one is a diagonal, too.
+The labelled maps are of short texts and of one model. Its stripe is at [CLS], its sharp diagonals are at the previous token,
+and all of its block maps also have a stripe. The classes depend on none of these: BERT's stripe is at [SEP], its texts are
+longer, and a band at the same or the next token is a diagonal, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRONGEST_BAND = 2
 
 @dataclass(frozen=True)
 class Parts:
-    """What a map is the sum of.
+    """The parts that sum to a map.
 
     Attributes:
         band: [n, 3] attention to the tokens at `OFFSETS` above what a token attends to others on average; 0 from and to special
@@ -41,13 +41,13 @@ class Parts:
 
 
 def augmented(weights: Floats, special: Bools, kind: str, generator: np.random.Generator) -> tuple[Floats, Bools]:
-    """A map of the same class with its special tokens at other places, of another length, with a pattern of another strength.
+    """A map of the same class with special tokens at other positions, another length, and a pattern of another strength.
 
     Args:
         weights: [n, n], rows sum to 1.
         special: [n] which tokens are special tokens.
         kind: its class, one of `names.CLASSES`.
-        generator: draws all of it, each length from `SHORTEST` to `LONGEST` on a logarithmic scale.
+        generator: random choices; lengths are drawn from `SHORTEST` to `LONGEST` on a logarithmic scale.
 
     Returns:
         [m, m] rows sum to 1, and [m] which tokens are special tokens.
@@ -90,11 +90,11 @@ def parts_of(weights: Floats, special: Bools) -> Parts:
 
 
 def varied(parts: Parts, kind: str, generator: np.random.Generator) -> Parts:
-    """The parts of a map of the same class whose pattern is clearer, or whose stripes, where they do not matter, are paler.
+    """The parts of a map of the same class whose pattern is clearer, or whose stripes are weaker where they do not matter.
 
-    What makes a class gets stronger, never weaker, so that the label still holds; a map of blocks or a heterogeneous one can
-    lose its stripes, as neither needs them. A band is made narrower, as
-    sharp ones are rare among the labelled maps, and its offsets change places.
+    The defining pattern of a class only gets stronger, so that the label still holds; a block or heterogeneous map can lose its
+    stripes, which neither needs. A band is made narrower, since sharp ones are rare among the labelled maps, and its offsets
+    are permuted.
     """
     band, stripes, rest = parts.band, parts.stripes, parts.rest
     factor = np.float32(generator.uniform())
@@ -118,7 +118,7 @@ def varied(parts: Parts, kind: str, generator: np.random.Generator) -> Parts:
 def resized(parts: Parts, special: Bools, length: int, generator: np.random.Generator) -> tuple[Floats, Bools]:
     """The map at another length: tokens are left out at random, or stand for several neighbours.
 
-    Special tokens stay single, and a band keeps its width. The rest of what a token attends to is shared out among the tokens
+    Special tokens stay single, and a band keeps its width. The rest of the attention to a token is shared among the tokens
     that stand for the same one.
     """
     inner = np.flatnonzero(~special)

@@ -19,7 +19,7 @@ VIEWS = 4
 class MapNetwork(nn.Module):
     """Eight 3 x 3 convolutions with ReLU, every second with stride 2, the mean over places, and a linear layer.
 
-    The paper states the number of convolutions and ReLU alone; all else is a choice.
+    The paper states only the number of convolutions and ReLU; everything else is our choice.
     """
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class MapNetwork(nn.Module):
 def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int, scale: str) -> torch.Tensor:
     """[map, view, size, size] maps [map, n, n] resized, weights on a scale of 0 to 1, with the places of special tokens.
 
-    The views: what the mean query of each area attends to all keys of the area, so that a pattern is as dark in a long map as
-    in a short one; the largest weight of the area, which tells a stripe from many pale columns; columns and rows of special
-    tokens, which the annotator saw marked as well.
+    The views: the mean attention of a query of each area to all keys of the area, so that a pattern is as dark in a long map as
+    in a short one; the largest weight of the area, which separates a stripe from many pale columns; columns and rows of special
+    tokens, which were marked for the annotator as well.
 
     Args:
         maps: without padding.
-        special: [n] which pieces are special tokens.
+        special: [n] which tokens are special.
         size: rows and columns of the pictures.
         scale: sqrt, log (from a weight of 0.001 on) or none.
     """
@@ -66,7 +66,7 @@ def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int, scale: str
 
 
 def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epochs: int, seed: int) -> MapNetwork:
-    """Train on labelled pictures; classes count alike, however many maps they have.
+    """Train on labelled pictures; classes have equal weight, however many maps they have.
 
     Args:
         pictures: sets of pictures of the same maps, each [map, view, size, size]; every epoch takes the next one.
@@ -90,7 +90,7 @@ def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epoch
         for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
             batch = indices.to(shown.device)
             optimiser.zero_grad()
-            # Views last in memory: small convolutions are faster by a fifth on a processor.
+            # Views last in memory: small convolutions are a fifth faster on a CPU.
             loss(network(shown[batch].contiguous(memory_format=torch.channels_last)), targets[batch]).backward()
             optimiser.step()
             schedule.step()

@@ -30,13 +30,14 @@ class Measures:
         records: [example] records of the corpus.
         padded_records: [padded example] those of the padded comparison.
         cosine: [example, layer, head] cosine between the maps of the two models, padding aside.
-        padded: [padded example, layer, head] the same of maps padded to one length, padding attending too.
-        columns: [model, mode, example, feature, layer, head] largest column mean over the pieces with a feature, NaN without.
+        padded: [padded example, layer, head] the same of maps padded to one length, including the rows of padding.
+        columns: [model, mode, example, feature, layer, head] largest column mean over the tokens with a feature, NaN without
+            one.
         first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
         classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
-        links: [model, mode, example, link, layer, head] largest weight over the pairs of pieces of a link, NaN without.
-        link_controls: the same of other pairs at the same distances, NaN without.
-        untagged, unlinked: why there are no tags, and no heads of words; empty where there are.
+        links: [model, mode, example, link, layer, head] largest weight over the pairs of tokens of a link, NaN without one.
+        link_controls: the same of other pairs at the same distances, NaN without one.
+        untagged, unlinked: why there are no tags, and no heads of words; empty where they exist.
     """
 
     records: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What fine-tuning changes: all measures of Figures 2, 5, 6 and 7 in one pass of two models over the examples of a task."""
+"""Effects of fine-tuning: all measures of Figures 2, 5, 6 and 7 in one pass of two models over the examples of a task."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _PADDED_BATCH = 8
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """What is measured of a task.
+    """Settings of the measures of a task.
 
     Attributes:
-        limit: use at most so many records.
+        limit: use at most this many records.
         padded_length, padded_records: length and records of the comparison of padded maps.
         tagger: spaCy model for examples without gold tags.
         seed: of the control of links.
@@ -105,7 +105,7 @@ def measure(
 
 
 def _analyses(examples: Sequence[Example], tagger: str) -> tuple[dict[int, Analysis], str, str]:
-    """Record -> the analysis of its words; and why there are no tags, and no heads of words, empty where there are."""
+    """Record -> the analysis of its words; and why there are no tags, and no heads of words; empty where they exist."""
     gold = {example.record: gold_analysis(example) for example in examples}
     analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
     untagged = ""
@@ -224,7 +224,7 @@ def _run(
 def _marks(
     batch: Sequence[Example], length: int, cls: str | None, sep: str | None, analyses: Mapping[int, Analysis]
 ) -> torch.Tensor:
-    """[mode, example, feature, n] which pieces have a feature."""
+    """[mode, example, feature, n] which tokens have a feature."""
     marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
     for number, mode in enumerate(MODES):
         for row, example in enumerate(batch):
@@ -234,7 +234,7 @@ def _marks(
 
 
 def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
-    """[mode, example, measure, head] of weights [example, head, n]: the largest over the marked pieces, NaN without any."""
+    """[mode, example, measure, head] of weights [example, head, n]: the largest over the marked tokens, NaN without any."""
     marked = marks[:, :, :, None, :]
     largest = weights[None, :, None].masked_fill(~marked, -1).amax(-1)
     largest = torch.where(marked.any(-1), largest, torch.nan)

@@ -1,4 +1,4 @@
-"""Names of tasks, of what was done to a model, and of the classes of attention maps."""
+"""Names of tasks, of the training of a model, and of the classes of attention maps."""
 
 TASKS = ("mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli")
 TASK_TITLES = {

@@ -1,4 +1,4 @@
-"""Options: the page of how far each choice moves the heads."""
+"""Options: the page of the effect of each choice on the values of heads."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def options_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str
     table = read_table(path, OPTIONS)
     notes = [
         *joint_lines(labels.values()),
-        "How far one choice moves the values of the heads (means over examples), all else as it is: mean and largest "
-        "change, and Spearman's rank correlation of the heads under both. The first of each pair is the published "
-        "code's, but for examples without a feature, where Figure 7's code skips and section 4.4's counts 0 (negation aside).",
+        "Change in the values of the heads (means over examples) when one choice is changed: mean and largest absolute "
+        "change, and Spearman's rank correlation over heads between both settings. The first setting of each pair is that of "
+        "the published code, except for examples without a feature: the code of Figure 7 skips them and that of section 4.4 "
+        "counts them as 0 (except for negation).",
     ]
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     formats = {"n": "d"} | dict.fromkeys(("mean_change", "largest_change", "rho"), ".4f")
-    title = "Kovaleva et al. 2019: how far each choice moves the heads"
+    title = "Kovaleva et al. 2019: effect of each choice on the values of heads"
     write_html_table(shown, html_out, title, notes, {"rho": "Rho"}, formats, Layout("option"))

@@ -120,7 +120,7 @@ PAGES = (
         copies={"options.tsv": "path"},
         params=_LABELS,
     ),
-    dropped_page("kovaleva2019", "Kovaleva et al. 2019: what was left out"),
+    dropped_page("kovaleva2019", "Kovaleva et al. 2019: dropped examples, by reason"),
     Page(
         rule="kovaleva2019_comparison",
         function="studies.kovaleva2019.comparison:comparison",

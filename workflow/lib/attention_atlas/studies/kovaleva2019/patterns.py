@@ -1,7 +1,7 @@
 """Classifiers of maps, trained on labels, cross-validated over texts, heads and layers (Kovaleva et al. 2019, section 4.1).
 
-Maps of one head are alike in all texts, so that folds of texts show how well a classifier knows the heads that it was trained
-on. What another model's heads need is better told by folds of heads and of layers.
+Maps of one head are alike in all texts, so folds of texts show how well a classifier knows the heads that it was trained on.
+Folds of heads and of layers are a better test of how well it works on another model.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class PatternOutputs:
     Attributes:
         network: safetensors file.
         thresholds: JSON file.
-        table: annotator, folds (what the classifiers were not trained on: text, head, layer; or generated maps), class, n,
-            precision, recall, f1, ci_low, ci_high, kappa, with (whom the kappa is with), least and least_at
+        table: annotator, folds (the held-out unit: text, head, layer; or generated maps), class, n,
+            precision, recall, f1, ci_low, ci_high, kappa, with (the other annotator of the kappa), least and least_at
             (`generated_recall`).
         html: its page.
         labelling: page to label maps, those without a label or those of the first annotator.
@@ -153,7 +153,7 @@ def train_patterns(
 
 
 def training_pictures(annotated: Annotated, settings: PatternSettings, seed: int) -> list[torch.Tensor]:
-    """Sets of pictures of the labelled maps to train on, an epoch each: augmented ones and the maps themselves, by turns.
+    """Sets of pictures of the labelled maps to train on, one for each epoch, alternately augmented and original.
 
     The maps themselves are the last set.
     """
@@ -174,14 +174,14 @@ def training_pictures(annotated: Annotated, settings: PatternSettings, seed: int
 
 
 def _groups(annotated: Annotated) -> dict[str, npt.NDArray[Any]]:
-    """[map] text, head and layer of each labelled map: what folds keep together."""
+    """[map] text, head and layer of each labelled map: the units that folds keep together."""
     heads = [f"{labelled_map.layer}-{labelled_map.head}" for labelled_map in annotated.labelled]
     layers = [labelled_map.layer for labelled_map in annotated.labelled]
     return {TEXT: annotated.texts, HEAD: np.asarray(heads), LAYER: np.asarray(layers)}
 
 
 def _majority(annotated: Annotated, train: Labels, test: Labels) -> Labels:
-    """[test map] the label that most training maps of its head have; of all heads where it has none."""
+    """[test map] the label that most training maps of its head have; over all heads where it has none."""
     heads, labels = _groups(annotated)[HEAD], annotated.labels
     overall = int(np.bincount(labels[train]).argmax())
     of_head = {head: int(np.bincount(labels[train][heads[train] == head]).argmax()) for head in set(heads[train].tolist())}
@@ -220,7 +220,7 @@ def agreement(
     """Precision, recall and F1 of each class and their macro mean, and Cohen's kappa.
 
     Args:
-        labels: [map] by hand.
+        labels: [map] labels by eye.
         units: [map] the text, head or layer of each; the bootstrap draws these.
         predicted: annotator -> [map] classes.
         resamples, seed: of the bootstrap.

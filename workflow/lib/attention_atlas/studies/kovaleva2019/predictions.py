@@ -39,9 +39,9 @@ def predict(
         members: models trained on the task: state (random, tuned), seed, entry.
         card_path: card of the pre-trained model, whose tokenizer all share.
         example_files: the examples.
-        limit: use at most so many records.
+        limit: use at most this many records.
         regression: whether labels are scores.
-        classifier_seeds: random layers of classes on the pre-trained model.
+        classifier_seeds: seeds of the random classification layers on the pre-trained model.
         threads: threads of the forward passes.
         out: Parquet file.
 

@@ -8,13 +8,13 @@ from attention_atlas.published.values import load_digitised
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 
 PUBLISHED = "published"
-"""Kind of panel, and the word that all published values are called by."""
+"""Kind of panel, and the label of all published values."""
 PUBLISHED_MODEL = "BERT-base"
 _TASKS = {title: task for task, title in TASK_TITLES.items()}
 
 
 def digitised(name: str) -> pd.DataFrame:
-    """A table of digitised values with our names of tasks.
+    """A table of digitised values with the task names of this study.
 
     Raises:
         AtlasError: there is no such table.

@@ -1,4 +1,4 @@
-"""Random pairs of pieces at the distances of linked ones: the control of attention between linked words, and the margin."""
+"""Random pairs of tokens at the distances of linked ones: the control of attention between linked words, and the margin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def other_pairs(
     Args:
         pairs: (query, key); the keys of the random pairs lie as far from their queries.
         linked: pairs that are not drawn.
-        words: [n] whether each piece is no special token.
+        words: [n] which tokens are not special.
         draws: random pairs for each pair.
         generator: of the draws.
     """
@@ -44,8 +44,8 @@ def margin_columns(scores: Floats, controls: Floats, resamples: int, seed: int) 
 
     Args:
         scores: [unit, layer, head] attention between linked words.
-        controls: the same of random pairs, NaN for a unit without; all columns are over the units with a control.
-        resamples, seed: of the bootstrap over units, for an interval of the margin that covers for all heads together.
+        controls: the same of random pairs, NaN for a unit without one; all columns are over the units with a control.
+        resamples, seed: of the bootstrap over units, for an interval of the margin that covers all heads together.
     """
     margins = (scores - controls).reshape(len(scores), -1)
     margins = margins[~np.isnan(margins[:, 0])]

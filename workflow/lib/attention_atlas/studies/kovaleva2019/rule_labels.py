@@ -22,7 +22,7 @@ _GRID = {
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which value on a map counts as vertical, diagonal, block."""
+    """Smallest values at which a map counts as vertical, diagonal or block."""
 
     vertical: float
     diagonal: float
@@ -37,8 +37,8 @@ def map_numbers(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor
 
     Args:
         maps: [..., n, n] rows sum to 1.
-        special: [n] which pieces are special tokens.
-        segment: [n] segment of each piece.
+        special: [n] which tokens are special.
+        segment: [n] segment of each token.
     """
     inner = ~special
     n = len(special)
@@ -73,7 +73,7 @@ def rule_labels(numbers: npt.NDArray[np.floating], thresholds: Thresholds) -> La
 
 
 def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -> Thresholds:
-    """The thresholds of a grid with the largest macro-F1 on labelled maps; of equals the first."""
+    """The thresholds of a grid with the largest macro-F1 on labelled maps; the first one if several tie."""
     grid = [Thresholds(*values) for values in product(*_GRID.values())]
     truth = np.asarray(labels)
     present = sorted(set(truth.tolist()))
@@ -82,7 +82,7 @@ def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -
 
 
 def _f1_by_class(truth: Labels, predicted: Labels) -> npt.NDArray[np.float64]:
-    """[class] F1, 0 for a class that neither has; scikit-learn's takes 20 times as long, for the grid seconds."""
+    """[class] F1, 0 for a class that neither has; scikit-learn's takes 20 times as long, which is seconds for the grid."""
     both, labelled, classified = (
         np.bincount(classes, minlength=len(CLASSES)) for classes in (truth[truth == predicted], truth, predicted)
     )

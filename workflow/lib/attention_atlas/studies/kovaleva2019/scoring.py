@@ -19,12 +19,12 @@ METRICS = {
     "qnli": (ACCURACY,),
     "mnli": (ACCURACY,),
 }
-"""Task -> its metrics, that of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
+"""Task -> its metrics, the metric of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
 _POSITIVE = frozenset({"1", "equivalent", "duplicate"})
 
 
 def as_numbers(task: str, values: Sequence[str]) -> Floats:
-    """Predictions or labels as numbers: scores of a task of regression; elsewhere 1 for the positive class and other numbers.
+    """Predictions or labels as numbers: regression scores, or 1 for the positive class and other numbers for the rest.
 
     Equal names give equal numbers in every call.
     """
@@ -41,10 +41,10 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
         metric: accuracy; f1 of the class 1; correlation: the mean of Pearson's and Spearman's.
         predictions: [..., example].
         truth: [example].
-        weights: [resample, example] how often each example counts; None for once each. Ranks are those of all examples.
+        weights: [resample, example] how often each example counts; None for once each. Ranks are over all examples.
 
     Returns:
-        [...], with weights [..., resample]; 0 where there is nothing to divide by.
+        [...], with weights [..., resample]; 0 where the denominator is 0.
     """
     flat = predictions.reshape(-1, predictions.shape[-1]).astype(np.float64)
     counts = np.ones((1, len(truth))) if weights is None else np.asarray(weights, np.float64)
@@ -85,7 +85,7 @@ def _terms(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
         return [predicted * positive, predicted, np.broadcast_to(positive, predicted.shape)]
     terms = []
     for values, reference in ((flat, truth), (rankdata(flat, axis=1), rankdata(truth))):
-        # Centred first, so that large means do not cost digits.
+        # Centred first, so that large means do not cost precision.
         x, y = values - reference.mean(), np.broadcast_to(reference - reference.mean(), values.shape)
         terms += [x, y, x * x, y * y, x * y]
     return terms
@@ -101,7 +101,7 @@ def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:
 
 
 def best_constant(metric: str, truth: Floats) -> float:
-    """The best score that one answer for all examples reaches: that of the majority, or of the positive class for f1."""
+    """The best score of a constant answer: that of the majority, or of the positive class for f1."""
     if metric == CORRELATION:
         return float("nan")
     return max(float(score(metric, np.full(len(truth), answer), truth)) for answer in np.unique(truth))

@@ -1,4 +1,4 @@
-"""What the workflow has to know of Kovaleva et al. (2019), Revealing the Dark Secrets of BERT."""
+"""Declaration of the study of Kovaleva et al. (2019), Revealing the Dark Secrets of BERT."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ARTIFACTS = (
         "One attention map of each class, all of one example and of the fine-tuned model (Kovaleva et al. 2019, Figure 1). "
         "Among the maps that the rules put into a class, the most typical one is drawn: the one with the highest probability "
         "of the network; for blocks, the one with most attention within the segments away from the diagonal. Rows are query "
-        "tokens, columns key tokens; the colour scale is that of the square root, so that small weights show. Where an "
-        "example is long, not every token is named.",
+        "tokens, columns key tokens; the colour scale is a square root, so that small weights are visible. Where an "
+        "example is long, only some tokens are named.",
         shows_text=True,
     ),
     figure(
@@ -43,8 +43,8 @@ ARTIFACTS = (
         "Shares of the five classes among all maps of the fine-tuned models: by rules, by a network trained on labelled maps, "
         "and as published (Kovaleva et al. 2019, Figure 2). The macro F1 is measured on labelled maps of layers that neither "
         "was tuned on. SST-2 has single sentences and so no blocks: its share of blocks is the error of the classifier. The "
-        "paper's text says that up to 61 % of the maps are heterogeneous, which in its own figure is heterogeneous and block "
-        "together. Comparable only in a run of the same model and data.",
+        "paper's text says that up to 61 % of the maps are heterogeneous; in its figure that is the share of heterogeneous and "
+        "block maps together. Comparable only in a run of the same model and data.",
         files=["changes/head_classes.tsv"],
     ),
     figure(
@@ -88,7 +88,7 @@ ARTIFACTS = (
         "Figure 7",
         "Attention of [CLS] in the last layer to tokens with a feature",
         "Last layer of the fine-tuned models: the largest attention weight of [CLS] on a token with a linguistic feature, "
-        "averaged over the examples that have one (their number stands beside the row) and over seeds (Kovaleva et al. 2019, "
+        "averaged over the examples that have one (their number is beside the row) and over seeds (Kovaleva et al. 2019, "
         "Figure 7). By spelling, as in the published code: all tokens spelled like a token of a word with the feature. By "
         "word: only the tokens of these words. White: no example has the feature, or there are no tags; punctuation is not in "
         "the paper. Comparable only in a run of the same model and data.",
@@ -154,8 +154,8 @@ ARTIFACTS = (
         "disabling",
         "Figures 8 and 9, tests",
         "Largest differences, held out and against chance",
-        "The largest gain and loss from disabling a head or a layer, held out, and tested with an adjustment for the number of "
-        "heads or layers (Kovaleva et al. 2019, Figures 8 and 9).",
+        "The largest gain and loss from disabling a head or a layer, under held-out selection, and tested with an adjustment "
+        "for the number of heads or layers (Kovaleva et al. 2019, Figures 8 and 9).",
         files=["disabling_by_seed.tsv"],
     ),
     table(
@@ -195,7 +195,7 @@ ARTIFACTS = (
     ),
 )
 FRAME_BYTES = 8 * 24
-"""Kept of a head and sentence for Figure 3: 24 values."""
+"""Memory for each head and sentence of Figure 3: 24 values."""
 
 
 def frames_of(config: Config, run: str) -> str | None:
@@ -205,13 +205,13 @@ def frames_of(config: Config, run: str) -> str | None:
 
 
 def training_corpus(config: Config, run: str, task: str) -> str:
-    """What the models of a task are fine-tuned on."""
+    """The corpus that the models of a task are fine-tuned on."""
     family = config["runs"][run][ID]["family"]
     return str(config["families"][family]["tasks"][task]["corpus"])
 
 
 def tasks_of(config: Config, run: str) -> dict[str, str]:
-    """Task -> corpus, for the tasks whose files are there; for all of them where missing files are an error."""
+    """Task -> corpus, for the tasks whose files exist; for all of them where missing files are an error."""
     tasks: dict[str, str] = config["runs"][run][ID]["tasks"]
     return {
         task: corpus
@@ -251,7 +251,7 @@ def models(config: Config, run: str, artifact: Artifact) -> list[str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Tasks that the family has, with corpora of these tasks; a known model of labelled maps.
+    """Check that the family has the tasks, that corpora are of their tasks, and that the model of labelled maps is known.
 
     Raises:
         AtlasError: names the key.
@@ -273,7 +273,7 @@ def check(config: Config, run: str, place: str) -> None:
 
 
 def extras(config: Config, run: str) -> list[Extra]:
-    """The tagger, in a run with tasks of corpora that may have no gold tags."""
+    """The tagger, in a run with corpora that may have no gold tags."""
     tagger = config["runs"][run][ID]["tagger"]
     untagged = [task for task, corpus in tasks_of(config, run).items() if "sample" not in config["corpora"][corpus]["source"]]
     if not untagged:
@@ -298,7 +298,7 @@ def _predictions(part: Part) -> Work:
 
 
 def _measures(part: Part) -> Work:
-    """Two models on the examples, and on padded ones; every map is classified as a picture."""
+    """Two models on the examples, and on padded ones; the network classifies every map."""
     padded = part.settings["padded"]
     records = min(padded["records"], part.records)
     both = passes.times(2, passes.added(part.forward, passes.forward(part.shape, records, padded["length"])))
@@ -316,7 +316,7 @@ def _actions(part: Part) -> int:
 
 
 _PREDICTION_BYTES = 80
-"""Of a row of predictions, as measured while tables of 40,430 examples under 469 conditions are joined."""
+"""Bytes of a row of predictions, measured while joining tables of 40,430 examples under 469 conditions."""
 
 
 def _disabled_memory(part: Part) -> int:
@@ -330,7 +330,7 @@ def _measures_memory(part: Part) -> int:
 
 
 def _first_task(place: Place) -> Pair:
-    """The pre-trained model; tables of all tasks depend on no single corpus."""
+    """The pre-trained model; the tables of all tasks do not depend on a single corpus."""
     return study_model(place.config, place.run, ID), next(iter(place.settings["tasks"].values()))
 
 

@@ -58,9 +58,9 @@ def table1(
 ) -> None:
     """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, min, max, ci_low, ci_high, seeds, n.
 
-    And what pre-training gains, in points: task, metric, value (fine-tuned from pre-trained weights minus from random ones),
-    ci_low, ci_high, level, seeds, random_seeds, n. Its intervals are those of the test that exchanges the predictions of both
-    at random, example by example, and cover for all tasks together.
+    And the gain from pre-training, in percentage points: task, metric, value (fine-tuned from pre-trained weights minus from
+    random ones), ci_low, ci_high, level, seeds, random_seeds, n. Its intervals are those of the test that exchanges the
+    predictions of the two at random, example by example, and cover all tasks together.
 
     Args:
         predictions: task -> predictions of its models (`predictions.predict`).
@@ -103,11 +103,11 @@ def table1(
 def exchanged_gain(
     metric: str, tuned: Floats, random: Floats, truth: Floats, level: float, draws: int, seed: int
 ) -> dict[str, float]:
-    """value, ci_low, ci_high (in points) and level of the difference of two models' mean scores over seeds.
+    """value, ci_low, ci_high (in percentage points) and level of the difference of two models' mean scores over seeds.
 
     Args:
         metric: see `scoring.score`.
-        tuned, random: [seed, example] predictions; a seed of the one is paired with a seed of the other, in turn.
+        tuned, random: [seed, example] predictions; the seeds of both are paired in order, cycling through the shorter list.
         truth: [example].
         level: coverage of the interval.
         draws, seed: of the exchanges of the predictions of a pair.
@@ -158,13 +158,13 @@ def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path)
     shown = shown[["task", "metric", "n", *(name for name in order if name in shown.columns)]].fillna("")
     notes = [
         *joint_lines(labels.values()),
-        "In percent: mean over seeds (least to most, where there are several) and interval by bootstrap over examples. "
-        "Without fine-tuning the layer of classes is random, and what it says depends on its seed alone. correlation: mean of "
+        "In percent: mean over seeds (minimum to maximum, where there are several) and interval by bootstrap over examples. "
+        "Without fine-tuning the classification layer is random, and its answers depend only on its seed. correlation: mean of "
         "Pearson's and Spearman's (the paper calls it accuracy). Best constant: one answer for all, the best by this metric.",
-        "In the paper, fine-tuning from random weights gives a constant answer on MRPC (F1 81.2 = 2p / (1 + p)), QQP, RTE and "
-        "QNLI, so that comparing it there with the model without fine-tuning compares chance with chance.",
+        "In the paper, models fine-tuned from random weights give a constant answer on MRPC (F1 81.2 = 2p / (1 + p)), QQP, RTE "
+        "and QNLI: comparing them there with the model without fine-tuning compares chance with chance.",
     ]
-    write_html_table(shown, path, "Kovaleva et al. 2019, Table 1: what pre-training and fine-tuning give", notes, {"n": "n"})
+    write_html_table(shown, path, "Kovaleva et al. 2019, Table 1: gains from pre-training and fine-tuning", notes, {"n": "n"})
 
 
 def _cell(line: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""Panels for each task, in rows that leave few slots empty (Figures 7, 8 and 9), and what they call its metric."""
+"""Panels for each task, in rows that leave few slots empty (Figures 7, 8 and 9), and their titles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST, _FEWEST = 4, 3
 
 
 def columns_of(count: int) -> int:
-    """Panels beside each other: at most four, and three where that leaves fewer slots empty."""
+    """Panels side by side: at most four, and three where that leaves fewer slots empty."""
     if count <= _MOST:
         return count
     return min((_MOST, _FEWEST), key=lambda columns: (-count % columns, -columns))
@@ -42,7 +42,7 @@ def task_panels(tasks: Sequence[str], height: float, width: float = PAGE) -> tup
 
 
 def panel_title(task: str, rows: pd.DataFrame) -> str:
-    """Task, score of the whole model, and examples of a panel; says so where nothing changes the score.
+    """Task, score of the whole model, and examples of a panel; says so where no condition changes the score.
 
     Args:
         task: of the panel.

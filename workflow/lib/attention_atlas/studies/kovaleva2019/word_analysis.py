@@ -18,7 +18,7 @@ class Token:
     """A token of an analysis.
 
     Attributes:
-        words: positions of the example's words that belong to it; none where they are counted to another token.
+        words: positions of the example's words that belong to it; none where they belong to another token.
         tag: Penn tag.
         relation: to its head.
         head: place of its head among the tokens; None for a root, or where the head is unknown.
@@ -35,7 +35,7 @@ Analyser = Callable[[Example], Analysis]
 
 
 def gold_analysis(example: Example) -> Analysis | None:
-    """The gold layers of an example, a token a word; None where it has no tags or no relations."""
+    """The gold layers of an example, one token for each word; None where it has no tags or no relations."""
     if not {"xpos", "relations"} <= example.layers.keys():
         return None
     heads = example.layers.get("heads", (0,) * len(example.words))
@@ -51,7 +51,7 @@ def has_heads(analyses: Iterable[Analysis]) -> bool:
 
 
 def text_of_word(example: Example) -> tuple[int, ...]:
-    """For each word the number of its text: special tokens stand between the two of a pair."""
+    """For each word the number of its text: special tokens separate the two texts of a pair."""
     numbers = [0] * len(example.words)
     text, previous = 0, SPECIAL
     for word in example.word:
@@ -64,7 +64,7 @@ def text_of_word(example: Example) -> tuple[int, ...]:
 
 
 def word_spans(example: Example) -> list[tuple[int, int, int]]:
-    """For each word its text, and its first character in it and the one behind it; words come in the order of the texts."""
+    """For each word its text, and the start and end of its characters in it; words come in the order of the texts."""
     spans, cursors = [], [0] * len(example.texts)
     for form, text in zip(example.words, text_of_word(example), strict=True):
         start = example.texts[text].index(form, cursors[text])
@@ -74,7 +74,7 @@ def word_spans(example: Example) -> list[tuple[int, int, int]]:
 
 
 def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
-    """Tokens of a pipeline on the texts of an example, each with the words of which most characters are its own.
+    """Tokens of a pipeline on the texts of an example, each with the words most of whose characters lie in it.
 
     Args:
         example: with its running texts.

@@ -1,4 +1,4 @@
-"""Which pieces carry a linguistic feature: nouns, verbs, pronouns, subjects, objects, negation, punctuation, special tokens."""
+"""Which tokens have a linguistic feature: nouns, verbs, pronouns, subjects, objects, negation, punctuation, special tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEGATIONS = (
 
 
 def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: Analysis | None, mode: str) -> dict[str, Bools]:
-    """[n] whether each piece has a feature, for every feature; without an analysis, those that need tags are absent.
+    """[n] which tokens have a feature, for every feature; without an analysis, those that need tags are absent.
 
     Args:
         example: the example.
@@ -54,16 +54,16 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: 
     for name, word_positions in words.items():
         mask = np.isin(word, word_positions)
         if mode == AS_PUBLISHED and name != PUNCT:
-            # The same spelling elsewhere counts as well, in every word that shares a piece.
+            # The same spelling elsewhere counts as well, in every word that shares a word piece.
             mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
         masks[name] = mask
     return masks
 
 
 def negated(words: Sequence[str], mode: str) -> list[int]:
-    """Positions of words that deny: by whole words and contractions, or (as published) of words with one as a part."""
+    """Positions of negations: by whole words and contractions, or (as published) by words that contain one."""
     positions: set[int] = set()
-    # A contraction comes in three words, or in two as treebanks cut it.
+    # A contraction is split into three words, or into two as in treebanks.
     spans = [(k, k + size) for size in (1, 2, 3) for k in range(len(words) - size + 1)]
     for start, stop in spans:
         text = "".join(words[start:stop])

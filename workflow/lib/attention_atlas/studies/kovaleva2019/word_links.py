@@ -1,4 +1,4 @@
-"""Section 4.5: pairs of pieces of a verb and its subject, and of a noun and a pronoun, and their attention weights."""
+"""Section 4.5: pairs of tokens of a verb and its subject, and of a noun and a pronoun, and their attention weights."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
 
 
 def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> list[Pair]:
-    """Pairs of pieces (query, key) of all links of a kind.
+    """Pairs of tokens (query, key) of all links of a kind.
 
     Args:
         example: the example.
         analysis: its words.
         link: of `LINKS`.
-        mode: corrected: each piece of the one with each of the other. as_published: the pieces of all queries and of all keys
-            of the example are paired one by one, the rest dropped; a piece is the first one with its spelling. There is no
-            published code for nouns and pronouns, so that they have no such pairs.
+        mode: corrected: each token of the one word with each of the other. as_published: the tokens of all queries and of all
+            keys of the example are paired one by one, the rest dropped; a token is the first one with its spelling. There is no
+            published code for nouns and pronouns, so they have no such pairs.
     """
     links = word_links(example, analysis, link)
     pieces: dict[int, list[int]] = {}

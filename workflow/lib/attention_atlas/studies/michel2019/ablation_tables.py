@@ -1,4 +1,4 @@
-"""Scores with one head masked, and with one head kept in a layer: what Tables 1, 2 and 3 and Figure 1 show."""
+"""Scores with each head masked, and with each head kept alone in its layer, for Tables 1, 2 and 3 and Figure 1."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ablation_tables(
     classification_out: str | Path,
     statistics_out: str | Path,
 ) -> None:
-    """Write the tables; scores and differences in points.
+    """Write the tables; scores in percent, differences in percentage points (BLEU: points).
 
     Args:
         answers: experiment -> table of `masked_answers`.
@@ -39,7 +39,7 @@ def ablation_tables(
         out: `FIGURE1`, every head of both models masked alone.
         translation_out: `BEST` of the translation model: each layer with all heads masked but the best one.
         classification_out: the same of the classifier.
-        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
+        statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.

@@ -1,4 +1,4 @@
-"""Tables 2 and 3: each layer with one head left, the best one."""
+"""Tables 2 and 3: each layer with only its best head kept."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     worse = int(((best["p"] < LEVEL) & (best["delta"] < 0)).sum())
     notes = [
         label.line,
-        f"Each layer with one head left, the best one: {first['metric']} and its difference from the whole model "
-        f"({first['baseline']:.2f}, n = {first['n']}), in points, with intervals by bootstrap over examples. {worse} of "
-        f"{len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
-        "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
-        "chooses on the examples that it reports. p_adjusted: adjusted for all heads of all layers, among which the best ones "
-        "are chosen, by the maximum statistic.",
+        f"Each layer with only its best head kept: {first['metric']} and its difference from the whole model "
+        f"({first['baseline']:.2f}, n = {first['n']}), on a scale of 0 to 100, with intervals by bootstrap over examples. "
+        f"{worse} of {len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
+        "heldout_delta: the head is selected on one half of the examples and measured on the other, mean of both directions; "
+        "the paper selects and reports on the same examples. p_adjusted: adjusted by the maximum statistic for all heads of "
+        "all layers, from which the best ones are selected.",
         units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
@@ -57,5 +57,5 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     formats |= dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if several_kinds else "classification"
     write_html_table(
-        shown, html_out, f"Michel et al. 2019, Table {number}: one head a layer, {task}", notes, PAPER_DELTA, formats
+        shown, html_out, f"Michel et al. 2019, Table {number}: one head per layer, {task}", notes, PAPER_DELTA, formats
     )

@@ -1,6 +1,6 @@
-"""Statistics that the claims test, with intervals by bootstrap over examples, computed where the answers to each example are.
+"""Statistics of the claims, with intervals by bootstrap over examples, computed from the answers to each example.
 
-A table of them has a row a statistic and part, columns `STATISTICS`; values in points where a score is meant.
+Their table has one row for each statistic and part, columns `STATISTICS`; scores are in percent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OVER_CROSS = "over_encoder_decoder"
 AGREEMENT = "spearman_with_paper"
 SHARE_GAINED, SHARE_LEFT = "share_gained", "share_left"
 TRAINED_WITHOUT = 40
-"""Percent of heads without which Figure 5 is summed up."""
+"""Percent of heads masked in the summary of Figure 5."""
 _UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
 
@@ -58,12 +58,12 @@ def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int
 
 
 def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
-    """The examples and two more: one that only the whole model gets right, and one that it alone gets wrong.
+    """The examples and two more: one that only the whole model gets right, and one that only the whole model gets wrong.
 
     Where few examples change, a bootstrap that has not seen a loss would exclude it. Two such examples give the interval of
     Bonett and Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data)
-    in place of one of no width. For BLEU, right is a translation with the mean counts of the whole model's, wrong one without
-    a match.
+    instead of one of zero width. For BLEU, right is a translation with the mean counts of the whole model, wrong one without a
+    match.
     """
     if masked.metric == ACCURACY:
         right, wrong = np.array([1.0, 1.0]), np.array([0.0, 1.0])
@@ -80,11 +80,11 @@ def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
 
 
 def simultaneous_largest(deltas: Floats, resampled: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of the largest absolute difference of several heads, from intervals that cover all of theirs at once.
+    """Interval of the largest absolute difference of several heads, from simultaneous intervals of all of them.
 
     Args:
         deltas: [head] observed differences.
-        resampled: [resample, head] those of bootstrap resamples.
+        resampled: [resample, head] differences in bootstrap resamples.
         level: coverage of the intervals of all heads together.
     """
     spread = resampled.std(axis=0)
@@ -99,7 +99,7 @@ def balance(deltas: Floats) -> Floats:
 
 
 def one_head_statistics(masked: MaskedScores, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
-    """Row of the layers with one head left: median over layers of the change in score with the best head.
+    """Row of the layers with one head kept: median over layers of the change in score with the best head.
 
     The best head is chosen on one half of the examples and measured on the other; mean of both directions. The interval
     resamples the examples that it is measured on.
@@ -116,8 +116,8 @@ def one_head_statistics(masked: MaskedScores, experiment: str, resamples: int, s
 def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
     """Rows of the pruning curves of an experiment.
 
-    pruned_change: change in score without the share of heads of `PRUNABLE`, by importance. importance_over_single_heads: mean
-    of the curve by importance minus that by scores with one head masked, these chosen on other examples.
+    pruned_change: change in score when the share of heads of `PRUNABLE` is masked, by importance. importance_over_single_heads:
+    mean of the curve by importance minus that by scores with one head masked, these selected on other examples.
     importance_over_random: the same minus the mean of random orders; the interval predicts how far a further random order lies
     from their mean (Student's t, which needs two orders) and adds the variance over examples. over_encoder_decoder: mean of
     the curve of a kind of attention minus that of encoder-decoder attention; `level_of_parts`.
@@ -169,7 +169,7 @@ def mean_of_curve(rows: pd.DataFrame, scores: Floats) -> Floats:
 
 
 def predicted_difference(difference: float, random: Floats, over_examples: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of a difference from the mean of random orders, in which 0 lies where the order could be one more of them.
+    """Interval of a difference from the mean of random orders, which contains 0 if the order could be one more of them.
 
     Args:
         difference: of an order's value from the mean of the random ones.
@@ -200,7 +200,8 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
     scaled = {name: normalised(values, of.heads) for name, values in resampled.items()}
     for name in names:
         value = spearman(importance(of, name, batch), importance(of, PAPER, batch))
-        # Reflected at the value: a resample repeats examples, which adds up in batches and brings the definitions nearer.
+        # Reflected at the value: a resample repeats examples, which adds up within batches and makes the definitions more
+        # similar.
         reflected = np.clip(2 * value - spearman(scaled[name], scaled[PAPER]), -1, 1)
         yield _row(AGREEMENT, experiment, name, value, reflected, size, level=level_of_parts(len(names)))
 
@@ -208,7 +209,7 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
 def training_statistics(
     epochs: Mapping[int, MaskedScores], resampled_scores: Mapping[int, Floats], experiment: str
 ) -> Iterator[Row]:
-    """Rows of Figure 5: share of the whole model's BLEU that is left without `TRAINED_WITHOUT` % of the heads.
+    """Rows of Figure 5: share of the whole model's BLEU that remains with `TRAINED_WITHOUT` % of the heads masked.
 
     share_left: after the last epoch. share_gained: that minus the share after the first epoch. Epochs whose whole model scores
     below `LEAST_BLEU` do not count; all epochs are measured on the same examples, which are resampled together. NaN where
@@ -251,6 +252,6 @@ def _row(
     n: int,
     level: float = LEVEL,
 ) -> Row:
-    """A row with the percentile interval of values of resampled examples, as wide as few examples need, or with its ends."""
+    """A row with the percentile interval of values of resampled examples, widened for few examples, or with the given ends."""
     low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))
     return dict(zip(STATISTICS, (statistic, experiment, part, value, low, high, level, n), strict=True))

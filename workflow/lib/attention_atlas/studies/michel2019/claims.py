@@ -1,4 +1,4 @@
-"""The claims of Michel et al. (2019), and what later work holds against them, tested on a run's models."""
+"""The claims of Michel et al. (2019), and objections of later work, tested on a run's models."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from attention_atlas.studies.michel2019.names import (
 
 UNITS = {TRANSLATION: "sentences", CLASSIFICATION: "examples"}
 _LEAST_AGREEMENT = 0.9
-"""Least rank correlation of two definitions that order heads alike."""
+"""Smallest rank correlation at which two definitions order heads alike."""
 _LEAST_SHARE = 0.85
-"""Least share of the whole model's BLEU that the paper leaves without 40 % of the heads."""
+"""Smallest share of the whole model's BLEU that remains, in the paper, with 40 % of the heads masked."""
 
 
 def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:
@@ -123,7 +123,7 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _correlation(row: Any, statement: str, ours: str) -> Claim:
-    # Heads of a layer share what they do to an example, which a bootstrap over heads takes for agreement; over examples alone
+    # Heads of a layer have similar effects on an example, which a bootstrap over heads takes for agreement; over examples alone
     # the interval says nothing of other heads. The claim needs both.
     low, high = min(row.ci_low, row.ci_examples_low), max(row.ci_high, row.ci_examples_high)
     statistic = "Pearson correlation over heads of changes in score on two corpora; the wider of two intervals at each end"

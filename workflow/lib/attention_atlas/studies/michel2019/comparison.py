@@ -1,4 +1,4 @@
-"""Every published number of Michel et al. (2019) with a run's, and claims for and against the paper."""
+"""Every published number of Michel et al. (2019) beside this run's, and claims for and against the paper."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def comparison(
     frame = compare(published, measure(published, frames, labels))
     lines = joint_lines(labels[name] for name in (TRANSLATION, CLASSIFICATION))
     note = (
-        "A number is compared only with the same model on the same data. Ids with rerun are those of a third party that "
+        "A number is compared only with the same model on the same data. Ids that contain rerun are from a third party that "
         "ran the authors' code."
     )
     write_comparison(frame, out, html_out, "Michel et al. 2019: published values and this run", lines, note)
     notes = [
         *lines,
-        "Claims of the paper, and what later work holds against them, tested on this run's models. Changes in score are tested "
-        "against one point, since the paper does not say what a noticeable loss is; their intervals count one further loss and "
-        "one further gain, so that they have a width where no example changes. Figure 2: a bootstrap over heads and one over "
-        "examples, and at each end the wider of the two intervals.",
+        "Claims of the paper, and objections of later work, tested on this run's models. Changes in score are tested "
+        "against one point, since the paper does not define a noticeable loss; their intervals include one extra loss and "
+        "one extra gain, so that they have some width even where no example changes. Figure 2: at each end the wider of two "
+        "intervals, by bootstrap over heads and over examples.",
     ]
     write_claims(claims(frames, definition), claims_out, claims_html, "Michel et al. 2019: claims and this run", notes)
 

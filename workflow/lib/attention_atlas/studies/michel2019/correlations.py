@@ -27,7 +27,7 @@ CORRELATIONS = [
     "second_data",
 ]
 _ROUNDING = 1e-9
-"""Standard deviations by which tied heads may differ."""
+"""Largest difference of tied heads, in standard deviations."""
 PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 
 
@@ -43,7 +43,7 @@ def correlations(
     correlations_out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write what masking each head does on two corpora, and the correlation of the two.
+    """Write the effect of masking each head on two corpora, and the correlation of the two.
 
     Args:
         answers: experiment -> table of `masked_answers`.
@@ -54,7 +54,7 @@ def correlations(
         resamples, seed: of both bootstraps.
         out: columns `FIGURE2`; intervals of both differences by bootstrap over examples.
         correlations_out, html_out: columns `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both
-            corpora (which adds their noise once more, so that it lies below the value where differences are small).
+            corpora (which adds their noise once more, and so lies below the value where differences are small).
 
     Raises:
         AtlasError: a table cannot be used.
@@ -77,10 +77,10 @@ def correlations(
     write_table(table, correlations_out)
     notes = [
         *(label.line for label in labels.values()),
-        "Correlation over heads between what masking a head does to the score on one corpus and on another, with intervals by "
-        "bootstrap over heads, and over examples of both corpora. Without extremes: without the heads that lie farthest from "
-        f"the median, {extremes} of them and all that are tied with the last of these (column heads: how many are left); a "
-        "correlation that they carry alone says little of the other heads.",
+        "Correlation over heads between the changes in score on two corpora when a head is masked, with intervals by "
+        "bootstrap over heads, and over examples of both corpora. Without extremes: without the heads farthest from the "
+        f"median, {extremes} of them and all that are tied with the last of these (column heads: how many remain); a "
+        "correlation that depends on these heads says little about the others.",
         *(
             f"{TITLES[name]}: the second data are {SAME_FILE}, not {ANOTHER_CORPUS}."
             for name in answers
@@ -120,7 +120,7 @@ def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.b
 def _agreement(
     deltas: Floats, second_deltas: Floats, by_example: Sequence[Floats], extreme: npt.NDArray[np.bool_], seed: int
 ) -> pd.DataFrame:
-    """Row a statistic: value, intervals and heads of `CORRELATIONS`; by_example: [resample, head] of each corpus."""
+    """One row for each statistic: value, intervals and heads of `CORRELATIONS`; by_example: [resample, head] of each corpus."""
     resamples = len(by_example[0])
     rows = []
     for statistic in (PEARSON, SPEARMAN, TRIMMED):

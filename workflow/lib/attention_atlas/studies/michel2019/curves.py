@@ -50,8 +50,8 @@ def pruning_curves(
         curves_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
         by_kind_out: `FIGURE4`, curves within one kind of attention of the translation model.
         out, html_out: experiment, order, baseline, scores at some shares of heads, mean of the curve with its interval,
-            `prunable`, n; its page. Random orders: the interval is the range of their means.
-        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
+            `prunable`, n; its page. For random orders the interval is the range of their means.
+        statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -76,7 +76,7 @@ def pruning_curves(
 
 
 def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
-    """A row a step: its keys, `CURVE`, n.
+    """One row for each step: its keys, `CURVE`, n.
 
     Args:
         masked: the steps.
@@ -89,7 +89,7 @@ def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
 
 
 def _mean_intervals(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
-    """Row a curve over all heads: order, mean_low, mean_high; the random orders are one row with the range of their means."""
+    """For each curve over all heads: order, mean_low, mean_high; random orders are one row with the range of their means."""
     curves = {name: rows for name, rows in curves_of(masked.keys).items() if name[1] == ALL}
     scores = masked.baseline + masked.deltas
     random = [float(mean_of_curve(rows, scores)) for name, rows in curves.items() if name[0] == RANDOM]
@@ -155,13 +155,13 @@ def _summary(
     draws = figure3.loc[figure3["order"] == RANDOM, "draw"].nunique()
     notes = [
         *(label.line for label in labels.values()),
-        "BLEU and accuracy (%) with the heads that come first in an order masked: at_20 with 20 % of them; mean: of the whole "
-        "curve, with its interval by bootstrap over the n examples (sentences). prunable: percent of heads up to which no "
-        f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, without saying what it counts "
-        f"as a loss. Random: mean of {draws} orders, with the range of their means. The most frequent label alone scores "
+        "BLEU and accuracy (%) with the first heads of an order masked: at_20 with 20 % of them; mean: over the whole curve, "
+        "with its interval by bootstrap over the n examples (sentences). prunable: percent of heads up to which no "
+        f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, but does not define a "
+        f"noticeable loss. Random: mean of {draws} orders, with the range of their means. The most frequent label alone scores "
         f"{floor:.1f} %.",
-        "The order by scores with one head masked is chosen on the examples that it is measured on, as in the paper; beside "
-        "it, each half of the examples pruned in the order of the other half.",
+        "As in the paper, the order by scores with one head masked is chosen on the examples that it is evaluated on; under "
+        "held-out selection, each half of the examples is pruned in the order of the other half.",
     ]
     formats = dict.fromkeys(table.columns[2:-2], ".1f") | {"prunable": "d", "n": "d"}
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 3: pruning in several orders", notes, formats=formats)
@@ -174,7 +174,7 @@ def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path,
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
         out: file to write.
-        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
+        statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: the table cannot be used.

@@ -35,7 +35,7 @@ def follow_training(
         model: the trained translation model.
         epochs_path: its weights after several epochs, see `fine_tuning`.
         examples: examples that the model is evaluated on.
-        scored_examples: examples that importance is computed on, anew after each epoch.
+        scored_examples: examples that importance is computed on, again after each epoch.
         options: definition of importance, and the step of pruning.
         threads: threads of the passes.
         out: Parquet file.

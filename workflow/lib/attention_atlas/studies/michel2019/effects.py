@@ -56,7 +56,7 @@ class MaskedScores:
         return 100 * sums[..., 0] / sums[..., 1]
 
     def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> MaskedScores:
-        """Some of the masks, as a mask of masks or by their places."""
+        """Some of the masks, by a boolean array or by their indices."""
         return MaskedScores(self.metric, self.keys.iloc[chosen].reset_index(drop=True), self.base, self.parts[chosen])
 
     def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
@@ -178,12 +178,12 @@ def unit_of(metric: str) -> str:
 
 
 def units_note(metric: str) -> str:
-    """A sentence for the reader: what intervals and tests resample."""
+    """A sentence that says what intervals and tests resample."""
     return f"Intervals and tests resample {unit_of(metric)}: the corpus names no documents."
 
 
 def few_sentences(metric: str, n: int) -> list[str]:
-    """A sentence for the reader where BLEU's bootstrap has fewer than `ENOUGH_SENTENCES`."""
+    """A sentence of warning where BLEU's bootstrap has fewer than `ENOUGH_SENTENCES`."""
     if metric != BLEU or n >= ENOUGH_SENTENCES:
         return []
     return [f"n = {n} sentences: below about {ENOUGH_SENTENCES} the bootstrap of BLEU rejects more often than its level says."]
@@ -192,7 +192,7 @@ def few_sentences(metric: str, n: int) -> list[str]:
 def _uncentred_bootstrap(differences: Floats, delta: Floats) -> Floats:
     """[mask] p by the formula of `sacrebleu.significance`."""
     sizes = np.abs(differences)
-    # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest p of all.
+    # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest possible p.
     at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
     return (at_least + 1) / (len(differences) + 1)
 
@@ -211,7 +211,7 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
 
     heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
     paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included. p_bh is
-    left out: the returned masks are chosen, and no family of tests.
+    left out: the returned masks are selected, so they are not a family of tests.
     """
     rows = effect_rows(masked, resamples, seed)
     groups = rows.groupby(["kind", "layer"], sort=False)
@@ -233,7 +233,7 @@ def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], Ma
 
 
 def one_head_left(path: str | Path, experiment: str) -> MaskedScores:
-    """Scores with one head left in a layer, from a table of answers.
+    """Scores with one head kept in a layer, from a table of answers.
 
     Raises:
         AtlasError: the table cannot be used.
@@ -243,7 +243,7 @@ def one_head_left(path: str | Path, experiment: str) -> MaskedScores:
 
 
 def best_heads(one_left: MaskedScores) -> list[tuple[str, int, int]]:
-    """(kind, layer, head) of the best head of each layer; of equal ones the first."""
+    """(kind, layer, head) of the best head of each layer; the first one if several tie."""
     deltas, keys = one_left.deltas, one_left.keys
     groups = (rows.index.to_numpy() for _, rows in keys.groupby(["kind", "layer"], sort=False))
     best = keys.iloc[[places[np.argmax(deltas[places])] for places in groups]]

@@ -1,4 +1,4 @@
-"""The two experiments: answers of a translation model and a classifier under plans, and the loss that scores their heads."""
+"""The two experiments: answers of a translation model and a classifier under plans, and the loss for head importance."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ExampleFiles:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation model; loss: summed over the pieces of the reference, without smoothing."""
+    """A translation model; loss: summed over the tokens of the reference, without smoothing."""
 
     model: PreTrainedModel
     pad: int

@@ -26,9 +26,9 @@ _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson witho
 _PUBLISHED = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}
 """Experiment -> published correlation."""
 _LINE = 40
-"""Letters of a line of a label."""
+"""Largest number of letters in a line of a label."""
 _SMALLEST, _LARGEST = 14, 180
-"""Areas of a spot of one head and of the spot of most heads, in square points."""
+"""Areas of the spot of one head and of the spot of most heads, in square points."""
 
 
 def figure2(

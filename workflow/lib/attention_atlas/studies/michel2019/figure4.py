@@ -17,7 +17,7 @@ from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_M
 from attention_atlas.studies.michel2019.names import KIND_TITLES
 
 _SELF_ATTENTION_MASKED = 80
-"""Percent of self-attention heads masked at the published BLEU: 20 % of them are left."""
+"""Percent of self-attention heads masked at the published BLEU: 20 % of them are kept."""
 
 
 def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:

@@ -1,4 +1,4 @@
-"""What figures of the study share: a colour and a marker for each kind of attention, labels of scores."""
+"""Shared style of the figures of the study: a colour and a marker for each kind of attention, labels of scores."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def importance_table(
 ) -> None:
     """Write head_importance.tsv, columns `COLUMNS`, and a page with the rank correlations of the definitions.
 
-    spearman: of a definition with the paper's, over all heads of the model. Intervals by bootstrap over examples, where the
-    definition is a mean over examples.
+    spearman: rank correlation of a definition with the paper's, over all heads of the model. Intervals by bootstrap over
+    examples, where the definition is a mean over examples.
 
     Args:
         derivatives: experiment -> its table of derivatives.
@@ -46,7 +46,7 @@ def importance_table(
         batch: examples of a batch, for definitions over batches.
         resamples, seed: of the bootstrap.
         out, html_out: files to write.
-        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
+        statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -67,11 +67,11 @@ def importance_table(
     summary["task"] = [TITLES[name] for name in summary["task"]]
     notes = [
         *(label.line for label in labels.values()),
-        "Importance of a head: expected magnitude of the derivative of the loss by a gate on its output (paper), and as "
-        "published code computes it: per position (michel_code), per batch (per_batch), per batch without ever clearing the "
-        "derivative (run_bertology). All divided by their norm over the heads of a layer. spearman: rank correlation with the "
-        "paper's definition over all heads; n: examples. Derivatives are those of each example's own loss, in float32. Values "
-        "of each head: head_importance.tsv.",
+        "Importance of a head: expected magnitude of the derivative of the loss with respect to a gate on its output (paper), "
+        "and as computed in published code: per position (michel_code), per batch (per_batch), per batch without ever clearing "
+        "the gradient (run_bertology). All are divided by their norm over the heads of a layer. spearman: rank correlation "
+        "with the paper's definition over all heads; n: examples. Derivatives are computed for each example separately, in "
+        "float32. For the values of each head see head_importance.tsv.",
     ]
     formats = {"spearman": ".3f", "heads": "d", "n": "d"}
     write_html_table(summary, html_out, "Michel et al. 2019: importance of heads by four definitions", notes, formats=formats)

@@ -1,4 +1,4 @@
-"""Answers with one head left in a layer on the further corpus of Tables 5 and 6."""
+"""Answers with one head kept in a layer on the further corpus of Tables 5 and 6."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def answer_with_one_head(
     """Write a row for every mask and example, as `masked_answers` does: all heads of a layer masked but one.
 
     Args:
-        name: of the experiment. For translation (Table 5) the corpus is what the table reports, and only the best head of each
-            layer on the first corpus is left; for classification (Table 6) heads are chosen on it, and each is left in turn.
+        name: of the experiment. For translation (Table 5) the corpus is the one that the table reports, and only the best head
+            of each layer on the first corpus is kept; for classification (Table 6) heads are selected on it, and each is kept
+            in turn.
         model: the experiment's model.
         examples: of the further corpus.
         masked_path: table of `masked_answers` on the first corpus.

@@ -1,4 +1,4 @@
-"""Tables 5 and 6: each layer with one head left, which is chosen on one corpus and reported on another."""
+"""Tables 5 and 6: each layer with one head kept, which is selected on one corpus and reported on another."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def table5(
     Args:
         masked: table of `masked_answers` on the corpus that heads are chosen on.
         heldout: table of `heldout_answers` on the corpus that is reported.
-        label, selection_label: model and corpus that is reported, and that heads are chosen on.
+        label, selection_label: model and corpus of the reported scores, and of the selection of heads.
         resamples, seed: of the bootstrap.
         out, html_out: files to write.
 
@@ -79,12 +79,12 @@ def table6(
 
 
 def heldout_rows(selection: MaskedScores, measured: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """Row a kind and layer, columns `COLUMNS`.
+    """One row for each kind and layer, columns `COLUMNS`.
 
     selection_delta, selection_n: the difference on the corpus that the head is chosen on, and its examples.
 
     Args:
-        selection: scores with each head left alone, on the corpus that heads are chosen on.
+        selection: scores with each head kept alone, on the corpus that heads are chosen on.
         measured: the same with these heads at least, on the corpus that is reported.
         resamples, seed: of the bootstrap.
     """
@@ -117,15 +117,15 @@ def _write(
     worse = int(((rows["p"] < LEVEL) & (rows["delta"] < 0)).sum())
     notes = [
         labels[0].line,
-        f"Each layer with one head left, chosen on {labels[1].corpus} (n = {first['selection_n']}, selection_delta): "
-        f"{first['metric']} and its difference from the whole model ({first['baseline']:.2f}, n = {first['n']}), in points, "
-        f"with intervals by bootstrap over examples. {worse} of {len(rows)} layers are worse with p < {LEVEL}. p_adjusted: "
-        "adjusted for the layers by the maximum statistic.",
+        f"Each layer with one head kept, selected on {labels[1].corpus} (n = {first['selection_n']}, selection_delta): "
+        f"{first['metric']} and its difference from the whole model ({first['baseline']:.2f}, n = {first['n']}), on a scale of "
+        f"0 to 100, with intervals by bootstrap over examples. {worse} of {len(rows)} layers are worse with p < {LEVEL}. "
+        "p_adjusted: adjusted for the layers by the maximum statistic.",
         units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys((*columns[2:-2], "paper_delta"), ".2f")
     formats |= dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if number == 5 else "classification"
-    title = f"Michel et al. 2019, Table {number}: one head a layer, chosen on other data, {task}"
+    title = f"Michel et al. 2019, Table {number}: one head per layer, selected on other data, {task}"
     write_html_table(shown, html_out, title, notes, PAPER_DELTA, formats)

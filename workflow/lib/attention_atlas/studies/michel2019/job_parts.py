@@ -1,4 +1,4 @@
-"""Answers with masked and with pruned heads that several jobs share, joined; without torch, which these jobs do not load."""
+"""Join the answers with masked and with pruned heads of several jobs, without loading torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attention_atlas.methods.names import ANSWERS, KEYS, STEP
 def join_parts(
     parts: Sequence[str | Path], second_parts: Sequence[str | Path], out: str | Path, second_out: str | Path
 ) -> None:
-    """Write the answers of all parts as one table a corpus, as one job would have written them.
+    """Write the answers of all parts as one table per corpus, as a single job would have written them.
 
     Args:
         parts, second_parts: output of `mask_heads` for each part, in their order.
@@ -28,7 +28,7 @@ def join_parts(
 
 
 def join_pruned(parts: Sequence[str | Path], out: str | Path) -> None:
-    """Write the answers of all curves as one table, as one job would have written them.
+    """Write the answers of all curves as one table, as a single job would have written them.
 
     Args:
         parts: output of `prune_heads` for some curves each, in their order.

@@ -202,5 +202,5 @@ PAGES = (
         },
         resources=_PUBLISHED,
     ),
-    dropped_page("michel2019", "Michel et al. 2019: what was left out"),
+    dropped_page("michel2019", "Michel et al. 2019: dropped examples, by reason"),
 )

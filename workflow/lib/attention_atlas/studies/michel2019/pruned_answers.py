@@ -115,7 +115,7 @@ def prune_heads(
 
 
 def _gradient_rows(derivatives: Derivatives, scored_examples: Sequence[Example]) -> pd.DataFrame:
-    """A row a head and example; columns `importance.GRADIENTS`."""
+    """One row for each head and example; columns `importance.GRADIENTS`."""
     heads = derivatives.heads.loc[derivatives.heads.index.repeat(len(scored_examples))].reset_index(drop=True)
     records = np.tile([example.record for example in scored_examples], len(derivatives.heads))
     return heads.assign(record=records, **{name: getattr(derivatives, name).T.ravel() for name in MEASURES})[GRADIENTS]

@@ -1,4 +1,4 @@
-"""Table 4: inference speed with half of the heads pruned, measured in turn with the whole model."""
+"""Table 4: inference speed with half of the heads pruned, measured alternately with the whole model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SpeedOptions:
         share: percent of the heads that are pruned.
         batches: batch sizes.
         repeats: timed passes over the examples.
-        records: use at most so many examples.
+        records: use at most this many examples.
     """
 
     definition: str
@@ -173,10 +173,10 @@ def _pruned_model(entry: Mapping[str, Any], device: str, pruned_heads: pd.DataFr
 
 
 def possible_batches(batches: Sequence[int], examples: int) -> tuple[list[int], list[int]]:
-    """Batch sizes that so many examples can fill, and those that they cannot.
+    """Batch sizes that the examples can fill, and those that they cannot.
 
     Raises:
-        AtlasError: they can fill none.
+        AtlasError: they fill none.
     """
     possible = [batch for batch in batches if batch <= examples]
     if not possible:
@@ -196,7 +196,7 @@ def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
 
     Args:
         speeds: [repeat] examples per second.
-        baseline: [repeat] those of the whole model; none is a speedup over it if their spread is above `LARGEST_SPREAD`.
+        baseline: [repeat] those of the whole model; no speedup is computed if their spread is above `LARGEST_SPREAD`.
     """
     from scipy.stats import t
 
@@ -216,11 +216,11 @@ def _size(model: PreTrainedModel) -> dict[str, Any]:
 
 
 def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
-    """Places of the heads that are pruned in a variant.
+    """Indices of the heads that are pruned in a variant.
 
     Args:
         variant: of `VARIANTS`.
-        importance: a row a head, columns `names.HEAD`, importance (scaled within layers), unnormalised.
+        importance: one row for each head, columns `names.HEAD`, importance (scaled within layers), unnormalised.
         share: percent of heads.
     """
     count = len(importance) * share // 100
@@ -248,7 +248,7 @@ def timed(
 ) -> dict[str, Floats]:
     """Model -> examples per second of each repeat; the models take turns, after each has seen every shape of input untimed.
 
-    Every other repeat goes through the models backwards, so that none has the better place in a drift of the machine.
+    Every other repeat goes through the models backwards, so that a drift of the machine favours none of them.
     """
     shapes = {batch["input_ids"].shape: batch for batch in inputs}
     for model in models.values():

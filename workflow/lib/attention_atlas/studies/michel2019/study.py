@@ -45,7 +45,7 @@ ROLES = {
 EVALUATED = tuple(name for name, role in ROLES.items() if role.required)
 """Roles of both experiments."""
 FURTHER = tuple(name for name, role in ROLES.items() if not role.required)
-"""Roles of Figure 5, and of heads chosen on other examples."""
+"""Roles of Figure 5, and of held-out selection of heads."""
 ARTIFACTS = (
     table(
         "table1",
@@ -60,7 +60,7 @@ ARTIFACTS = (
         "Figure 1",
         "Heads by the change in score when they are masked",
         "Share of heads by the change in score when each is masked alone, for translation and for classification. One bin is "
-        "centred on no change (dashed line); the titles name the score without masking and how many heads differ from it by a "
+        "centred on no change (dashed line); the titles give the score without masking and how many heads differ from it by a "
         "paired test, before and after correction for all heads. Black outline: the 96 encoder heads of the published Table 1, "
         "another model and corpus (Michel et al. 2019, Figure 1).",
         needs=EVALUATED,
@@ -103,9 +103,9 @@ ARTIFACTS = (
         "head_importance",
         "Importance",
         "Importance of every head by four definitions",
-        "Importance of every head: the expected magnitude of the derivative of the loss by a gate on the head, as the paper "
-        "defines it and as published code computes it, divided by the norm of each layer (Michel et al. 2019, equation 2 and "
-        "section 4.1).",
+        "Importance of every head: the expected magnitude of the derivative of the loss with respect to a gate on the head, as "
+        "the paper defines it and as published code computes it, divided by the norm of each layer (Michel et al. 2019, "
+        "equation 2 and section 4.1).",
         needs=EVALUATED,
     ),
     figure(
@@ -158,15 +158,15 @@ ARTIFACTS = (
     table(
         "table5",
         "Table 5",
-        "Translation with one head per layer, chosen on another corpus",
-        "Change in BLEU when all heads of a layer but one are masked; the head is chosen on another corpus than the reported "
+        "Translation with one head per layer, selected on another corpus",
+        "Change in BLEU when all heads of a layer but one are masked; the head is selected on another corpus than the reported "
         "one (Michel et al. 2019, Table 5).",
         needs=["translation", "translation_other", "translation_test"],
     ),
     table(
         "table6",
         "Table 6",
-        "Classification with one head left in a layer, selected on held-out examples",
+        "Classification with one head per layer, selected on held-out examples",
         "Change in accuracy when all heads of a layer but one are masked; the head is selected on held-out "
         "examples (Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
@@ -199,11 +199,11 @@ ARTIFACTS = (
 )
 _FIGURE5 = ("trained_translator", "dynamics", "dynamics_importance")
 OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | {"translation_test": (), "classification_selection": ()}
-"""Keys that a run can do without -> keys that go with them."""
+"""Optional keys of a run -> keys that are dropped with them."""
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""
 EPOCHS = 4
-"""Epochs of a training that the cost model takes to be kept."""
+"""Number of kept epochs of a training that the cost model assumes."""
 
 
 def examples(config: Config, run: str) -> list[Pair]:
@@ -212,7 +212,7 @@ def examples(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Known models that are trained for their task; corpora tokenised as their model needs; the keys of Figure 5 together.
+    """Check the models and what they are trained for; corpora tokenised as their model needs; the keys of Figure 5 together.
 
     Raises:
         AtlasError: names the key.
@@ -240,7 +240,7 @@ def check(config: Config, run: str, place: str) -> None:
 
 
 def _check_tokenised(config: Config, run: str, place: str) -> None:
-    """Text tokenised otherwise than a model's training text is mostly unknown to it, and its BLEU that of another text.
+    """Check the tokenisation: a model knows little of text tokenised otherwise, and BLEU would be that of another text.
 
     Raises:
         AtlasError: a corpus of a translation model is not tokenised as the model says, or is where the model says nothing.
@@ -269,7 +269,7 @@ def _role(part: Part) -> str:
 
 
 def _conditions(part: Part, count: float) -> Work:
-    """So many passes over the examples; a search for every beam where the model translates."""
+    """The work of `count` passes over the examples; beam search where the model translates."""
     if _role(part) == CLASSIFICATION:
         return passes.times(count, part.forward)
     # A search ends with the longest translation of its batch.
@@ -297,7 +297,7 @@ def _heldout(part: Part) -> Work:
 
 
 def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
-    """Percent of heads a step, by the settings of pruning, for the model of a role."""
+    """Percent of heads per step, by the settings of pruning, for the model of a role."""
     return int(pruning.get("classification_step", pruning["step"]) if role == CLASSIFICATION else pruning["step"])
 
 
@@ -306,9 +306,9 @@ def _steps(part: Part) -> float:
 
 
 def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int]]:
-    """Places from and to before of the curves of pruning that each job takes: `curves_per_job` at a time.
+    """(start, stop) of the pruning curves that each job computes: `curves_per_job` at a time.
 
-    The curves: three orders, the random ones, that with importance recomputed, and one for each kind of attention by itself
+    The curves: three orders, the random orders, the one with importance recomputed, and one for each kind of attention alone
     where there are several.
     """
     pruning, kinds = settings["pruning"], ATTENTION_KINDS[role]
@@ -318,13 +318,13 @@ def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int
 
 
 def _curves(part: Part) -> float:
-    """How many curves a job takes."""
+    """Number of curves that a job computes."""
     start, stop = curves_by_job(part.settings, _role(part))[int(part.place.wildcards["curve_part"])]
     return stop - start
 
 
 def _pruned(part: Part) -> Work:
-    """The steps of some curves, and a pass without any mask."""
+    """The steps of a job's curves, and a pass without any mask."""
     return _conditions(part, _steps(part) * _curves(part) + 1)
 
 
@@ -353,12 +353,12 @@ def _memory(part: Part) -> int:
 
 
 def _mask_passes(part: Part) -> float:
-    """Passes over the examples: two masks a head."""
+    """Passes over the examples: two masks for each head."""
     return float(2 * part.heads * part.total)
 
 
 def _in_passes(work: Callable[[Part], Work]) -> Callable[[Part], float]:
-    """The operations of some work in forward passes of the model over an example: a search takes many."""
+    """The operations of a job, in forward passes of the model over an example: beam search takes many."""
     return lambda part: work(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
 
 

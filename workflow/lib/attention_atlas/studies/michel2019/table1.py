@@ -46,12 +46,12 @@ def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | P
         label.line,
         f"Change in BLEU when one head is masked, for each kind of attention; whole model {rows['baseline'].iloc[0]:.2f} (the "
         f"paper's: {base}), n = {rows['n'].iloc[0]} sentences, {signature()}. * p < {LEVEL} by paired bootstrap, two-sided; "
-        f"** p_adjusted < {LEVEL}: adjusted for all heads of the three kinds by the maximum statistic. The paper prints the "
-        "encoder's self-attention; its values are those of another model and stand below ours.",
+        f"** p_adjusted < {LEVEL}: adjusted for all heads of the three kinds by the maximum statistic. The paper prints only "
+        "the encoder's self-attention; its values are those of another model and are shown below ours.",
         f"{counts[0].upper()}{counts[1:]}. By chance alone one test in a hundred has p < {LEVEL}. p_count: share of random "
-        "exchanges of the translations with and without a head after which at least as many heads of the kind are significant; "
-        "the tests of heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as sacrebleu "
-        "computes it, which is below its level about twice as often as p.",
+        "exchanges of the translations with and without masking after which at least as many heads of the kind are "
+        "significant; the tests of heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as "
+        "sacrebleu computes it, which rejects about twice as often as p.",
         units_note(BLEU),
         *few_sentences(BLEU, int(rows["n"].iloc[0])),
         *([too_few_draws("p_bh", len(rows), LEVEL)] if rows["p_bh"].isna().any() else []),

@@ -90,7 +90,7 @@ class BaselineOptions:
 
 @dataclass(frozen=True)
 class Scores:
-    """Of one method, mean over its repetitions (seeds).
+    """Scores of one method, mean over its repetitions (seeds).
 
     Attributes:
         f1: metric -> [document] F1 in percent.
@@ -106,9 +106,9 @@ class Evaluated:
     """A method on the documents.
 
     Attributes:
-        count: number of phrases that it proposes; None where it says so itself.
-        development: None of a method that ranks nothing.
-        test: of the test documents.
+        count: number of phrases that it proposes; None where the method decides it.
+        development: None for a method without a ranking.
+        test: scores on the test documents.
     """
 
     count: int | None
@@ -146,11 +146,11 @@ def write_baselines(
 
     development: the same score on development documents, of the methods that rank. reference: the method without attention and
     fine-tuning with the best f1_at_m there. difference: of a method from it on test documents, paired, with Student's 95 %
-    interval over documents; empty for phrase_f1, which is no mean over documents. encoder: of the embedding ranker, the model
-    and whether it is a sentence encoder.
+    interval over documents; empty for phrase_f1, which is not a mean over documents. encoder: of the embedding ranker, the
+    model and whether it is a sentence encoder.
 
     Args:
-        files, limits: `DEVELOPMENT` and `TEST` -> examples, and the number of records to use at most.
+        files, limits: `DEVELOPMENT` and `TEST` -> examples, and the largest number of records to use.
         scores_path: scores of the words of all documents by name, see `detection`.
         removals: seed -> answers of a tagger, see `removal`.
         encoder, encoder_entry: model of the embedding ranker.
@@ -247,14 +247,14 @@ def _tagged(path: str | Path, examples: Sequence[Example]) -> Rankings:
 
 
 def best_number(ranked: Rankings, gold: Sequence[set[Phrase]]) -> int:
-    """The number of first phrases of a ranking, up to `_MOST`, with the best mean F1; the smallest of equally good ones."""
+    """The number of first phrases of a ranking, up to `_MOST`, with the best mean F1; the smallest one if several tie."""
     pairs = list(zip(ranked, gold, strict=True))
     means = [np.mean([agreement(*pair, number)[2] for pair in pairs]) for number in range(1, _MOST + 1)]
     return int(np.argmax(means)) + 1
 
 
 def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
-    """The method without attention and fine-tuning with the best F1@M on development documents; of equal ones the first."""
+    """The method without attention and fine-tuning with the best F1@M on development documents; the first one if tied."""
     by_method = {
         name: float(method.development.f1[F1_M].mean())
         for name, method in evaluated.items()
@@ -264,11 +264,11 @@ def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
 
 
 def baseline_rows(evaluated: Mapping[str, Evaluated], encoder: str, options: BaselineOptions) -> pd.DataFrame:
-    """A row a method and metric, columns `BASELINES`, see `write_baselines`.
+    """One row for each method and metric, columns `BASELINES`, see `write_baselines`.
 
     Args:
         evaluated: method -> its scores.
-        encoder: what the embedding ranker reads embeddings from.
+        encoder: source of the embeddings of the embedding ranker.
         options: bootstrap over documents.
     """
     reference = reference_method(evaluated)

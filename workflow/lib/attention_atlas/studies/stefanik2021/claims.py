@@ -1,4 +1,4 @@
-"""What the slides say or suggest of attention and keyphrases, tested on this run's model."""
+"""What the slides say or suggest about attention and keyphrases, tested on this run's model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _relative_attention(table: pd.DataFrame) -> Claim:
         f"{more} of {len(heads)} heads more, {less} less; intervals are for all heads at once",
         "relative attention of the head with the largest",
         float(heads["value"].max()),
-        # The intervals contain the values of all heads at once, and so their ends those of the largest.
+        # The intervals are simultaneous for all heads, so their ends bound the largest value.
         float(low.max()),
         float(high.max()),
         int(heads["n"].iloc[0]),

@@ -1,4 +1,4 @@
-"""Published values of the slides with this run's, and the slides' claims about attention tested on this run."""
+"""Published values of the slides beside this run's, and the slides' claims about attention, tested on this run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def comparison(
         tables: name -> file.
         label: model and documents whose attention was extracted.
         tagging: model and test documents of the fine-tuned taggers.
-        out, html_out: every published value with this run's.
-        claims_out, claims_html: what `claims.claims` yields.
+        out, html_out: every published value beside this run's.
+        claims_out, claims_html: the claims of `claims.claims`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -44,15 +44,15 @@ def comparison(
     published = load_published("stefanik2021")
     frame = compare(published, measure(published, frames, {"documents": label, "tagging": tagging}))
     lines = joint_lines([label, tagging])
-    note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
+    note = "No value can be compared: the slides name neither corpus nor settings. Ours are shown only for their size."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
     warning = removal_warning(frames["fine_tuning"])
-    notes = [*lines, "What the slides say or suggest of attention, tested on this run's model.", *warning]
+    notes = [*lines, "What the slides say or suggest about attention, tested on this run's model.", *warning]
     write_claims(claims(frames, _gain(published)), claims_out, claims_html, "Štefánik: claims and this run", notes)
 
 
 def _best_baseline(baselines: pd.DataFrame) -> pd.DataFrame:
-    """The row of the best method on development documents of those without fine-tuning, with its title."""
+    """The row of the method without fine-tuning that is best on development documents, with its title."""
     untrained = baselines[(baselines["metric"] == EXACT) & (baselines["method"] != TAGGER)]
     return untrained.nlargest(1, "development").assign(title=lambda rows: rows["method"].map(METHOD_TITLES))
 

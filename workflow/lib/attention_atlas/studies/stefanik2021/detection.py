@@ -43,8 +43,8 @@ def detection_tables(
 ) -> None:
     """Write relative_attention, head_ranking, logistic_regression, detectors, rank_correlations, and the scores of all words.
 
-    adjusted_low, adjusted_high of relative_attention: 95 % intervals for all heads at once, by random signs of the documents
-    (`simultaneous_interval`).
+    adjusted_low, adjusted_high of relative_attention: simultaneous 95 % intervals for all heads, by random signs of the
+    documents (`simultaneous_interval`).
 
     Args:
         words_path: table of `words.write_words`.
@@ -52,7 +52,7 @@ def detection_tables(
         reduction: how attention becomes a feature; relative attention is written for both reductions.
         fit: of the regression, and folds of the calibration.
         resamples: of the bootstrap over documents.
-        tables: name of each -> file.
+        tables: name -> file.
         scores_out: Parquet file: document, place, `HELD_OUT`.
 
     Raises:
@@ -88,7 +88,7 @@ def detection_tables(
 
 
 def _relative_rows(by_document: npt.NDArray[np.float64], resamples: int, seed: int) -> pd.DataFrame:
-    """Means over documents, [document, layer, head], with intervals of each head and for all heads at once."""
+    """Means over documents, [document, layer, head], with intervals for each head and simultaneous ones for all heads."""
     rows = mean_rows(by_document, resamples, seed)
     present = by_document[~np.isnan(by_document[:, 0, 0])].reshape(-1, by_document[0].size)
     if not len(present):

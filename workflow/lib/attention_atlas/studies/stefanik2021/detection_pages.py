@@ -15,8 +15,8 @@ from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION, ST
 _TITLES = {
     REGRESSION: "all heads, logistic regression",
     MIX: "all heads, softmax weights",
-    HEAD: "best head of other documents",
-    STATISTICS: "control: place, frequency and form of words, logistic regression",
+    HEAD: "best head, selected on other documents",
+    STATISTICS: "control: position, frequency and form of words, logistic regression",
 }
 
 
@@ -38,11 +38,11 @@ def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: st
     ranking.insert(ranking.columns.get_loc("slide_entropy") + 1, "slides", published)
     notes = [
         label.line,
-        f"A row a head: how well the {reduction} of the attention that a word receives tells words of keyphrases. "
-        f"{_share(ranking)} cross entropy: nats a word, of a probability fitted to other documents; of the share of key words "
-        "alone in cross entropy none. slide entropy: the slides' sum over words with attention itself for a probability, and "
-        "its rank, which says how small the attention of a head is rather than what it detects. Interval of the AUC: 95 %, "
-        f"over {ranking['documents'].iloc[0]} documents.",
+        f"One row for each head: how well the {reduction} of the attention that a word receives detects words of keyphrases. "
+        f"{_share(ranking)} cross entropy: nats per word, of a probability fitted to other documents; cross entropy none: of "
+        "the base rate alone. slide entropy: the slides' sum over words, which uses attention itself as a probability, and "
+        "its rank, which depends on how small the attention of a head is rather than on what it detects. Interval of the AUC: "
+        f"95 %, over {ranking['documents'].iloc[0]} documents.",
     ]
     formats = dict.fromkeys(("layer", "head", "n", "documents", "slide_rank"), "d") | {
         "slide_entropy": ".1f",
@@ -62,9 +62,9 @@ def logistic_regression(path: str | Path, label: RunLabel, html_out: str | Path)
     coefficients = read_table(path)
     notes = [
         label.line,
-        "Coefficients of a logistic regression (L2, both kinds of words weighing the same) over the standardised attention "
-        "of all heads, with intervals over resampled documents. Heads of like attention share their weight, so that a "
-        "coefficient is no importance; permutation importance is the AUC on other documents that is lost when a head's "
+        "Coefficients of a logistic regression (L2, equal total weight of both kinds of words) on the standardised attention "
+        "of all heads, with intervals over resampled documents. Heads with similar attention share their weight, so a "
+        "coefficient does not measure importance; permutation importance is the AUC lost on other documents when a head's "
         "attention is shuffled over words. mix weight: softmax weight of the analogue of scalar mixing.",
     ]
     order = coefficients.sort_values("permutation_importance", ascending=False, kind="stable")
@@ -84,10 +84,10 @@ def detectors(path: str | Path, ranking_path: str | Path, label: RunLabel, html_
     named = table.assign(detector=[_TITLES[name] for name in table["detector"]])
     notes = [
         label.line,
-        f"Words judged by what was fitted to (or chosen on) other documents. {_share(ranking)} f1: at probability 0.5 of "
-        "the balanced regression; cross entropy: of the balanced regression too, so not that of a calibrated probability. "
-        "document AUC: mean over documents of the AUC of a document's words; difference: of it from that of the best head, "
-        "paired by document. Intervals: 95 %, Student's t over the n documents with both kinds of words.",
+        f"Words are scored by detectors that were fitted (or selected) on other documents. {_share(ranking)} f1: at "
+        "probability 0.5 of the balanced regression; cross entropy: also of the balanced regression, so not of a calibrated "
+        "probability. document AUC: mean over documents of the AUC within a document; difference: from the document AUC of the "
+        "best head, paired by document. Intervals: 95 %, Student's t over the n documents with both kinds of words.",
     ]
     write_html_table(
         named, html_out, "Štefánik: one head and all heads", notes, formats={"words": "d", "documents": "d", "n": "d"}

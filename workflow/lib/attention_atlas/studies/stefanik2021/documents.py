@@ -22,10 +22,10 @@ DOCUMENTS = [
 
 
 def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | Path, html_out: str | Path) -> None:
-    """Write a row a corpus, columns `DOCUMENTS`.
+    """Write one row for each corpus, columns `DOCUMENTS`.
 
     Args:
-        corpora: name -> files of examples, those of dropped records, and the number of records to use at most.
+        corpora: name -> files of examples, those of dropped records, and the largest number of records to use.
         line: title of the run.
         out, html_out: files to write.
 
@@ -48,9 +48,9 @@ def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | 
     table = pd.DataFrame(rows, columns=DOCUMENTS)
     write_table(table, out)
     notes = [
-        f"{line}. key words: words of keyphrases, share: of all words; places: where phrases stand in the text, of overlapping "
-        "ones the longest; absent: gold phrases that are not in the text; without present: documents none of whose phrases is; "
-        "phrases per document: a mean."
+        f"{line}. key words: words of keyphrases; share: of all words; places: occurrences of phrases in the text (of "
+        "overlapping ones the longest); absent: gold phrases that are not in the text; without present: documents that contain "
+        "none of their phrases; phrases per document: mean."
     ]
     formats = dict.fromkeys(set(DOCUMENTS) - {"corpus", "share"}, "d") | {"share": ".1%", "phrases_per_document": ".1f"}
     write_html_table(table, html_out, "Štefánik: documents and keyphrases", notes, formats=formats)

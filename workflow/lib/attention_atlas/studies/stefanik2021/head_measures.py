@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def no_loss_without_heads(scores: pd.DataFrame) -> str:
-    """Why removals of single heads say nothing, by the scores of the taggers without any head; empty where they can."""
+    """Why removals of single heads are uninformative, by the scores with all heads removed; empty if they are informative."""
     from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
 
     return " ".join(removal_warning(scores)).removeprefix("Warning: ")
@@ -67,7 +67,8 @@ MEASURES = (
     ),
     Source(
         "stefanik2021/ablation",
-        # A bootstrap over few documents is too narrow: the intervals by exchanges, which are those of all heads at once.
+        # A bootstrap over few documents is too narrow: the intervals by exchanges are used, which are simultaneous for all
+        # heads.
         where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_TEST_MEAN),
         with_adjusted_p(_REMOVED, "95 % interval of all heads at once"),
         ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),

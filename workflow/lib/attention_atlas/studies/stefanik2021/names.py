@@ -43,7 +43,7 @@ is part of a keyphrase."""
 
 
 def method_title(method: str, encoder: object = None) -> str:
-    """What pages and figures call a method; of the embedding ranker with its encoder."""
+    """Title of a method on pages and figures; for the embedding ranker with its encoder."""
     return f"{METHOD_TITLES[method]}: {encoder}" if isinstance(encoder, str) else METHOD_TITLES[method]
 
 

@@ -26,7 +26,7 @@ _PUBLISHED = ("published/stefanik2021.csv",)
 
 
 def _figure(name: str, label: PageValue, resources: tuple[str, ...] = ()) -> Page:
-    """A figure of the table with its name, drawn by the module with its name; `resources` are published values beside ours."""
+    """A figure of the table and the module of the same name; `resources` are published values beside ours."""
     return Page(
         rule=f"stefanik2021_{name}_figure",
         function=f"studies.stefanik2021.figures.{name}:{name}",
@@ -111,5 +111,5 @@ PAGES = (
         params={"corpora": ("shards_by_corpus",), "line": ("run_title",)},
         reads=(("example_files",),),
     ),
-    dropped_page("stefanik2021", "Štefánik: what was left out"),
+    dropped_page("stefanik2021", "Štefánik: dropped documents, by reason"),
 )

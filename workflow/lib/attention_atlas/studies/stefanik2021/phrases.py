@@ -58,12 +58,12 @@ def tagged_phrases(words: Sequence[str], tags: Sequence[str]) -> list[Phrase]:
 
 
 def marked(words: Sequence[str], phrases: Iterable[Phrase]) -> str:
-    """Tags, a letter a word, of a text whose phrases are these: the opposite of `tagged_phrases`."""
+    """Tags of a text with these phrases, one letter per word: the inverse of `tagged_phrases`."""
     return "".join(located("", words, [" ".join(phrase) for phrase in phrases], False).tags)
 
 
 def agreement(ranked: Sequence[Phrase], gold: set[Phrase], most: int) -> tuple[float, float, float]:
-    """Precision, recall and F1 of the first `most` phrases of a ranking, compared by stems; phrases of one stem count once.
+    """Precision, recall and F1 of the first `most` phrases of a ranking, compared by stems; phrases of equal stems count once.
 
     Precision is over the ranked phrases: a ranking of three has precision over three, also for a larger `most`.
     """

@@ -24,10 +24,10 @@ GROUPS = 10
 def rank_correlation_rows(
     calibrated: CalibratedHeads, features: Floats, key: Bools, documents: Sequence[object], fit: Fit
 ) -> pd.DataFrame:
-    """A row a correlation; columns `RANK_CORRELATIONS`.
+    """One row for each correlation; columns `RANK_CORRELATIONS`.
 
-    `SLIDE_RANKS`: the slides' summed entropy with calibrated cross-entropy; the calibration is not fitted again without a group
-    of documents. `COEFFICIENT_RANKS`: absolute coefficients of the regression with permutation importance, both fitted again.
+    `SLIDE_RANKS`: the slides' summed entropy with calibrated cross-entropy; the calibration is not refitted without a group
+    of documents. `COEFFICIENT_RANKS`: absolute coefficients of the regression with permutation importance, both refitted.
 
     Args:
         calibrated: of `ranking.calibrated_heads`.

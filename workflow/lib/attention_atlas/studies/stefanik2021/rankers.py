@@ -21,7 +21,7 @@ Rankings = list[list[Phrase]]
 
 
 def by_position(candidates: Sequence[Sequence[Candidate]]) -> Rankings:
-    """By first occurrence; of phrases that begin at one word the longer first."""
+    """By first occurrence; longer phrases first if they begin at the same word."""
     return [[c.phrase for c in sorted(of_text, key=lambda c: (c.places[0][0], -len(c.phrase)))] for of_text in candidates]
 
 
@@ -83,7 +83,7 @@ def by_embedding(
 
 
 def encoder_in_words(name: str, folder: str | Path) -> str:
-    """What the embedding ranker reads embeddings from: sentence-transformers adds modules.json to models of sentences."""
+    """Source of the embeddings of the embedding ranker: sentence-transformers adds modules.json to models of sentences."""
     if (Path(folder) / "modules.json").is_file():
         return f"{name}, a sentence encoder"
     return f"{name}, not trained for sentences: mean of its last hidden states"
@@ -112,5 +112,5 @@ def by_words(candidates: Sequence[Sequence[Candidate]], scores: Sequence[Floats]
 
 
 def ranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Phrase]:
-    """Phrases from the largest score to the smallest; of equal ones the earlier first."""
+    """Phrases from the largest score to the smallest; the earlier first if they tie."""
     return [candidates[place].phrase for place in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")]

@@ -40,7 +40,7 @@ def splits_of(documents: Sequence[object], folds: int) -> list[tuple[npt.NDArray
 
 @dataclass(frozen=True)
 class CalibratedHeads:
-    """Sums over the words of each document, in the order in which documents occur.
+    """Sums over the words of each document, in the order of the documents.
 
     Attributes:
         cross_entropy: [document, head] nats, of a probability by a logistic function of the attention, which is fitted to other
@@ -64,7 +64,7 @@ def calibrated_heads(features: npt.ArrayLike, key: npt.ArrayLike, documents: Seq
         folds: of documents.
 
     Raises:
-        AtlasError: fewer documents than folds, or words of one kind alone.
+        AtlasError: fewer documents than folds, or words of only one kind.
     """
     splits = splits_of(documents, folds)
     received, flags = _checked(features, key)
@@ -85,11 +85,11 @@ def calibrated_heads(features: npt.ArrayLike, key: npt.ArrayLike, documents: Seq
 def head_ranking(
     features: npt.ArrayLike, key: npt.ArrayLike, documents: Sequence[object], calibrated: CalibratedHeads
 ) -> pd.DataFrame:
-    """A row a head (`RANKING`), the best by calibrated cross-entropy first.
+    """One row for each head (`RANKING`), the best by calibrated cross-entropy first.
 
     Args:
         features, key, documents: see `calibrated_heads`.
-        calibrated: of these.
+        calibrated: their calibration.
 
     Returns:
         auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
@@ -98,7 +98,7 @@ def head_ranking(
         itself as probability. share: of key words; n: words; documents: their number.
 
     Raises:
-        AtlasError: words of one kind alone.
+        AtlasError: words of only one kind.
     """
     received, flags = _checked(features, key)
     numbers = pd.factorize(np.asarray(documents, dtype=object))[0]

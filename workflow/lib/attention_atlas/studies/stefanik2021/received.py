@@ -22,7 +22,7 @@ def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: s
 
     Args:
         maps: [layer, head, m, m] over words and special tokens, row = query.
-        special: [m] which of them are special tokens.
+        special: [m] which rows are special tokens.
         reduction: mean or maximum over the query words.
         diagonal: whether a word's attention to itself counts.
 

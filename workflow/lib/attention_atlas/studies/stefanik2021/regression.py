@@ -36,7 +36,7 @@ DETECTORS = [
 
 @dataclass(frozen=True)
 class Fit:
-    """How heads are combined.
+    """Options of the combination of heads.
 
     Attributes:
         folds: of documents.
@@ -54,7 +54,7 @@ class Fit:
 
 
 def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> dict[str, Floats]:
-    """Detector -> [word] probability (of the best head: attention) from a fit to, or a selection on, other documents.
+    """Detector -> [word] probability (for the best head: attention), fitted or selected on other documents.
 
     Args:
         features: [word, head].
@@ -63,7 +63,7 @@ def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fi
         fit: options of the regression.
 
     Raises:
-        AtlasError: fewer documents than folds, or a fold with only one kind of words to fit to.
+        AtlasError: fewer documents than folds, or a fold with only one kind of words.
     """
     scores = {REGRESSION: heldout_regression(features, key, documents, fit)}
     scores |= {name: np.zeros(len(key)) for name in (MIX, HEAD)}
@@ -90,12 +90,12 @@ def heldout_regression(features: Floats, key: Bools, documents: Sequence[object]
 
 
 def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[object]) -> pd.DataFrame:
-    """A row a detector (`DETECTORS`).
+    """One row for each detector (`DETECTORS`).
 
     auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
     probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of
-    the words of a document, which no scale changes, with its interval over the n documents that have both kinds of words.
-    difference: of it from that of the best head, paired by document.
+    the words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
+    words. difference: from the document_auc of the best head, paired by document.
     """
     groups = pd.Series(range(len(key))).groupby(pd.factorize(np.asarray(documents, dtype=object))[0]).indices.values()
     both = [places for places in groups if key[places].any() and not key[places].all()]
@@ -125,11 +125,11 @@ def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[obj
 
 
 def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> pd.DataFrame:
-    """A row a head (`COEFFICIENTS`).
+    """One row for each head (`COEFFICIENTS`).
 
     coefficient: of the standardised feature, with the interval over resampled documents (heads with similar attention
-    share their weight: a coefficient is no importance). permutation_importance: AUC on other documents lost when the head's
-    feature is shuffled over words. mix_weight: softmax weight of the mix.
+    share their weight: a coefficient does not measure importance). permutation_importance: AUC on other documents lost when the
+    head's feature is shuffled over words. mix_weight: softmax weight of the mix.
 
     Args:
         features: [word, layer, head].
@@ -149,7 +149,7 @@ def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], 
 
 
 def coefficients_and_importances(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> tuple[Floats, Floats]:
-    """[head] coefficients of the regression, and [fold, shuffling, head] AUC that is lost on the documents of a fold.
+    """[head] coefficients of the regression, and [fold, shuffling, head] AUC lost on the documents of a fold.
 
     Args:
         features: [word, head].
@@ -191,7 +191,7 @@ def _permuted(
 ) -> Floats:
     """[shuffling, head] AUC lost on the held-out words.
 
-    The regression is linear, so that shuffling one feature changes its score by the difference of one product.
+    The regression is linear: shuffling one feature changes its score by the difference of one product.
     """
     training, heldout = split
     model = _regression(fit.l2_penalty).fit(features[training], key[training])
@@ -226,9 +226,9 @@ class Mix:
 
     @classmethod
     def fitted(cls, features: Floats, key: Bools) -> Mix:
-        """The mix of least cross-entropy, from even weights; a and gamma by L-BFGS with exact gradients.
+        """The mix with the lowest cross-entropy, starting from equal weights; a and gamma by L-BFGS with exact gradients.
 
-        The first gamma has the sign under which the even mix detects; a mix of positive weights has one sign for all heads.
+        The initial gamma has the sign under which equal weights detect; positive weights give all heads the same sign.
         """
         mean, scale = features.mean(axis=0), features.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)

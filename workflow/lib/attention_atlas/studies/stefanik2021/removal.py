@@ -1,7 +1,7 @@
-"""Answers of a fine-tuned tagger with each head removed, and with more and more heads removed in several orders.
+"""Answers of a fine-tuned tagger with each head removed, and with heads removed cumulatively in several orders.
 
 Heads are ranked on development documents. The table has answers on both splits: the stopping point is chosen on development
-and reported on test. The slides ranked, stopped and reported on one set, which is done as well (`OPTIMISTIC`).
+and reported on test. The slides ranked, stopped and reported on one set, which is also computed (`OPTIMISTIC`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def remove_heads(
     Args:
         model_entry, card_path: the tagger.
         files: `DEVELOPMENT` and `TEST` -> examples.
-        limits: likewise, the number of records to use at most.
+        limits: split -> largest number of records to use.
         step: percent of heads per step of cumulative removal.
         draws: random orders, on test documents only.
         seed: of the random orders.
@@ -63,7 +63,7 @@ def remove_heads(
         out: Parquet file. layer and head (from 1) name the head if one is removed, 0 otherwise.
 
     Raises:
-        AtlasError: the model is no tagger, or a document has no tags.
+        AtlasError: the model is not a tagger, or a document has no tags.
     """
     torch.set_num_threads(threads)
     tagging = open_tagging(model_entry, card_path)
@@ -91,7 +91,7 @@ def removals(
         effects[split] = np.array(scores[1:]) - scores[0]
     derivatives = head_gradients(tagging, examples[DEVELOPMENT])
     orders = {
-        # Those whose removal helps most go first.
+        # Heads whose removal helps most come first.
         WORST: ascending(-effects[DEVELOPMENT]),
         IMPORTANCE: ascending(importance(derivatives, PAPER, 1, scaled=True)),
         OPTIMISTIC: ascending(-effects[TEST]),

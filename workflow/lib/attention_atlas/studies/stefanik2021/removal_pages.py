@@ -1,4 +1,4 @@
-"""Pages of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed one after the other."""
+"""Pages of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed cumulatively."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FORMATS |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"laye
 
 
 def removal_warning(scores: pd.DataFrame) -> list[str]:
-    """A sentence where removals can say nothing: the taggers score as well without any head as with all of them.
+    """A warning where removals are uninformative: the taggers score as well with all heads removed as with none removed.
 
     That is so unless the 95 % interval of the difference lies below 0 (bootstrap over documents, mean over seeds, token F1 on
-    test documents). A removal measures what a tagger uses a head for; without a loss it is not shown to use its heads at all.
+    test documents). A removal measures how much a tagger depends on a head; without a loss it may not use its heads at all.
 
     Args:
         scores: `FINE_TUNING` of `removal_tables`.
 
     Returns:
-        The sentence; empty where the taggers lose by the removal of all heads.
+        The sentence; empty where removing all heads lowers the score.
     """
     whole, without = _whole_and_without(scores)
     if without["delta_high"] < 0:
@@ -41,7 +41,7 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
 
 
 def removal_remark(scores: pd.DataFrame) -> str:
-    """`removal_warning` in the few words that stand below a figure; empty where there is no warning."""
+    """`removal_warning` in a few words for a figure; empty where there is no warning."""
     whole, without = _whole_and_without(scores)
     if without["delta_high"] < 0:
         return ""
@@ -101,7 +101,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, ht
 
 
 def cumulative_ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of heads removed one after the other, from `CUMULATIVE` and `FINE_TUNING` of `removal_tables`.
+    """Write the page of cumulative removal, from `CUMULATIVE` and `FINE_TUNING` of `removal_tables`.
 
     Raises:
         AtlasError: a table cannot be used.

@@ -1,4 +1,4 @@
-"""Tables of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed one after the other."""
+"""Tables of the fine-tuned taggers: whole and pruned scores, each head removed, heads removed cumulatively."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Removals:
     """The answers of one tagger.
 
     Attributes:
-        sets: a row a set of removed heads: `REMOVED`, layer, head.
+        sets: one row for each set of removed heads: `REMOVED`, layer, head.
         counts: metric -> [set, document, 3] right, answered and expected, of the documents of the set's split; NaN elsewhere.
     """
 
@@ -107,9 +107,9 @@ def removal_tables(
     Args:
         files: seed -> table of `removal.remove_heads`.
         resamples, seed: of the bootstrap over documents.
-        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers, and of those without any head.
+        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers, and with all heads removed.
         ablation_out: `ABLATION`, scores with each head removed.
-        cumulative_out: `CUMULATIVE`, scores with heads removed one after the other.
+        cumulative_out: `CUMULATIVE`, scores with heads removed cumulatively.
 
     Raises:
         AtlasError: a table cannot be used, or the taggers were evaluated on different documents.
@@ -127,14 +127,14 @@ def removal_tables(
 
 
 def best_count(removals: Removals, order: str, split: str) -> int:
-    """The number of heads removed in an order where token F1 on a split is best; the smallest of equally good ones."""
+    """The number of heads removed in an order where token F1 on a split is best; the smallest one if several tie."""
     places = removals.places(order=order, draw=0, split=split)
     scores = percent(removals.parts(TOKEN, places))
     return int(removals.sets["count"].to_numpy()[places[scores.argmax()]])
 
 
 def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
-    """A row a seed (and their mean), model, split and metric; columns `FINE_TUNING`.
+    """One row for each seed (and their mean), model, split and metric; columns `FINE_TUNING`.
 
     delta: score minus that of the whole tagger; delta_low, delta_high: 95 % interval by the paired permutation test over
     documents (`simultaneous_interval`); a bootstrap over few documents is too narrow.
@@ -186,12 +186,12 @@ def _tagger_parts(by_seed: Mapping[str, Removals], metric: str) -> dict[tuple[st
 
 
 def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
-    """A row a seed (and their mean), split, head and metric; columns `ABLATION`.
+    """One row for each seed (and their mean), split, head and metric; columns `ABLATION`.
 
-    p: paired permutation test, two-sided: the answers with and without the head are exchanged at random, document by document.
-    p_adjusted: adjusted for all heads of a seed, split and metric by the maximum statistic of the same exchanges
+    p: paired permutation test, two-sided: the answers before and after the removal are exchanged at random, document by
+    document. p_adjusted: adjusted for all heads of a seed, split and metric by the maximum statistic of the same exchanges
     (`simultaneous.adjusted_p`). A bootstrap over few documents rejects too often. adjusted_low, adjusted_high: 95 % intervals
-    of delta for all these heads at once, by the same exchanges.
+    of delta, simultaneous for all these heads, by the same exchanges.
     """
     frames = []
     for split in (TEST, DEVELOPMENT):
@@ -225,7 +225,7 @@ def _percent_of_sums(sums: Floats) -> Floats:
 
 
 def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:
-    """A row a seed, order, draw, split, step and metric; columns `CUMULATIVE`."""
+    """One row for each seed, order, draw, split, step and metric; columns `CUMULATIVE`."""
     frames = []
     for name, removals in by_seed.items():
         for split in SPLITS:

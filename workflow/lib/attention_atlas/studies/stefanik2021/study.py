@@ -1,4 +1,4 @@
-"""What the workflow has to know of Štefánik's study, Attention Semantics."""
+"""Declaration of Štefánik's study, Attention Semantics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "stefanik2021"
 TRAINED = ("family", *SPLITS)
-"""Keys that name taggers and what they are tested on: all of them, or none."""
+"""Keys of taggers and of the corpora they are tested on: a run names all of them, or none."""
 ROLES = {
     "documents": Role("keyphrases", "relative attention, ranking of heads, regression and other rankers.", required=True),
     "development": Role("keyphrases", "documents on which heads are ranked and stopping points selected."),
@@ -37,8 +37,8 @@ ARTIFACTS = (
         "How well each head alone detects words of keyphrases",
         "Left: the best heads by the held-out log loss saved over predicting the base rate, with a probability fitted to a "
         "head's attention on other documents. Right: AUC of each head's attention, with its 95 % interval over documents, "
-        "against the slides' rank, which sums uncalibrated cross-entropies. The slides' ten values are those of another model, "
-        "and stand in the comparison (Štefánik, weighting of attention heads).",
+        "against the slides' rank, which sums uncalibrated cross-entropies. The slides' ten values are of another model, "
+        "and are listed in the comparison (Štefánik, weighting of attention heads).",
         needs=["documents"],
         files=["head_ranking.html"],
     ),
@@ -77,8 +77,8 @@ ARTIFACTS = (
         "Change in token F1 when a head is removed",
         "Change in token F1 on test documents when each head is removed alone: mean over seeds as a map, each seed as a "
         "histogram with one bin centred on no change. A dot: p < 0.05 by a paired permutation test over documents, adjusted "
-        "for all heads by the maximum statistic. Where the taggers do not lose without any head, removals say nothing about "
-        "single heads, and the line below the figure says so (Štefánik, removing one head).",
+        "for all heads by the maximum statistic. If the taggers lose nothing when all heads are removed, removals say nothing "
+        "about single heads, and the line below the figure says so (Štefánik, removing one head).",
         needs=["development", "test"],
         files=["ablation.html"],
     ),
@@ -150,7 +150,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def examples(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) of all examples that the study reads, with those that the taggers are trained on."""
+    """(model, corpus) of all examples that the study reads, including those that the taggers are trained on."""
     settings, model = config["runs"][run][ID], study_model(config, run, ID)
     names = [settings[role] for role in ROLES if role in settings]
     if "family" in settings:
@@ -159,12 +159,12 @@ def examples(config: Config, run: str) -> list[Pair]:
 
 
 def corpora(config: Config, run: str) -> list[str]:
-    """Corpora that the study reads, with those that the taggers are trained on."""
+    """Corpora that the study reads, including those that the taggers are trained on."""
     return [corpus for _, corpus in examples(config, run)]
 
 
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
-    """The model of the embedding ranker, of what shows it."""
+    """The model of the embedding ranker, for the artefacts that show it."""
     encoder = config["runs"][run][ID].get("sentence_encoder")
     return [encoder] if encoder and artifact.id in ("baselines", "claims", "comparison") else []
 
@@ -182,7 +182,7 @@ def taggers(config: Config, run: str) -> dict[int, str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """The keys of taggers together; a family that has the task; a known sentence encoder.
+    """Check the keys of taggers, that the family has the task, and the sentence encoder.
 
     Raises:
         AtlasError: names the key.
@@ -204,7 +204,7 @@ def _documents(place: Place) -> Pair:
 
 
 def _detection(part: Part) -> Work:
-    """Regressions of words on all heads: one a fold, and those on resampled documents."""
+    """Regressions of words on all heads: one for each fold, and those on resampled documents."""
     features = part.records * part.tokens * part.heads
     return {"gfitted": (part.settings["fits"] + part.settings["folds"]) * features / 1e9}
 
@@ -214,7 +214,7 @@ def _tagger_in_path(place: Place) -> Pair:
 
 
 def _removals(part: Part) -> Work:
-    """One pass per head from its layer on, and the steps of three orders and of the random ones."""
+    """One pass per head from its layer on, and the steps of three fixed orders and of the random orders."""
     return passes.times(_removal_passes(part) / part.records, part.forward)
 
 

@@ -36,7 +36,7 @@ class Tagging:
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """Gold tags of each document, a letter a word.
+        """Gold tags of each document, one letter per word.
 
         Raises:
             AtlasError: a document has none, or there is no document.

@@ -62,7 +62,7 @@ _NUMBER = re.compile(r"config\.(?:heads|layers)\[\w+\]|(?<=\.text\()layer(?=\))"
 
 @dataclass(frozen=True)
 class Viewed:
-    """A sentence or a pair: its pieces, where the second sentence begins (None without one), maps [layer, head, n, n]."""
+    """A sentence or a pair: its tokens, where the second sentence begins (None without one), maps [layer, head, n, n]."""
 
     texts: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -86,7 +86,7 @@ def write_views(
         pairs: one sentence or two each.
         run: title of the run on the pages.
         pages: model_view and head_view -> HTML file.
-        out: table to write; second: first piece (from 1) of the second sentence.
+        out: table to write; second: first token (from 1) of the second sentence.
 
     Raises:
         AtlasError: the model cannot be loaded, or a pair is too long for it.
@@ -141,7 +141,7 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
     title, instructions = _VIEWS[view]
     parts = []
     for number, pair in enumerate(viewed, start=1):
-        # Four decimals are visible; as doubles, they are written with four.
+        # Four decimals are enough to draw; converted to doubles, they are written with four.
         layers = [torch.from_numpy(layer.astype(np.float64).round(4))[None] for layer in pair.maps]
         options = {"display_mode": "light"} if view == "model_view" else {}
         page = draw(layers, list(pair.tokens), sentence_b_start=pair.second, html_action="return", **options)

@@ -1,4 +1,4 @@
-"""What is known of a word without any model: its place, frequency and form. A control for what attention adds."""
+"""Features of a word without any model: its position, frequency and form. A control for the contribution of attention."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ WORD_STATISTICS = (
 def word_statistics(texts: Sequence[Sequence[str]]) -> Floats:
     """[word, `WORD_STATISTICS`] of the words of all texts, one text after the other.
 
-    Places are shares of the length of the text, of the word and of the first word with its stem. Frequencies are of stems: in
-    the text, and of the texts that have it.
+    Positions of the word and of the first word with its stem are shares of the length of the text. Frequencies are of stems: in
+    the text, and the number of texts with the stem.
     """
     stems = [[stem(word.lower()) for word in words] for words in texts]
     texts_with = Counter(name for names in stems for name in set(names))

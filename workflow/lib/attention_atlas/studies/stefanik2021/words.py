@@ -23,11 +23,11 @@ Floats = npt.NDArray[np.float64]
 def write_words(
     shards: Sequence[str | Path], example_files: Sequence[str | Path], limit: int, diagonal: bool, out: str | Path
 ) -> None:
-    """Write a row a word: `FEATURE_KEYS`, then the attention received from each head by each reduction.
+    """Write one row for each word: `FEATURE_KEYS`, then the attention received from each head by each reduction.
 
     Args:
         shards, example_files: attention and examples of a corpus with keyphrases.
-        limit: number of records to use at most.
+        limit: largest number of records to use.
         diagonal: whether a word's attention to itself counts.
         out: Parquet file.
 

@@ -1,1 +1,1 @@
-"""Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline: what each layer knows of eight tasks."""
+"""Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline: probing each layer for eight tasks."""

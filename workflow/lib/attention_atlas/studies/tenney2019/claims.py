@@ -62,7 +62,7 @@ class Results:
         return dict(zip(self.tasks["task"], self.tasks[column], strict=True))
 
     def units(self, tasks: Iterable[str]) -> tuple[int, str]:
-        """What intervals of some tasks resample beside probe seeds: the fewest of a task, and what they are."""
+        """Units that intervals of some tasks resample besides probe seeds: the smallest number over tasks, and their name."""
         rows = self.tasks[self.tasks["task"].isin(list(tasks))]
         return int(rows["units"].min()), f"{' or '.join(sorted(rows['unit'].unique()))} and {BY_SEEDS}"
 
@@ -81,7 +81,7 @@ class Results:
 
     @property
     def solved(self) -> dict[str, float]:
-        """Task -> expected layer, for tasks whose gain is more than noise."""
+        """Task -> expected layer, for tasks whose gain exceeds noise."""
         return {task: layer for task, layer in self.by_task("expected_layer").items() if not self.by_task("within_noise")[task]}
 
 
@@ -90,7 +90,7 @@ def claims(results: Results, published: Mapping[str, Published]) -> Iterator[Cla
 
     Args:
         results: tables of the run.
-        published: the paper's values, whose own order of tasks is named beside the run's.
+        published: the paper's values, whose order of tasks is reported beside the run's.
     """
     for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
         yield order_by_expected_layers(results, stages, place, paper_layers(published, _EXPECTED))
@@ -164,7 +164,7 @@ def _in_order(
 
 
 def _pairs(stages: Stages, known: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs of tasks of neighbouring stages, of those stages that have a known task."""
+    """Pairs of tasks of adjacent stages, among the stages that have a known task."""
     kept = [[task for task in stage if task in known] for stage in stages]
     return [pair for stage, later in pairwise([tasks for tasks in kept if tasks]) for pair in product(stage, later)]
 
@@ -204,13 +204,13 @@ def _every_task(
 
 
 def lower_half(results: Results) -> Iterator[Claim]:
-    """Most tasks have an expected layer in the lower half of the model; a task without one may have any."""
+    """Most tasks have an expected layer in the lower half of the model; a task without one could have any value."""
     draws = results.draws("expected_layer")
     if not draws:
         return
     middle = float(results.tasks["layers"].iloc[0]) / 2
     layers = np.stack([draws[task] for task in results.tasks["task"]])
-    # Where a resample has no expected layer for a task, it counts against either verdict.
+    # A resample without an expected layer for a task counts against either verdict.
     least, most = ((np.nan_to_num(layers, nan=unknown) < middle).mean(axis=0) for unknown in (np.inf, -np.inf))
     n, unit = results.units(draws)
     low, high = interval_of_resamples(least, LEVEL, n)[0], interval_of_resamples(most, LEVEL, n)[1]
@@ -258,7 +258,7 @@ def centres_agree(results: Results) -> Iterator[Claim]:
 
 
 def spread(results: Results) -> Iterator[Claim]:
-    """The weights of proto-roles and relations are spread most evenly: also if all probes take as many steps?"""
+    """The weights of proto-roles and relations are spread most evenly: also if all probes take the same number of steps?"""
     for condition, statement in (
         (EARLY, "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"),
         (EQUAL, "The same with as many steps for every task"),
@@ -283,7 +283,7 @@ def spread(results: Results) -> Iterator[Claim]:
 
 
 def stopped_early(controls: pd.DataFrame) -> bool:
-    """Whether early stopping gave some task other steps than the condition of equal steps did (`CONTROLS`)."""
+    """Whether early stopping gave some task a different number of steps than the condition of equal steps (`CONTROLS`)."""
     rows = controls.dropna(subset=["equal_steps"])
     return bool((rows["steps"] != rows["equal_steps"]).any())
 
@@ -298,7 +298,7 @@ def _difference(
     level: float,
     unit: str,
 ) -> Claim:
-    """The later task's statistic less the earlier one's."""
+    """The later task's statistic minus the earlier one's."""
     words = f"{statistic}: {EDGE_TASKS[later]} less {EDGE_TASKS[earlier]}"
     return Claim("", "", words, float(value), *interval, int(n), unit, level=level)
 

@@ -1,4 +1,4 @@
-"""Published numbers of Tenney et al. (2019) and the run's, and the paper's claims, tested on the run's model."""
+"""Published numbers of Tenney et al. (2019) beside the run's, and the paper's claims, tested on the run's model."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ def comparison(
 
     Args:
         tables: name -> file, those of `summary`.
-        second: those of the second model that published values name; lists without a file where the run has no such model.
+        second: tables of the second model that published values name; lists without a file where the run has no such model.
         resamples: `RESAMPLES` of `summary`.
-        labels, second_labels: task -> run, model and corpus, of either model; the latter is empty where there is no second.
-        recipes: task -> how its probes are trained, see `recipe.recipe_differences`.
-        out, html_out: every published value and this run's.
+        labels, second_labels: task -> run, model and corpus, of both models; the latter is empty where there is no second
+            model.
+        recipes: task -> settings of its probes, see `recipe.recipe_differences`.
+        out, html_out: every published value beside this run's.
         claims_out, claims_html: claims of the paper with statistic, interval and verdict.
 
     Raises:
@@ -57,8 +58,8 @@ def comparison(
     note = (
         "A number is compared only with the same model on the same data, with as many training and development targets as the "
         "authors report, and probes trained by the published recipe. The paper's 9.47 for coreference is that of "
-        "BERT-large with 24 layers; BERT-base gives 3.62. Values of the model that the run has as its second one (Figure A.3) "
-        "stand beside those of that one. Ids with rerun are the authors' own later logs, on the test "
+        "BERT-large with 24 layers; BERT-base gives 3.62. Values of the model that is the run's second model (Figure A.3) "
+        "are compared with those of that model. Ids with rerun are from the authors' later logs, on the test "
         "set; those with f1_lex are probes on words alone."
     )
     write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
@@ -85,7 +86,7 @@ def _measured(
 def _values_of_second(
     published: Mapping[str, Published], labels: Mapping[str, RunLabel], second_labels: Mapping[str, RunLabel]
 ) -> list[str]:
-    """Published values of the run's second model, where that is another than its own."""
+    """Published values of the run's second model, where it differs from the first."""
 
     def is_of_second(value: Published) -> bool:
         model = value.same.get("model")

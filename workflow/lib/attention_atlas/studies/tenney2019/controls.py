@@ -1,4 +1,4 @@
-"""Controls: the page of the scores of each task at both ends, with controls."""
+"""Controls: the page of the scores of each task on layer 0 and on all layers, with controls."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             "sentences where the corpus does not name its documents (unit). "
             "Random encoder: the same probes on a model whose layers have random weights; above: difference in F1 from "
             "those probes. Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can "
-            "memorise labels but learns nothing of the task; selectivity: difference in F1 from the control task. Shuffled "
+            "memorise labels but learns nothing about the task; selectivity: difference in F1 from the control task. Shuffled "
             "labels: trained on labels shuffled among all training targets, so that only label frequencies can be learned, and "
-            "evaluated on the true labels; above: difference in F1 from those probes. They are of the first seed alone; the "
-            "interval takes the spread over seeds of the probes that they are compared with.",
+            "evaluated on the true labels; above: difference in F1 from those probes. They are trained for the first seed "
+            "only; the interval uses the spread over seeds of the probes that they are compared with.",
             *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
         {

@@ -1,4 +1,4 @@
-"""Figure 1: expected layer, centre of gravity and F1 at both ends, by task."""
+"""Figure 1: expected layer, centre of gravity, and F1 on layer 0 and on all layers, by task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw where each task is solved: expected layer and centre of gravity with intervals, and F1 at layer 0 and at the last.
+    """Draw for each task the expected layer and centre of gravity with intervals, and F1 at layer 0 and at the last.
 
     Args:
         path: table `FIGURE1` of `summary`.
@@ -78,7 +78,7 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
 
 
 def _points(table: pd.DataFrame, layers: int) -> pd.DataFrame:
-    """task, kind, value, ci_low, ci_high; intervals that leave the axis end at its ends."""
+    """task, kind, value, ci_low, ci_high; intervals are cut at the ends of the axis."""
     parts = []
     for column, (interval, *_, title) in _KINDS.items():
         low, high = (table[f"{interval}_{end}"].clip(-0.5, layers + 0.5) for end in ("low", "high"))
@@ -97,7 +97,7 @@ def _published(axis: Axes, tasks: list[str], published: PublishedModel) -> None:
 
 
 def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
-    """F1 at both ends, ours and the published, as columns on the right."""
+    """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
     columns = {
         1.02: (f"F1 at 0\nand {layers}", table.set_index("task")[["f1_first", "f1_last"]], "black"),
         1.16: (f"published\n0 and {published.layers}", _published_ends(published), NOTE),

@@ -1,4 +1,4 @@
-"""Figure 3: single targets in doubt, layer by layer."""
+"""Figure 3: predictions for single ambiguous targets, layer by layer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.traces import FIGURE3
 
 _MOST_TARGETS, _MOST_SENTENCES = 4, 6
-"""Targets of a sentence, and sentences, that are drawn; the table has all."""
+"""Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
 _TITLE_LINE, _LABEL_LINE = 27, 30
-"""Letters of a line above a panel: of the target, and of a label."""
+"""Largest number of letters in a line above a panel: of the target, and of a label."""
 _SMALL = 6.5
 _COLOURS = {1: BLUE, 0: ORANGE}
 """Whether a label is the right one -> its colour."""

@@ -23,7 +23,7 @@ def figure_a3(
     """Write the bars of two models (`FIGURE2` of `summary`) and draw them.
 
     Args:
-        second, first: tables of the run's second model, which stands first, and of its own.
+        second, first: tables of the run's second model, which is drawn first, and of its main model.
         labels: task -> run, model and corpus.
         out: table to write.
         pictures: format -> file.

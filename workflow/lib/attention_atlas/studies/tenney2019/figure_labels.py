@@ -1,4 +1,4 @@
-"""Labels of axes, and words on sizes, that figures and pages of the study share."""
+"""Axis labels and sample sizes as text, shared by the figures and pages of the study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attention_atlas.methods.units import DOCUMENTS
 
 LAYER_LABEL = "Layer (0: embeddings)"
 NOISE = "gain within noise"
-"""In place of what is computed from a gain that the bootstrap does not tell from 0."""
+"""Shown in place of statistics of a gain that the bootstrap does not distinguish from 0."""
 
 
 def task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
@@ -20,14 +20,14 @@ def task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
     Args:
         table: task, sentences; rows of one task have the same number.
         task: one of the table's.
-        width: letters of a line.
+        width: largest number of letters in a line.
     """
     sentences = table.loc[table["task"] == task, "sentences"].iloc[0]
     return f"{fill(EDGE_TASKS[task], width, break_long_words=False)}\nn = {sentences}"
 
 
 def counted(table: pd.DataFrame) -> str:
-    """What n is, for a footnote.
+    """The meaning of n, for a footnote.
 
     Args:
         table: seeds, one number for all rows.
@@ -39,7 +39,7 @@ def evaluated(table: pd.DataFrame) -> str:
     """How many sentences (of how many documents) each task is evaluated on.
 
     Args:
-        table: task, sentences, unit, units; rows of one task have the same of these.
+        table: task, sentences, unit, units; the same in all rows of a task.
     """
     sizes = []
     for row in table.drop_duplicates("task").itertuples():

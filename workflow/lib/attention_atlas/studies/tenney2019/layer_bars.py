@@ -39,9 +39,9 @@ from attention_atlas.studies.tenney2019.summary import FIGURE2
 _LOSS = "#f6dcab"
 _NOISE = "noise"
 _PUBLISHED: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
-"""Published layers, more than a panel has room to mark."""
+"""Style of published layers: a line, since there is no room for a mark at each layer."""
 _SMALL = 6.5
-"""Points of the numbers above a panel."""
+"""Font size in points of the numbers above a panel."""
 
 
 def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:

@@ -1,6 +1,6 @@
-"""Where in a model a task is solved: statistics of mixing weights and of cumulative scores over layers (sections 3.1, 3.2).
+"""The layers at which a task is solved: statistics of mixing weights and of cumulative scores over layers (sections 3.1, 3.2).
 
-Layer 0 is what goes into the first layer; a model of L layers has L + 1 of them.
+Layer 0 is the input of the first layer; a model of L layers has L + 1 of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
 
 
 def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
-    """[..., L] what each layer from 1 on adds to the cumulative scores [..., L + 1] (equation 3); may be negative.
+    """[..., L] gain of each layer from 1 on in the cumulative scores [..., L + 1] (equation 3); may be negative.
 
     Args:
         scores: of probes on layers 0 to l, for each l.
-        running_max: of the best score so far, which never falls.
+        running_max: use the best score so far, which never falls.
     """
     by_layer = np.asarray(scores, dtype=np.float64)
     return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
@@ -36,7 +36,7 @@ def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Flo
 def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     """[...] mean layer under the differential scores (equation 4); NaN where nothing is gained over layer 0.
 
-    Negative differences count as such, as in the published code, so that it leaves 0 to L where the whole gain is small.
+    Negative differences are kept, as in the published code, so the result can lie outside 0 to L where the total gain is small.
     """
     gains = differential_scores(scores, running_max)
     total = gains.sum(axis=-1)
@@ -54,12 +54,12 @@ def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
 
 
 def gain_is_noise(scores: npt.ArrayLike, sd: npt.ArrayLike, errors: float = 2.0) -> npt.NDArray[np.bool_]:
-    """[...] whether the whole gain lies within so many standard errors of 0: then an expected layer says nothing.
+    """[...] whether the total gain lies within `errors` standard errors of 0: then an expected layer is meaningless.
 
     Args:
         scores: [..., L + 1] means over seeds.
         sd: [..., L + 1] standard errors of these means.
-        errors: how many count as noise.
+        errors: number of standard errors that count as noise.
     """
     means, spread = np.asarray(scores, dtype=np.float64), np.asarray(sd, dtype=np.float64)
     error = np.hypot(spread[..., 0], spread[..., -1])

@@ -1,4 +1,4 @@
-"""Options: the page of what layer 0, running maxima and equal steps change."""
+"""Options: the page of the effects of layer 0, running maxima and equal steps."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def options_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str
     write_html_table(
         table.assign(task=table["task"].map(EDGE_TASKS)),
         html_out,
-        "Tenney et al. 2019: what options change",
+        "Tenney et al. 2019: effect of each option",
         [
             *joint_lines(labels.values()),
-            "Layer 0: what goes into the first layer (words, places, segments), or the words alone, as in published code. "
-            "Gains: as they are, or of the best score so far, which never falls. Condition: stopped early as published, or the "
-            "same number of steps for all tasks (centre of gravity alone). An expected layer is not given where the whole gain "
-            f"is within two standard errors of nothing. {evaluated(table)} Means over {table['seeds'].iloc[0]} seeds.",
+            "Layer 0: the input of the first layer (words, positions, segments), or the words alone, as in the published code. "
+            "Gains: of the scores as measured, or of the best score so far, which never falls. Condition: early stopping as "
+            "published, or the same number of steps for all tasks (centre of gravity only). No expected layer is given where "
+            f"the total gain is within two standard errors of 0. {evaluated(table)} Means over {table['seeds'].iloc[0]} seeds.",
             *([] if stopped_early(_steps(table)) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
         formats=dict.fromkeys(("f1_first", "f1_last"), ".1f")
@@ -48,7 +48,7 @@ def options_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:
-    """Steps of the probes on all layers: steps where they stop early, equal_steps where they do not."""
+    """Steps of the probes on all layers: steps with early stopping, equal_steps without."""
     equal = table["condition"] == EQUAL
     by_task = table[~equal & (table["layer0"] == EMBEDDINGS)].groupby("task")["steps"].first()
     return pd.DataFrame({"steps": by_task, "equal_steps": table[equal].set_index("task")["steps"]})

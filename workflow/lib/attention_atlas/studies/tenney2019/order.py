@@ -33,12 +33,12 @@ def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
     write_html_table(
         shown,
         html_out,
-        "Tenney et al. 2019: does the order of tasks hold?",
+        "Tenney et al. 2019: is the order of tasks stable?",
         [
             *joint_lines(labels.values()),
-            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over seeds and "
-            "documents, or sentences where the corpus does not name its documents (unit). Tasks whose whole gain is within two "
-            "standard errors of nothing (noise) have no expected layer. The paper's expected layers are those of BERT-large.",
+            "Neighbours in the order of expected layers, and the share of bootstrap resamples of seeds and documents (or "
+            "sentences where the corpus does not name its documents: unit) with this order. Tasks whose total gain is within "
+            "two standard errors of 0 (noise) have no expected layer. The paper's expected layers are those of BERT-large.",
         ],
         {"paper_expected_layer": "paper: expected layer", "paper_next_expected_layer": "paper: next expected layer"},
         {"probability": ".2f"} | dict.fromkeys((*ORDER[2:7], "paper_expected_layer", "paper_next_expected_layer"), ".2f"),

@@ -10,7 +10,7 @@ _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed
 
 
 _OF_SECOND = {"figure1": "tasks", "figure2": "layers", "options": "options", "mixing_weights": "mixing_weights"}
-"""Tables that published values name -> those of the second model."""
+"""Tables that published values name -> tables of the second model."""
 _SUMMARIES = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "order", "options")
 
 _PUBLISHED = ("published/tenney2019.csv",)
@@ -124,5 +124,5 @@ PAGES = (
         params=_TASKS | {"second_labels": ("second_labels",), "recipes": ("task_recipes",)},
         resources=_PUBLISHED,
     ),
-    dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),
+    dropped_page("tenney2019", "Tenney et al. 2019: dropped sentences, by reason"),
 )

@@ -1,4 +1,4 @@
-"""Hidden states of the word pieces that the targets of a job's tasks hold, on the disk while the job runs.
+"""Hidden states of the word pieces in the targets of a job's tasks, stored on disk while the job runs.
 
 States of all layers of a corpus take up to 135 GB at the size of BERT-large: those of one job at a time fit on a disk.
 """
@@ -49,10 +49,10 @@ def probe_model(
 
     Args:
         model: the model.
-        tasks: name of a task -> what its probes are trained on; corpora without states.
+        tasks: name of a task -> corpora of its probes, without states.
         plan: which probes.
         out: files to write, see `probing.Outputs`.
-        folder: for the states; what a killed job left in it is removed. Below the folder that `SCRATCH` names,
+        folder: for the states; remains of a killed job are removed. Below the folder that `SCRATCH` names,
             such as a disk of the node, where it is set.
         threads: of the arithmetic.
 
@@ -103,13 +103,13 @@ def stored_states(model: ProbedModel, tasks: Mapping[str, ProbedTask], folder: P
 
 
 def pieces_of_targets(example: Example, tasks: Iterable[str]) -> list[int]:
-    """Word pieces that the spans of an example's targets hold, each once and in order."""
+    """Word pieces in the spans of an example's targets, each once and in order."""
     wanted = set(tasks)
     spans = {span for target in example.edges or () if target.task in wanted for span in (target.span1, target.span2) if span}
     if not spans:
         return []
     of_words = piece_spans(example)
-    # A span that leaves the words is reported where its target is read.
+    # A span outside of the words is reported where its target is read.
     pieces = {piece for start, stop in spans for words in of_words[start:stop] for piece in range(*words)}
     return sorted(pieces)
 

@@ -1,8 +1,9 @@
 """Edge probes: classifiers of spans on frozen hidden states, many trained at once (Tenney et al. 2019, section 3).
 
-Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the pieces of a span by
+Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the word pieces of a span by
 self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes of different top layers
-and seeds share every tensor operation; no parameter belongs to two probes, so that training them together is training each.
+and seeds share every tensor operation; no two probes share parameters, so training them together is the same as training each
+alone.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class ProbeKey:
     """A probe.
 
     Attributes:
-        top: it mixes the layers from 0 (what goes into the first) to this one.
-        seed: of its first weights.
-        lexical: layer 0 is the words alone, without their places.
-        labels: that it is trained on, a key of `names.LABELS`.
-        equal: it takes a fixed number of steps, whatever its score; else it stops early.
+        top: it mixes the layers from 0 (the input of the first) to this one.
+        seed: of its initial weights.
+        lexical: layer 0 is the words alone, without positions.
+        labels: the labels that it is trained on, a key of `names.LABELS`.
+        equal: it takes a fixed number of steps, whatever its score; otherwise it stops early.
     """
 
     top: int
@@ -53,11 +54,11 @@ class ProbeKey:
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of pieces in a batch of sentences, one a target.
+    """Spans of word pieces in a batch of sentences, one for each target.
 
     Attributes:
         sentence: [target] row of the sentence in the batch.
-        start, stop: [target] first piece, and the piece after the last.
+        start, stop: [target] first word piece, and the one after the last.
     """
 
     sentence: torch.Tensor
@@ -95,7 +96,7 @@ class EdgeProbes(nn.Module):
 
     Args:
         keys: the probes.
-        rows: cached states of a piece: the layers, the input of the first included (L + 1), and the words alone if there.
+        rows: cached states of a word piece: the layers with the input of the first (L + 1), and the words alone if stored.
         width: of a hidden state.
         labels: number of outputs, each with a sigmoid.
         pairs: whether targets have two spans; the spans have separate projections.
@@ -130,7 +131,7 @@ class EdgeProbes(nn.Module):
         """Logits [probe, target, label].
 
         Args:
-            states: [sentence, row, piece, width].
+            states: [sentence, row, word piece, width].
             first, second: spans of each target.
         """
         spans = [first] if second is None else [first, second]
@@ -152,7 +153,7 @@ class EdgeProbes(nn.Module):
 
 
 def dropout(values: torch.Tensor, rate: float, draws: np.random.BitGenerator) -> torch.Tensor:
-    """Dropout, fast on a CPU: a share of the values is 0, and the rest is scaled so that the mean stays.
+    """Dropout, fast on a CPU: a share of the values is set to 0, and the rest is scaled to keep the mean.
 
     A value takes 16 random bits, so that the share is that of the nearest multiple of 1/65536. Torch draws a number for each
     value on a single thread, which was a third of the time of training probes.
@@ -160,7 +161,7 @@ def dropout(values: torch.Tensor, rate: float, draws: np.random.BitGenerator) ->
     Args:
         values: of any shape.
         rate: share of zeros.
-        draws: where the bits come from.
+        draws: source of the random bits.
     """
     zeros = round(rate * _NUMBERS)
     words = draws.random_raw(-(-values.numel() // 4))
@@ -170,10 +171,10 @@ def dropout(values: torch.Tensor, rate: float, draws: np.random.BitGenerator) ->
 
 
 def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-    """Pieces that some span holds, each once, however many spans share it: only these are mixed and projected.
+    """Word pieces in any span, each once, however many spans share it: only these are mixed and projected.
 
     Returns:
-        [place] piece, counted through the sentences of a length; and for the spans of each side their places
+        [place] word piece, counted through the padded sentences; and for the spans of each side their places
         [target, longest] with which of them are inside.
     """
     flat, inside = [], []
@@ -192,7 +193,7 @@ def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
 
     Args:
         logits: [probe, target, label].
-        truth: [target, label] 0 or 1, or [probe, target, label] where probes learn different tasks.
+        truth: [target, label] 0 or 1, or [probe, target, label] where probes are trained on different labels.
     """
     labels = truth.to(logits).expand_as(logits)
     return nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(dim=(1, 2))
@@ -213,10 +214,10 @@ def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_facto
     """Adam in its AMSGrad form (published code).
 
     Args:
-        probes: what is trained.
+        probes: the probes to train.
         learning_rate: of all parameters.
-        mixing_rate_factor: times that, for mixing weights and their scale: with the published 1, ten thousand steps move a
-            weight's logit by about one, whatever the data say.
+        mixing_rate_factor: factor of that rate for mixing weights and their scale: with the published 1, ten thousand steps
+            move a weight's logit by about one, whatever the data.
     """
     mixing = {id(probes.mix), id(probes.scale)}
     probe_parameters = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
@@ -233,7 +234,7 @@ def _salted(keys: Sequence[ProbeKey], side: int) -> list[ProbeKey]:
 
 
 def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt: int) -> torch.Tensor:
-    """[probe, *shape] first weights of a linear layer of torch, by the seed of each probe and a number of the parameter."""
+    """[probe, *shape] initial weights of a linear layer of torch, by the seed of each probe and the number of the parameter."""
     bound = 1 / math.sqrt(inputs)
     drawn: dict[int, torch.Tensor] = {}
     for key in keys:

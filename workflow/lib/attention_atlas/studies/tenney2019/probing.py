@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ProbedCorpus:
-    """Examples of a corpus, shards of their hidden states, and how many records are used at most."""
+    """Examples of a corpus, shards of their hidden states, and the largest number of records to use."""
 
     examples: Sequence[str | Path]
     states: Sequence[str | Path]
@@ -51,15 +51,15 @@ class ProbedCorpus:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which probes are trained.
+    """The probes to train.
 
     Attributes:
         seeds: of each kind, those of other jobs included.
         layer0: `embeddings`, `lexical` or both.
-        whole: for every layer; else for layer 0 and the last layer alone (a control model).
+        whole: probe every layer; otherwise only layer 0 and the last layer (a control model).
         controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
-        max_targets: targets of a training sentence at most; None takes all.
-        max_traced_sentences: sentences of the development set in which ambiguous targets are looked for.
+        max_targets: largest number of targets of a training sentence; None takes all.
+        max_traced_sentences: number of development sentences that are searched for ambiguous targets.
         seeds_of_job: the seeds whose probes this job trains; None trains those of all seeds.
     """
 
@@ -77,7 +77,7 @@ class Plan:
         return self.seeds if self.seeds_of_job is None else self.seeds_of_job
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
-        """The probes of a seed for a model of so many layers."""
+        """The probes of a seed for a model with `layers` layers."""
         tops = range(layers + 1) if self.whole else (0, layers)
         keys = [ProbeKey(top, seed, name == LEXICAL) for name in self.layer0 for top in tops]
         if self.controls:
@@ -116,8 +116,8 @@ def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threa
     """Train and evaluate the probes of tasks one after the other, and write their tables.
 
     Args:
-        tasks: name of a task -> what its probes are trained on.
-        plan: which probes.
+        tasks: name of a task -> corpora and recipe of its probes.
+        plan: the probes to train.
         out: files to write, rows in the order of the tasks.
         threads: of the arithmetic.
 
@@ -179,7 +179,7 @@ def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
 
 
 def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
-    """Hidden states of an example of either corpus."""
+    """Hidden states of an example of the training or development corpus."""
     cache_of = {
         id(sentence.example): cache
         for part, cache in zip((targets.training, targets.development), caches, strict=True)
@@ -209,7 +209,7 @@ def _key_columns(key: ProbeKey) -> dict[str, Any]:
 
 
 def _units(targets: TaskTargets) -> Units:
-    """What intervals resample: the documents of the evaluated sentences, or the sentences; in the order of the sentences."""
+    """Units that intervals resample: documents of the evaluated sentences, or the sentences; in the order of the sentences."""
     documents = {sentence.example.record: sentence.example.document for sentence in targets.development}
     return independent_units(documents.values(), "sentences")
 
@@ -239,7 +239,7 @@ def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
 
 
 def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
-    """Mixing weights over layers 0 to L; the words alone stand for layer 0 where they take its place."""
+    """Mixing weights over layers 0 to L; for lexical probes layer 0 is the words alone."""
     mixing = trained.probes.weights.detach().cpu().double().numpy()
     scales = trained.probes.scale.detach().cpu().double().numpy()
     rows = []
@@ -252,7 +252,7 @@ def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
 
 
 def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
-    """`COUNTS`, a row a sentence: the predicates of one sentence are not independent."""
+    """`COUNTS`, one row for each sentence: the predicates of one sentence are not independent."""
     records = [sentence.example.record for sentence in targets.development]
     frames = []
     for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
@@ -263,7 +263,7 @@ def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
 
 
 class _TracedGroup:
-    """Probabilities of the targets of some sentences, a table for each seed."""
+    """Probabilities of the targets of some sentences, one table for each seed."""
 
     def __init__(self, source: str, sentences: Sequence[ProbedSentence], states: States | None = None) -> None:
         self.source, self.sentences, self._states = source, sentences, states
@@ -286,7 +286,7 @@ class _TracedGroup:
                         "seed": seed,
                         "id": example.id,
                         "record": example.record,
-                        # Among all targets of the example, of which a record may have but some.
+                        # Numbered among all targets of the example, since a record may have only some of them.
                         "target": numbers[example.record],
                         **span_words(example, sentence.targets[place]),
                         "words": " ".join(example.words),

@@ -15,7 +15,7 @@ _LAYERS = {"large": 24, "base": 12}
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A published model beside a model of a run.
+    """A published model that is drawn beside a model of a run.
 
     Attributes:
         size: base or large.
@@ -65,7 +65,7 @@ def published_beside(layers: int, size: str = "") -> PublishedModel:
 
     Args:
         layers: of the run's model.
-        size: base or large, to choose it.
+        size: base or large; empty to choose by the number of layers.
     """
     name = size or next((name for name, count in _LAYERS.items() if count == layers), "large")
     return PublishedModel(name, _LAYERS[name], layers)

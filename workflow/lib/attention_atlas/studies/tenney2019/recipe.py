@@ -1,4 +1,4 @@
-"""How edge probes are trained, and what sets a run apart from the authors' procedure: recipe and numbers of targets."""
+"""Training recipe of edge probes, and differences of a run from the authors' procedure: recipe and numbers of targets."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from attention_atlas.published.values import Published
 
 @dataclass(frozen=True)
 class Recipe:
-    """How probes are trained; defaults are the published code's.
+    """Training recipe of probes; the defaults are those of the published code.
 
     Attributes:
-        batch: sentences a step; of semantic roles, predicates with their arguments.
+        batch: sentences per step; for semantic roles, predicates with their arguments.
         learning_rate, mixing_rate_factor: see `probes.optimiser`.
         evaluation_interval: steps between two evaluations.
-        max_steps: at the most.
-        equal_steps: of probes that take a fixed number.
-        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) that leave the learning rate as it is; the next
+        max_steps: largest number of steps.
+        equal_steps: steps of probes that take a fixed number.
+        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) after which the learning rate is kept; the next
             such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
-        patience: evaluations in a row without any gain that are waited for; the next such one ends training.
-        min_learning_rate: learning rate below which it ends.
-        evaluation_sentences: sentences (or predicates) of the development set, from the first, that an evaluation in training
+        patience: evaluations in a row without any gain that are tolerated; the next such one ends training.
+        min_learning_rate: learning rate below which training ends.
+        evaluation_sentences: sentences (or predicates) at the start of the development set that an evaluation in training
             reads.
     """
 
@@ -70,7 +70,7 @@ _NOT_COMPARED = ("equal_steps",)
 
 
 def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
-    """What a run's recipe for a task has otherwise than the published code, in words.
+    """Differences of a run's recipe for a task from the published code, in words.
 
     Args:
         task: name of the task.
@@ -93,7 +93,7 @@ def with_same_procedure(
     targets: Mapping[str, int],
     training_targets: Mapping[str, int],
 ) -> dict[str, Measured]:
-    """Measured values, those of another recipe or of other numbers of targets as not comparable.
+    """Measured values, with those of another recipe or another number of targets marked as not comparable.
 
     Args:
         measured: by the id of their published values.

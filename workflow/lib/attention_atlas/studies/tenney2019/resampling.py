@@ -1,4 +1,4 @@
-"""Bootstrap over evaluated documents (or sentences) and probe seeds: F1 of probes, and whether layers gain anything."""
+"""Bootstrap over evaluated documents (or sentences) and probe seeds: F1 of probes, and whether the gain is noise."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from attention_atlas.studies.tenney2019.scores import f1_of
 
 Floats = npt.NDArray[np.float64]
 _ERRORS = 2.0
-"""Standard errors of the whole gain within which it is noise."""
+"""Number of standard errors within which the total gain is noise."""
 
 
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
     """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
 
-    Where the corpus does not name its documents, sentences stand for them (`unit_number` of `COUNTS`). A resample is the sum of
-    two parts: the mean F1 over seeds on resampled documents, and the mean deviation of resampled
-    seeds from that mean, drawn for each layer anew, because probes of different layers are trained separately. Deviations are
-    scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. The
-    interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All conditions
-    share the resampled documents, not the seeds. Of a control that is trained on one seed, that seed deviates from the mean as
-    one of the probes of the task itself does (condition `EARLY`).
+    Where the corpus does not name its documents, sentences are resampled instead (`unit_number` of `COUNTS`). A resample is the
+    sum of two parts: the mean F1 over seeds on resampled documents, and the mean deviation of resampled
+    seeds from that mean, drawn separately for each layer, because probes of different layers are trained separately. Deviations
+    are scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S.
+    The interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All
+    conditions share the resampled documents, not the seeds. For a control trained with one seed, the deviation of that seed is
+    taken to be that of the probes of the task itself (condition `EARLY`).
     """
     rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
     seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
@@ -54,7 +54,7 @@ def _deviations(by_seed: Floats) -> Floats:
 
 
 def _f1_by_seed(counts: pd.DataFrame, layer0: str, tops: npt.NDArray[np.int64]) -> Floats:
-    """[seed, top] F1 of the probes of the task itself on some top layers."""
+    """[seed, top] F1 of the probes of the task itself on the given top layers."""
     rows = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0) & counts["top"].isin(tops)]
     sums = rows.groupby(["seed", "top"])[["true", "false", "missed"]].sum()
     return f1_of(sums.to_numpy().reshape(-1, len(tops), 3))
@@ -70,23 +70,23 @@ def _by_unit(rows: pd.DataFrame, of_records: Floats) -> Floats:
 
 
 def is_noise(points: Floats, resampled: Floats) -> bool:
-    """Whether the whole gain [top] is within two standard errors of nothing, by its resamples [resample, top]."""
+    """Whether the total gain [top] is within two standard errors of 0, by its resamples [resample, top]."""
     gain = resampled[:, -1] - resampled[:, 0]
     return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
 
 
 def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
-    """Interval of a mean over seeds, by bootstrap; few seeds give a rough one."""
+    """Interval of a mean over seeds, by bootstrap; rough for few seeds."""
     drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
     low, high = percentile_interval(values[drawn].mean(axis=1))
     return float(low), float(high)
 
 
 def interval_of_resamples(values: Floats, level: float, units: int) -> tuple[float, float]:
-    """Percentile interval of a statistic [resample] over so many units; a resample without one (NaN) could have any value.
+    """Percentile interval of a statistic [resample] over `units` units; a resample without one (NaN) could have any value.
 
-    Such a resample counts as below all others for the lower end and as above all others for the upper end. The interval is as
-    wide as so few units demand (`expanded_level`); one unit gives none.
+    Such a resample counts as below all others for the lower end and as above all others for the upper end. The interval is
+    widened for few units (`expanded_level`); there is none for one unit.
     """
     if units < 2:
         return np.nan, np.nan

@@ -1,4 +1,4 @@
-"""Tables of probes whose seeds several jobs share, joined; apart from `probing`, so that no job loads torch for it."""
+"""Join the tables of probes from several jobs; apart from `probing`, so that no job loads torch for it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def join_seeds(
     traces: Sequence[str | Path],
     out: JoinedOutputs,
 ) -> None:
-    """Write the tables of all seeds, byte for byte the same however many jobs share the seeds.
+    """Write the tables of all seeds, byte for byte the same for any division of the seeds into jobs.
 
     Args:
         tasks: in the order of the rows.
@@ -65,7 +65,7 @@ def _by_task(frames: Sequence[pd.DataFrame], tasks: Sequence[str]) -> pd.DataFra
 
 
 def _cases(traces: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The gold label and the likeliest wrong one of each traced target, a row a layer; means over seeds.
+    """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
 
     Args:
         traces: `TRACES` of one task and source.

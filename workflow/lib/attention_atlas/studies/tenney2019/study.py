@@ -1,4 +1,4 @@
-"""What the workflow has to know of Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline."""
+"""Declaration of the study of Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "tenney2019"
 PARTS = ("training", "development")
-"""Corpora of a task."""
+"""Keys of the corpora of a task."""
 ROLES = {"cases": Role("edges", "sentences that Figure 3 shows first.")}
 ARTIFACTS = (
     figure(
@@ -35,7 +35,7 @@ ARTIFACTS = (
         "figure2",
         "Figure 2",
         "Mixing weights and differential scores of each task",
-        "Left: mixing weights of a probe on all layers, mean over seeds with its 95 % interval. Right: what each layer adds to "
+        "Left: mixing weights of a probe on all layers, mean over seeds with its 95 % interval. Right: gain of each layer in "
         "F1, as a share of the largest gain over layer 0; pale bars are losses. Shares are not drawn where the gain is within "
         "noise. K: divergence from equal weights or shares, in bits. F1: at layer 0 and at the last layer. Black line: "
         "published values of BERT; where the models differ in depth, at the same relative depth and scaled so that equal "
@@ -58,7 +58,7 @@ ARTIFACTS = (
         "Predictions for ambiguous targets, layer by layer",
         "Probability by layer of the right label and of the likeliest wrong one, for single targets that are ambiguous (no "
         "label above 0.7 in the mean over layers); mean over seeds, labels normalised to a sum of 1. Sentences of the paper "
-        "come first where the run has their labels, then development sentences with the most ambiguous targets; at most six "
+        "come first if the run has their labels, then development sentences with the most ambiguous targets; at most six "
         "sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, Figure 3).",
         uses=["cases"],
         shows_text=True,
@@ -120,7 +120,7 @@ def task_corpora(config: Config, entry: Mapping[str, Any]) -> list[str]:
 
 
 def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
-    """Task -> its settings, for the tasks whose files are there; for all of them where missing files are an error."""
+    """Task -> its settings, for the tasks whose files exist; for all of them where missing files are an error."""
     tasks = config["runs"][run][ID]["tasks"]
     return {
         task: tasks[task]
@@ -136,7 +136,7 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
-    """The model with random layers, and the second one, which claims and the comparison are about as well."""
+    """The model with random layers, and the second model, which claims and the comparison also use."""
     settings = config["runs"][run][ID]
     return [settings[key] for key in ("random_model", "second_model") if key in settings]
 
@@ -165,7 +165,7 @@ def seeds_in_path(settings: Mapping[str, Any], wildcards: Mapping[str, Any]) -> 
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Corpora that have targets of their tasks; further models beside the study's.
+    """Check that corpora have targets of their tasks, and that further models differ from the study's.
 
     Raises:
         AtlasError: names the key.
@@ -190,9 +190,9 @@ def check(config: Config, run: str, place: str) -> None:
 
 
 SPECIAL_TOKENS, PREDICATES = 2, 2.2
-"""Of a sentence."""
+"""Special tokens and predicates of a sentence."""
 PIECES_OF_A_TARGET = 4
-"""Word pieces of the spans of a target, at most, that no other target of its sentence has."""
+"""Largest number of word pieces of a target's spans that no other target of its sentence has."""
 _TARGETS = {
     "pos": (18, 1, 48),
     "constituents": (16, 1, 30),
@@ -207,13 +207,13 @@ _TARGETS = {
 
 
 def _first_training(place: Place) -> Pair:
-    """The model in the path, and what probes of its first task are trained on."""
+    """The model in the path, and the training corpus of its first task."""
     first = tasks_in_path(place.wildcards)[0]
     return place.wildcards["model"], place.settings["tasks"][first]["training"]
 
 
 def _probes(part: Part) -> Work:
-    """As many steps as each task allows, for all probes of a seed at once; early stopping saves some of them."""
+    """The largest number of steps of each task, for all probes of a seed at once; early stopping saves some of them."""
     settings = part.settings
     seeds = len(seeds_in_path(settings, part.place.wildcards))
     # Of a model with random layers, only the first and the last layer are probed.
@@ -230,7 +230,7 @@ def _probes(part: Part) -> Work:
 
 
 def _stored(part: Part) -> list[tuple[int, float, float]]:
-    """Records, tokens of an example and stored pieces of it, of each corpus whose states a job needs."""
+    """Records, tokens of an example and stored word pieces of it, for each corpus whose states a job needs."""
     place, kept = part.place, dict[str, float]()
     for task in tasks_in_path(place.wildcards):
         for corpus in (place.settings["tasks"][task][name] for name in PARTS):
@@ -256,12 +256,12 @@ def _probe_passes(part: Part) -> float:
 
 
 def _memory(part: Part) -> int:
-    """Megabytes for the task that needs most."""
+    """Megabytes for the task that needs the most."""
     config, settings = part.place.config, part.settings
     names = {settings["tasks"][task]["training"] for task in tasks_in_path(part.place.wildcards)}
     variants, batch = len(settings["layer0"]), settings["training"]["batch"]
     probes = max(costs.edge_probe_memory(part.model, config["corpora"][name], variants, batch) for name in names)
-    # What the forward passes took stays with the process.
+    # The process keeps the memory of the forward passes.
     return probes + max(costs.hidden_memory(part.model, config["corpora"][name]) for name in names) - costs.TORCH
 
 

@@ -40,7 +40,7 @@ PROBE_SCORES = [
 ]  # fmt: skip
 """`layer` is the top one of a probe on the layers 0 to l."""
 SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
-"""What a task is evaluated on, what intervals resample and how many of them, and probes of each kind."""
+"""Evaluation data of a task, the units that intervals resample with their number, and the number of seeds."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
     "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers",
@@ -102,9 +102,9 @@ random_counts, of the model with random weights, where there is one."""
 RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_shuffled_labels", "above_random_encoder"]
 """Statistics of a task in a bootstrap resample of documents (or sentences) and seeds.
 
-`expected_layer` is missing where layers gain nothing in that resample. Of the probes on all layers: `gain`, F1 less that of the
-probe on layer 0; `selectivity`, less that of the control task; `above_shuffled_labels`, less that of probes trained on
-shuffled labels; `above_random_encoder`, less that on the model with random layers.
+`expected_layer` is missing where layers gain nothing in that resample. For the probes on all layers: `gain`, F1 minus that of
+the probe on layer 0; `selectivity`, minus that of the control task; `above_shuffled_labels`, minus that of probes trained on
+shuffled labels; `above_random_encoder`, minus that on the model with random layers.
 """
 
 
@@ -117,9 +117,9 @@ class SummaryOutputs:
         mixing_weights: `WEIGHTS` of all probes on several layers.
         tasks: `FIGURE1`, one row for each task.
         layers: `FIGURE2`, one row for each task and layer.
-        ends: `CONTROLS`, scores at both ends.
+        ends: `CONTROLS`, scores on layer 0 and on all layers.
         order: `ORDER`, neighbours in the order of tasks.
-        options: `OPTIONS`, what they change.
+        options: `OPTIONS`, the effect of each option.
         resamples: `RESAMPLES`, as Parquet, for the intervals of claims.
     """
 
@@ -229,7 +229,7 @@ def _read(task: str, files: TaskFiles) -> _Task:
 
 @dataclass(frozen=True)
 class _Resampled:
-    """[resample, top] F1 of the probes of each condition: on all layers one by one, or on layer 0 and on all layers.
+    """[resample, top] F1 of the probes of each condition: for each top layer, or only on layer 0 and on all layers.
 
     Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
     has no column.
@@ -354,12 +354,12 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
 def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats], units: Mapping[str, str]) -> pd.DataFrame:
     """Tasks in the order of expected layers, with how often resamples have each before the next (`ORDER`).
 
-    Tasks whose whole gain is noise come last, without numbers.
+    Tasks whose total gain is noise come last, without numbers.
 
     Args:
         points: task -> [top] F1.
         resampled: task -> [resample, top] F1; resamples of tasks are independent.
-        units: task -> what they resample (documents or sentences).
+        units: task -> the resampled units (documents or sentences).
     """
     known = [task for task in points if not is_noise(points[task], resampled[task])]
     layers = {task: float(expected_layer(points[task])) for task in known}

@@ -1,4 +1,4 @@
-"""Targets of a task as tensors: spans of pieces, labels as a matrix, and the labels of controls."""
+"""Targets of a task as tensors: spans of word pieces, labels as a matrix, and the labels of controls."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NO_RELATION = ("Other", "no_relation")
 
 @dataclass(frozen=True)
 class ProbedSentence:
-    """The targets of a task in one example; of semantic roles, the arguments of one predicate: a record of the published code.
+    """The targets of a task in one example; for semantic roles, the arguments of one predicate, as in the published code.
 
     Attributes:
         example: the example.
         targets: its targets of this task.
-        first, second: [target, 2] pieces from and to before; `second` is None for tasks with one span.
+        first, second: [target, 2] first word piece and the one after the last; `second` is None for tasks with one span.
         truth: [target, label] which labels are right.
-        control: [target, label] those of the control task.
-        shuffled: [target, label] those of another target of the training set, drawn at random; in evaluation the right ones.
+        control: [target, label] labels of the control task.
+        shuffled: [target, label] labels of another target of the training set, drawn at random; the right labels in evaluation.
     """
 
     example: Example
@@ -84,12 +84,12 @@ def task_targets(
 
     Args:
         task: name of the task.
-        training, development: examples with edges.
-        most: targets of a training sentence at most, drawn at random; None takes all.
+        training, development: examples with edge targets.
+        most: largest number of targets of a training sentence, drawn at random; None takes all.
         seed: of that draw, of the control task and of the shuffled labels.
 
     Raises:
-        AtlasError: no targets of this task, or a span that is not one of whole words in the pieces.
+        AtlasError: no targets of this task, or a span that does not consist of whole words.
     """
     with_targets = [[(e, _of_task(e, task)) for e in examples] for examples in (training, development)]
     parts = [[(e, targets) for e, targets in part if targets] for part in with_targets]
@@ -114,7 +114,7 @@ def task_targets(
 
 
 def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tuple[ProbedSentence, ...]:
-    """Sentences whose targets have each other's labels: a permutation of all of them, so that only labels' shares are kept."""
+    """Sentences with the labels permuted over all targets, so that only label frequencies are kept."""
     truth = np.concatenate([sentence.truth for sentence in sentences])
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
     stops = np.cumsum([len(sentence.truth) for sentence in sentences])
@@ -123,10 +123,10 @@ def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tup
 
 
 def _records(task: str, targets: tuple[EdgeTarget, ...]) -> list[tuple[EdgeTarget, ...]]:
-    """The targets of a sentence as records: all in one, or of semantic roles those of each predicate in one of its own.
+    """The targets of a sentence as records: all in one, or for semantic roles one record for each predicate.
 
-    Probes take so many records a step, and a training evaluates so many: with frames as records, SRL has 253,070 of OntoNotes
-    5.0 to train on, three times as many as it has sentences (corrected table of the authors, probing/README.md).
+    Batches and evaluations are counted in records: with frames as records, SRL has 253,070 training records of OntoNotes
+    5.0, three times as many as sentences (corrected table of the authors, probing/README.md).
     """
     if task != "roles":
         return [targets]
@@ -171,10 +171,10 @@ def _probed(
 
 
 def piece_spans(example: Example) -> list[tuple[int, int]]:
-    """Pieces of each word, from and to before.
+    """Word pieces of each word: the first, and the one after the last.
 
     Raises:
-        AtlasError: a word without pieces, or with pieces that are not side by side.
+        AtlasError: a word without word pieces, or with word pieces that are not contiguous.
     """
     places: dict[int, list[int]] = {}
     for piece, word in enumerate(example.word):
@@ -189,11 +189,11 @@ def piece_spans(example: Example) -> list[tuple[int, int]]:
 
 
 def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
-    """Pieces of a span of words.
+    """Word pieces of a span of words.
 
     Raises:
-        AtlasError: the span leaves the words, or its pieces are not those of its words: silent misalignment of spans and pieces
-            has spoilt replications.
+        AtlasError: the span leaves the words, or its word pieces are not those of its words: silent misalignment of spans
+            has spoilt replications before.
     """
     if not 0 <= span[0] < span[1] <= len(word_spans):
         raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(word_spans)} words.")
@@ -206,10 +206,10 @@ def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordS
 
 
 class ControlLabels:
-    """A control task (Hewitt & Liang 2019): every word type has a label, drawn at random once for all.
+    """A control task (Hewitt & Liang 2019): every word type has one fixed label, drawn at random.
 
-    The word is the last of a target's first span. Labels are drawn as often as they are right in training, so that the task is
-    as large as the real one, but can be learnt by memory alone.
+    The word is the last of a target's first span. Labels are drawn with their frequency in training, so that the task is
+    as large as the real one, but can only be memorised.
     """
 
     def __init__(self, counts: Counter[tuple[str, ...]], salt: str) -> None:

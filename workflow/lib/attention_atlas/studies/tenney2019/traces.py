@@ -17,11 +17,11 @@ def traced_sentences(cases: Iterable[str | Path], sentences: int, out: str | Pat
     """Write the traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
 
     As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
-    tasks, then those where the most targets change sides between the first and the last layer.
+    tasks, then those where the prediction changes for the most targets between the first and the last layer.
 
     Args:
         cases: tables of all tasks, see `probing.probe_tasks`.
-        sentences: of the development set, at most.
+        sentences: largest number of sentences of the development set.
         out: table to write; empty if no sentence is chosen.
 
     Raises:

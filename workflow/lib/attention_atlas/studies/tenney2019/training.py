@@ -1,6 +1,6 @@
 """Training of edge probes from cached hidden states: all layers of a seed in one product, each with early stopping.
 
-Library trainers have one learning rate, one best checkpoint and one stopping point for all parameters: hence this loop.
+Library trainers have one learning rate, one best checkpoint and one stopping point for all parameters; these differ by probe.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _GAIN = 0.01
 
 @dataclass(frozen=True)
 class Trained:
-    """Probes at their best.
+    """Trained probes.
 
     Attributes:
-        probes: with the weights of their best evaluations (of the last step where they take a fixed number).
-        steps: [probe] taken until the end.
+        probes: with the weights of their best evaluations (of the last step where the number of steps is fixed).
+        steps: [probe] steps taken.
         best_steps: [probe] step of the best weights.
     """
 
@@ -54,8 +54,8 @@ def train_probes(
     Args:
         targets: the task.
         states: hidden states of an example, of both corpora.
-        keys: probes of one seed.
-        recipe: learning rates, early stopping and the rest.
+        keys: the probes of one seed.
+        recipe: learning rates, early stopping and other settings.
         device: of the training.
     """
     torch.manual_seed(keys[0].seed)
@@ -72,7 +72,7 @@ def train_probes(
         probes.train()
         adam.zero_grad()
         logits = probes(batch["states"], batch["first"], batch["second"])
-        # Probes share no parameters: the sum trains each as if alone.
+        # Probes share no parameters: the gradient of the sum trains each as if alone.
         probe_losses(logits, batch["truth"]).sum().backward()
         clip_by_probe(probes.parameters())
         stopping.step(adam)
@@ -162,7 +162,7 @@ class _EarlyStopping:
 
 
 def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], device: str) -> dict[str, Any]:
-    """Tensors of some sentences: states [sentence, row, piece, width], spans, truth [target, label], by probe if need be."""
+    """Tensors of a batch: states [sentence, row, word piece, width], spans, truth [target, label], by probe if needed."""
     tensors = [torch.from_numpy(states(sentence.example)) for sentence in batch]
     longest = max(tensor.shape[1] for tensor in tensors)
     padded = torch.zeros(len(tensors), tensors[0].shape[0], longest, tensors[0].shape[2], dtype=torch.float16)
@@ -178,7 +178,7 @@ def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[Prob
         return Spans(rows.to(device), bounds[:, 0], bounds[:, 1])
 
     return {
-        # Widened on the device, so that half as much is brought there.
+        # Converted to float32 on the device, which halves the transfer.
         "states": padded.to(device).float(),
         "first": spans("first"),
         "second": None if batch[0].second is None else spans("second"),
@@ -232,7 +232,7 @@ def count_answers(
 
 
 def _endless(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:
-    """Batches of all sentences in a new random order each time round."""
+    """Batches of all sentences in a new random order in each pass."""
     generator = np.random.default_rng(seed)
     while True:
         order = generator.permutation(len(sentences))

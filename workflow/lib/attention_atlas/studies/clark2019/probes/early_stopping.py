@@ -14,9 +14,9 @@ Words = tuple[str, ...]
 
 
 def development_sentences(training: Sequence[Words], share: float, seed: int) -> frozenset[Words]:
-    """The distinct sentences that are kept for development, by a seeded permutation of all distinct sentences.
+    """The distinct sentences that are held out for development, by a seeded permutation of all distinct sentences.
 
-    Equal sentences are on the same side, so that none is both trained on and developed on.
+    Equal sentences are on the same side, so that none is in both sets.
 
     Args:
         training: words of every sentence of the training treebank, in file order.
@@ -41,7 +41,7 @@ def development_sentences(training: Sequence[Words], share: float, seed: int) ->
 class EarlyStopping:
     """Keeps the parameters of each slot's best epoch; a slot ends after `patience` epochs without a lower development loss.
 
-    An ended slot keeps what it has while its probe is trained on for other slots: what is kept of a slot does not depend on the
+    An ended slot keeps its parameters while its probe is trained on for other slots: what a slot keeps does not depend on the
     others.
 
     Attributes:
@@ -76,7 +76,7 @@ class EarlyStopping:
         self._ended |= epoch - self.epochs >= self._patience
 
     def restore(self) -> None:
-        """Give the probe the parameters that were kept."""
+        """Load the kept parameters into the probe."""
         with torch.no_grad():
             for best, parameter in zip(self._best_parameters, self._probe.parameters(), strict=True):
                 parameter.copy_(best)

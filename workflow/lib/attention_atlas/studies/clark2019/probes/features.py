@@ -44,10 +44,10 @@ class Sentence:
 
 
 class HeadDistances:
-    """How far heads are from their words in a treebank, for a control whose heads say nothing of the sentence.
+    """How far heads are from their words in a treebank, for a control whose heads carry no information about the sentence.
 
-    Each word gets the distance of a random word of the treebank, of those whose head would lie in its sentence. Heads shuffled
-    within a sentence would be no control: they are still those words that attention marks as heads.
+    Each word gets the distance of a random word of the treebank, among those that put its head inside its sentence. Heads
+    shuffled within a sentence would be no control: attention still marks these words as heads.
 
     Args:
         heads: of the words of each sentence, 0 = ROOT.

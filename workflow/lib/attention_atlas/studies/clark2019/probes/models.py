@@ -22,7 +22,7 @@ class InitialValues:
     """Initial parameters as TensorFlow 1 draws them by default, where the published code names none: uniform by Glorot's bound.
 
     The bound is sqrt(6 / (inputs + outputs)), where a vector of n weights counts n inputs and n outputs, and a scalar one of
-    each. Every slot draws from a generator of its own, in the order of the calls, so that its values depend on its seed alone.
+    each. Every slot draws from its own generator, in the order of the calls, so that its values depend only on its seed.
     """
 
     def __init__(self, slots: Sequence[tuple[str, int]]) -> None:
@@ -37,7 +37,7 @@ class InitialValues:
         return self._uniform((size,), 2 * size)
 
     def scalars(self, count: int) -> torch.Tensor:
-        """[slot, count] scalars that are variables of their own."""
+        """[slot, count] scalars, each a separate variable."""
         return self._uniform((count,), 2)
 
     def _uniform(self, shape: tuple[int, ...], fans: int) -> torch.Tensor:
@@ -87,9 +87,9 @@ class AttentionProbe(Probe):
 class AttentionWordsProbe(Probe):
     """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate.
 
-    The published code has a bias beside them, the paper's formula has not (`bias`). The weights are a sum of a term of the word
-    and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms of a
-    word are computed once for all its occurrences in the batch.
+    The published code has a bias beside them, the paper's formula has none (`bias`). The weights are a sum of a term of the
+    word and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms
+    of a word are computed once for all its occurrences in the batch.
     """
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int, bias: bool = True) -> None:
@@ -131,7 +131,7 @@ class DistanceProbe(Probe):
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int], dimensions: int) -> None:
         super().__init__(alignments, seeds)
-        # One input more than is used: the published code feeds a zero, which only widens the initial bound.
+        # One more input than is used: the published code feeds a zero, which only widens the initial bound.
         initial = InitialValues(self.slots)
         full = initial.matrix(1 + DISTANCES + 2 * dimensions, HIDDEN)[:, 1:]
         self.of_distance = nn.Parameter(full[:, :DISTANCES].clone())
@@ -146,7 +146,7 @@ class DistanceProbe(Probe):
         for row, n in enumerate(lengths.tolist()):
             features[row, :n, : n + 1] = distance_features(n)
         scores = []
-        # A slot at a time: the hidden layer of all pairs is the largest tensor of all probes.
+        # One slot at a time: the hidden layer of all pairs is the largest tensor of all probes.
         for s, (alignment, _) in enumerate(self.slots):
             word = (batch.words @ self.of_word[s] + self.bias[s])[batch.word]
             candidate = (batch.words @ self.of_candidate[s])[batch.candidates(alignment)]

@@ -39,7 +39,7 @@ _ROWS = {
     BEST_OFFSET: ("Best fixed offset", None),
     BEST_HEAD: ("Best single attention head", None),
     DISTANCES_WORDS: ("Distances and word vectors", "t3_dist_glove"),
-    RANDOM: ("Random-initialised attention and word vectors", "t3_random_attn_glove"),
+    RANDOM: ("Randomly initialised attention and word vectors", "t3_random_attn_glove"),
     SHUFFLED_WORDS: ("Attention and word vectors, trained on shuffled heads", None),
     ATTENTION: ("Attention only", "t3_attn"),
     ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
@@ -80,10 +80,10 @@ def table3(
     gains_out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write Table 3: columns `COLUMNS`; one row a seed; the gains by aligning ROOT; and the page in the paper's shape.
+    """Write Table 3: columns `COLUMNS`; one row for each seed; the gains by aligning ROOT; and the page in the paper's layout.
 
-    The column `training` says in words how a probe was trained: epochs, sentences a step, their order, the sentences of an
-    epoch, and those that are in the evaluation treebank, too; empty for what is not trained.
+    The column `training` says how a probe was trained: epochs, batch size, order and number of sentences, and how many of them
+    are also in the evaluation treebank; empty for what is not trained.
 
     Args:
         tables: the tables to read.
@@ -102,7 +102,7 @@ def table3(
     random_results = [frame.assign(probe=RANDOM) for frame in random_results]
     training = read_quantities(tables.training)
     results = pd.concat([model_results, *random_results], ignore_index=True)
-    # Every seed of every random model is one draw.
+    # Each seed of each random model is one draw.
     results["draw"] = results["model"] + "/" + results["seed"].astype(str)
     examples = list(read_examples(tables.examples, limit))
     units = _units_of_records(examples)
@@ -294,27 +294,27 @@ def _page(
         rows.append(row)
     notes = [
         label.line,
-        f"Trained on {training_title}: {training['sentences']} sentences ({training['duplicates']} that are in the evaluation "
-        f"treebank, too, are {training['duplicates_are']}), batches of {training['batch']} ({training['order']} order), Adam "
-        f"{training['learning_rate']}. Initial values by the rule of the published code, drawn with this run's seeds. "
-        f"{_epochs_note(training)} Word vectors: {training['vectors']}; {100 * float(training['coverage']):.1f} % of the words "
-        "have one.",
+        f"Trained on {training_title}: {training['sentences']} sentences ({training['duplicates']} that are also in the "
+        f"evaluation treebank are {training['duplicates_are']}), batches of {training['batch']} ({training['order']} order), "
+        f"Adam with learning rate {training['learning_rate']}. Parameters are initialised as in the published code, with this "
+        f"run's seeds. {_epochs_note(training)} Word vectors: {training['vectors']}; "
+        f"{100 * float(training['coverage']):.1f} % of the words have one.",
         _attention_note(indexed),
-        "Accuracy in %: share of words whose head is found, without punctuation unless said; mean over seeds and standard "
-        "deviation. ROOT as published: word vectors shifted against attention by one place, a fault of the published code; "
-        "ROOT in place: fixed, and so in further columns. Tree: best tree in place of each word's best candidate. Shuffled "
-        "heads: a control, trained on heads at the distances of random words of the training treebank, which leaves nothing to "
-        "learn but how frequent each distance is, and evaluated on the right ones.",
+        "Accuracy in %: share of words whose head is predicted correctly, without punctuation unless stated; mean and standard "
+        "deviation over seeds. ROOT as published: word vectors shifted against attention by one position, an error of the "
+        "published code; ROOT fixed: without this error, as in all further columns. Tree: maximum spanning tree instead of "
+        "each word's best candidate. Shuffled heads: a control trained on heads at the distances of random words of the "
+        "training treebank, from which only the frequency of each distance can be learned, and evaluated on the true heads.",
     ]
     names = {
         "probe": "Probe",
         "seeds": "Seeds",
         "legacy": "ROOT as published",
-        "fixed": "ROOT in place",
+        "fixed": "ROOT fixed",
         "with_punctuation": "With punctuation",
         "tree": "Best tree",
         "epochs": "Epochs",
-        "root": "ROOT words found %",
+        "root": "ROOT words correct %",
         "paper": "Paper",
     }
     frame = pd.DataFrame(rows)
@@ -322,7 +322,7 @@ def _page(
 
 
 def _kept_epochs(probe: str, training: pd.Series, random_training: Sequence[pd.Series]) -> str:
-    """Least and largest epoch that a seed and alignment of a probe kept; empty for what is not trained."""
+    """Smallest and largest epoch kept over the seeds and alignments of a probe; empty for what is not trained."""
     summaries, name = (random_training, ATTENTION_WORDS) if probe == RANDOM else ([training], probe)
     if f"{name}_kept_epoch_min" not in training:
         return ""
@@ -335,24 +335,24 @@ def _epochs_note(training: pd.Series) -> str:
     if not int(training["development_sentences"]):
         return f"Epochs: {training['epochs']}, the same for every probe."
     return (
-        f"Epochs: of at most {training['epochs']}, every probe, seed and alignment of ROOT keeps the one with the least loss "
+        f"Epochs: at most {training['epochs']}; every probe, seed and alignment of ROOT keeps the epoch with the lowest loss "
         f"on {training['development_sentences']} sentences of the training treebank that no probe is trained on (early "
         f"stopping with a patience of {training['patience']} epochs)."
     )
 
 
 def _attention_note(indexed: pd.DataFrame) -> str:
-    """Whether the probe on attention alone, which weighs all heads, beats the best single one."""
+    """Whether the probe on attention alone, which weights all heads, beats the best single head."""
     probe, head = (indexed.loc[(name, "-", "argmax", "without")] for name in (ATTENTION, BEST_HEAD))
     probe_uas, head_uas = f"{100 * probe['uas']:.1f} %", f"{100 * head['uas']:.1f} %: {head['model']}"
     verdict = "beats the best single head" if probe["uas"] > head["uas"] else "stays below the best single head"
     note = (
-        f"Attention only ({probe_uas}) {verdict} ({head_uas}; chosen on the evaluation treebank, as in Table 1, with words' "
-        "attention to themselves left out)."
+        f"Attention only ({probe_uas}) {verdict} ({head_uas}; chosen on the evaluation treebank, as in Table 1, without words' "
+        "attention to themselves)."
     )
     if probe["uas"] > head["uas"]:
         return note
-    return f"{note} The probe weighs all heads, so it is undertrained, and its row is no measure of what attention holds."
+    return f"{note} The probe weights all heads, so it must be undertrained: its row does not measure what attention encodes."
 
 
 def _cell(indexed: pd.DataFrame, key: tuple[str, str, str, str]) -> str:

@@ -54,14 +54,14 @@ class Recipe:
 
     Attributes:
         batch: sentences a step; the paper has 1.
-        epochs: passes over the training set; the paper has 1. With development sentences, at most so many.
+        epochs: passes over the training set; the paper has 1. With development sentences, the largest number of passes.
         learning_rate: of Adam.
-        order: "file" as published, or "shuffled" within chunks, in batches of like length.
+        order: "file" as published, or "shuffled" within chunks, in batches of similar length.
         seeds: one probe of each kind for each.
         development_share: share (0 to 1) of the training sentences that is kept for early stopping; 0, as published: none.
         patience: epochs without a lower development loss after which a probe of one seed ends.
         development_seed: of the choice of development sentences.
-        duplicates: of training sentences that are in the evaluation treebank as well. "corrected": left out; "released_code":
+        duplicates: of training sentences that are in the evaluation treebank as well. "corrected": dropped; "released_code":
             trained on.
     """
 
@@ -78,7 +78,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training saw and kept.
+    """Sentences and epochs of a training.
 
     Attributes:
         sentences: trained on in an epoch.
@@ -94,7 +94,7 @@ class Trained:
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
     """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one).
 
-    The probe without a bias, which is there to show what the bias does, is for the first seed and the published alignment.
+    The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
     """
     makers: dict[str, Callable[[], Probe]] = {
         ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
@@ -140,7 +140,7 @@ def train(
     trained = dict(probes)
     seen = development_seen = 0
     for epoch in range(1, recipe.epochs + 1):
-        # Epochs count from 0 here, as they do in every result so far.
+        # Epochs count from 0 here, as in all earlier results.
         generator = np.random.default_rng([epoch - 1, *recipe.seeds])
         batches = _batches(stream(epoch - 1), recipe.batch, recipe.order, generator)
         seen, totals = _train_epoch(trained, optimisers, batches, device)
@@ -220,11 +220,11 @@ def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sent
 
 
 def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.random.Generator) -> Iterator[list[Sentence]]:
-    # Sentences are shuffled and put into batches of like length within a chunk.
+    # Sentences are shuffled and put into batches of similar length within a chunk.
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
         if order == "shuffled":
-            # Like lengths together, ties at random; then the batches in random order.
+            # Similar lengths together, ties in random order; then the batches in random order.
             keys = [(len(s.heads), r) for s, r in zip(group, generator.random(len(group)), strict=True)]
             group = [group[k] for k in sorted(range(len(group)), key=keys.__getitem__)]
         parts = [group[start : start + size] for start in range(0, len(group), size)]
@@ -240,7 +240,7 @@ def predictions(
 
     Returns:
         probe, root_alignment, decoding, seed, record, words, right (without punctuation), words_all, right_all, roots,
-        right_roots: a row a sentence.
+        right_roots: one row for each sentence.
     """
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []

@@ -25,7 +25,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pi
 
     Args:
         path: table `removal_tables.ABLATION`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals can say nothing.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals are uninformative.
         label: model and corpus.
         pictures: format -> file.
 

@@ -1,4 +1,4 @@
-"""Figure: scores of all methods that find keyphrases."""
+"""Figure: scores of all keyphrase extractors."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _METRICS = {
     EXACT: ("phrase F1", VERMILION, "D"),
 }
 _PUBLISHED = (("s21.f1", "fine-tuned, F1", ":"), ("s21.sota", "state of the art, F1", "-."))
-"""Published value, its label, the dashes of its line."""
+"""Published value, its label, its line style."""
 _FROM_MODEL = (HEAD, REGRESSION, TAGGER)
 """Methods that use the attention or the weights of the run's model."""
 
 
 def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the scores of all methods that find keyphrases.
+    """Draw the scores of all keyphrase extractors.
 
     Args:
         path: table `baselines.BASELINES`.

@@ -39,7 +39,7 @@ def cumulative_ablation(
 
     Args:
         path: table `removal_tables.CUMULATIVE`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals can say nothing.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals are uninformative.
         label: model and corpus.
         pictures: format -> file.
 
@@ -48,7 +48,7 @@ def cumulative_ablation(
     """
     table = read_table(path, ["seed", "order", "draw", "split", "heads_removed", "metric", "value", "documents"])
     table = table[table["split"] == TEST]
-    # Random orders of a seed are one line, as every other order is.
+    # The random orders of a seed are averaged into one line.
     curves = table.groupby(["metric", "order", "seed", "heads_removed"], sort=False, as_index=False)["value"].mean()
     figure, axes = panels(PAGE / 2, 3.2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):

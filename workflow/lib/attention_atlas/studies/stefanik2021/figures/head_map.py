@@ -11,7 +11,7 @@ from attention_atlas.figures.quantities import HEAD, LAYER
 from attention_atlas.figures.style import BLACK, PAGE
 
 _NUMBER = 0.22
-"""Inches of a panel for each head, colour bar and all, in which every head has its number."""
+"""Smallest width in inches per head, colour bar included, at which every head is numbered."""
 
 
 def draw_head_map(
@@ -30,7 +30,7 @@ def draw_head_map(
         rows: layer, head and value of each head.
         label: of the colour bar.
         colours: name of the colour map.
-        marked: layer and head of those that get a dot.
+        marked: layer and head of the heads with a dot.
         low: lower end of the colours; without it they are symmetric around 0.
         width: inches of the panel with its colour bar.
     """
@@ -45,7 +45,7 @@ def draw_head_map(
         cbar_kws={"label": label, "shrink": 0.85},
         ax=axis,
     )
-    # The cell of layer 1 and head 1 has its middle at (0.5, 0.5).
+    # The cell of layer 1 and head 1 has its centre at (0.5, 0.5).
     axis.plot(marked["head"] - 0.5, marked["layer"] - 0.5, "o", color=BLACK, markersize=2.2, markeredgewidth=0)
     axis.tick_params(rotation=0, length=0)
     axis.set_xlabel(HEAD)

@@ -19,17 +19,17 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _WIDTH, _HEIGHT = 0.84, 0.88
-"""Size of a head's panel in the square that it has."""
+"""Size of a head's panel as a share of its square."""
 _LEAST_WEIGHT = 0.02
 """Attention below this is not drawn."""
 _ROW = 0.8
-"""Inches of a layer, at most."""
+"""Largest height of a layer in inches."""
 _LINE = 120
-"""Letters of a line of tokens."""
+"""Largest number of letters in a line of tokens."""
 
 
 def model_view(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the attention of all heads over the first pair of sentences: a row is a layer, a column a head.
+    """Draw the attention of all heads over the first pair of sentences: one row for each layer, one column for each head.
 
     Args:
         path: table `views.MODEL_VIEW`.
