@@ -1,4 +1,4 @@
-"""How long a plan takes, and how much of the disk: jobs that wait for each other, on so many processors."""
+"""Run time and disk space of a plan: dependent jobs on a fixed number of processors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class Planned:
     """A job of a plan.
 
     Attributes:
-        rule: its name.
-        seconds: that it takes.
-        threads: processors that it takes.
-        after: the jobs that it waits for, by position.
-        gpus: that it takes, 0 or 1.
-        kept_bytes: of its outputs that stay.
-        temporary_bytes: of its outputs that are removed when the last job that reads them has ended.
-        scratch_bytes: that it takes while it runs.
-        priority: the higher, the earlier it starts among jobs that could.
+        rule: name of its rule.
+        seconds: run time.
+        threads: processors in use while it runs.
+        after: positions of the jobs that it waits for.
+        gpus: GPUs in use while it runs, 0 or 1.
+        kept_bytes: size of its permanent outputs.
+        temporary_bytes: size of its outputs that are removed when the last job that reads them has ended.
+        scratch_bytes: disk space in use only while it runs.
+        priority: jobs that are ready start in descending order of priority.
     """
 
     rule: str
@@ -36,7 +36,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What jobs share: processors, GPUs (None: no job waits for one), and bytes that jobs may take while they run."""
+    """Resources that jobs share: processors, GPUs (None: no job waits for one), and scratch bytes of running jobs."""
 
     processors: int
     gpus: int | None = None
@@ -46,16 +46,16 @@ class Capacity:
 def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) -> list[tuple[float, float]]:
     """Start and end of each job, in seconds, when every job starts as soon as it can.
 
-    Jobs of the highest priority go first, as in Snakemake, and among them those with the longest way to the end.
+    Jobs of the highest priority start first, as in Snakemake; ties go to the job with the longest path to the end.
 
-    A job that wants more than there is takes all, as in Snakemake.
+    A job that requests more than the capacity gets all of it, as in Snakemake.
 
     Args:
-        jobs: each after the jobs that it waits for.
-        capacity: what there is.
+        jobs: in an order in which each job follows those that it waits for.
+        capacity: the shared resources.
         delay: seconds between a job being ready and its start (a cluster's queue and start-up).
     """
-    # A job's weight is the longest way from it to the end.
+    # A job's weight is the length of the longest path from it to the end.
     weight = [job.seconds for job in jobs]
     for place in range(len(jobs) - 1, -1, -1):
         for before in jobs[place].after:
@@ -97,15 +97,15 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
 
 
 def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:
-    """Seconds from the first start to the last end of `schedule` on so many processors."""
+    """Seconds from the first start to the last end of `schedule` on a number of processors."""
     return max((end for _, end in schedule(jobs, Capacity(processors), delay)), default=0.0)
 
 
 def peak_bytes(jobs: Sequence[Planned], times: Sequence[tuple[float, float]]) -> float:
-    """Most bytes on the disk at any time of a schedule: what is kept, what is still to be read, and what running jobs take.
+    """Peak disk space of a schedule in bytes: permanent files, temporary files still to be read, and scratch of running jobs.
 
-    A job's outputs take their place from its start on; those that are temporary leave it with the end of the last job that
-    reads them, or with the job's own end where none does.
+    A job's outputs count from its start; temporary ones until the end of the last job that reads them, or until the end of
+    the job itself if no job reads them.
     """
     last_read = [end for _, end in times]
     for job, (_, end) in zip(jobs, times, strict=True):
@@ -116,7 +116,7 @@ def peak_bytes(jobs: Sequence[Planned], times: Sequence[tuple[float, float]]) ->
         changes.append((start, job.kept_bytes + job.temporary_bytes + job.scratch_bytes))
         changes += [(end, -job.scratch_bytes), (freed, -job.temporary_bytes)]
     peak = taken = 0.0
-    # What ends at a moment makes room for what starts then.
+    # At equal times, files are removed before new ones are written.
     for _, change in sorted(changes):
         taken += change
         peak = max(peak, taken)

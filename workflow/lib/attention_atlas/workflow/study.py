@@ -1,4 +1,4 @@
-"""What a study declares: corpora, models, settings, jobs and artefacts.
+"""Declaration of a study: corpora, models, settings, jobs and artefacts.
 
 A study is the folder `studies/{id}` with a module `study`, whose `STUDY` is a `Study`. Imports nothing heavy, since the
 workflow reads all declarations at every start.
@@ -29,9 +29,9 @@ class Role:
     Attributes:
         reader: the reader that the corpus needs.
         use: what the corpus is for.
-        required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
+        required: whether every run of the study must name it; otherwise, runs without it lack its artefacts.
         model: key of the settings that names the model of this role; empty for the model of the study.
-        example: a corpus for the documentation, where no shipped run names one.
+        example: a corpus for the documentation, if no shipped run names one.
     """
 
     reader: str
@@ -48,12 +48,12 @@ class Artifact:
     Attributes:
         id: name within the study.
         kind: table or figure.
-        number: the paper's own.
+        number: as in the paper.
         title: what it shows.
         caption: text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run.
-        files: its files below results/{run}/{study}.
-        needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
-        uses: keys of further corpora and models that it reads where a run names them.
+        files: file names below results/{run}/{study}.
+        needs: keys of the study's settings that it requires: roles of corpora, or a second model.
+        uses: keys of further corpora and models that it reads if a run names them.
     """
 
     id: str
@@ -68,13 +68,13 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional package, without which artefacts are built, but lack something.
+    """An optional package; without it, artefacts are built but incomplete.
 
     Attributes:
-        name: of the package, with what has to be downloaded for it.
-        artifacts: ids of the artefacts that lack something without it.
+        name: name of the package, and of data to download for it.
+        artifacts: ids of the artefacts that are incomplete without it.
         lacking: what they lack.
-        problem: why it cannot be used; empty where it is installed.
+        problem: why it cannot be used; empty if it is installed.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Paper:
 
     Attributes:
         citation: authors and year, as pages cite it.
-        url: where it can be read; empty where it has no public address.
+        url: its address; empty if it has no public one.
     """
 
     citation: str
@@ -105,7 +105,7 @@ def figure(
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
 ) -> Artifact:
-    """A figure, with the numbers that it shows; `files` are further ones."""
+    """A figure, with the numbers that it shows; `files` are additional files."""
     drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
     return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses))
 
@@ -119,7 +119,7 @@ def table(
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
 ) -> Artifact:
-    """A table, as TSV and as a page; `files` are further ones."""
+    """A table, as TSV and as a page; `files` are additional files."""
     written = (f"{id}.tsv", f"{id}.html", *files)
     return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses))
 
@@ -130,12 +130,12 @@ def no_pairs(config: Config, run: str) -> list[Pair]:
 
 
 def no_corpora(config: Config, run: str) -> list[str]:
-    """Nothing: for a study that reads the corpora of its roles alone."""
+    """Nothing: for a study that reads only the corpora of its roles."""
     return []
 
 
 def no_models(config: Config, run: str, artifact: Artifact) -> list[str]:
-    """Nothing: for a study that needs its model and those of its roles alone."""
+    """Nothing: for a study that needs only its model and those of its roles."""
     return []
 
 
@@ -145,7 +145,7 @@ def no_extras(config: Config, run: str) -> list[Extra]:
 
 
 def no_check(config: Config, run: str, place: str) -> None:
-    """Nothing that the schema does not check."""
+    """Nothing: for a study whose settings the schema checks completely."""
 
 
 @dataclass(frozen=True)
@@ -154,27 +154,27 @@ class Study:
 
     Attributes:
         id: name in paths, targets and settings.
-        order: place among the studies in tables and pages.
-        title: what the report calls it.
-        description: of its settings.
-        paper: the paper that its pages link to; None for an overview.
+        order: position among the studies in tables and pages.
+        title: title in the report.
+        description: description of its settings.
+        paper: paper that its pages link to; None for an overview.
         roles: keys of its settings that name a corpus.
         artifacts: its tables and figures.
-        pairs: (model, corpus) whose attention is cached for a run.
-        examples: (model, corpus) whose examples a run reads; default: `pairs`.
-        corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
-        check: what a schema cannot say of its settings; raises AtlasError.
-        models: models that an artefact of a run needs beside the study's and those of its roles.
-        optional: keys of its settings that a run can do without, parted by dots, where their corpus or model is missing -> keys
-            that go with it.
+        pairs: pairs (model, corpus) whose attention is cached for a run.
+        examples: pairs (model, corpus) whose examples a run reads; default: `pairs`.
+        corpora: corpora that a run reads in addition to those of its roles, such as training corpora of its models.
+        check: check of its settings that a schema cannot express; raises AtlasError.
+        models: models that an artefact of a run needs in addition to the study's and those of its roles.
+        optional: keys of its settings, separated by dots, that are removed from a run if their corpus or model is missing ->
+            keys that are removed with them.
         extras: optional packages that a run uses.
-        jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
+        jobs: jobs whose cost depends on models and corpora: rule without the study's name -> inputs and resources.
         pages: tables and figures that are rendered from its tables, see `Page`.
-        measures: measures of single heads that the atlas takes from its tables.
-        records_key: key of the settings with the records of each corpus that its attention is read of; empty for all.
-        names_models: whether its roles name their models, so that a run need not name one for it.
-        overview: whether it is made from the tables of the studies.
-        folder: of its artefacts, in place of its id; empty for that of the run.
+        measures: measures of single heads that the atlas reads from its tables.
+        records_key: key of the settings with the number of records of each corpus whose attention it reads; empty for all.
+        names_models: whether its roles name their models, so that a run need not name a model for the study.
+        overview: whether it is built from the tables of the studies.
+        folder: folder of its artefacts, if it is not the id; empty for the folder of the run.
     """
 
     id: str
@@ -205,7 +205,7 @@ class Study:
         return "/".join(filter(None, ("results", run, folder, name)))
 
     def measured_path(self, name: str, run: str) -> str:
-        """The same, or the measured table that it is a copy of: so that no job waits for a figure whose numbers it reads."""
+        """The same, or the measured table that it is a copy of, so that no job waits for a figure to read its numbers."""
         return self.path(self._measured.get(name, name), run)
 
     @cached_property
