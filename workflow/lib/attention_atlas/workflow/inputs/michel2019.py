@@ -44,7 +44,7 @@ class Michel2019Inputs(StudyInputs):
         return paths
 
     def curves_of_job(self, wildcards: Wildcards) -> tuple[int, int]:
-        """Half-open range of the pruning curves that the job in the path computes."""
+        """Range of the pruning curves that the job in the path computes, end excluded."""
         return curves_by_job(self.study_settings(wildcards), wildcards.experiment)[int(wildcards.curve_part)]
 
     def pruned_parts(self, wildcards: Wildcards) -> list[str]:

@@ -77,7 +77,7 @@ class SharedInputs:
     # --- models -----------------------------------------------------------------------------------------------------
 
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
-        """The part of a model's registry entry that its weights depend on; for a model made in the workflow, with its folder."""
+        """The part of a model's registry entry that its weights depend on, with the folder of a model made in the workflow."""
         entry = self.config["models"][model]
         weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
         if is_fine_tuned(self.config, model):
@@ -99,7 +99,7 @@ class SharedInputs:
         return replacing_commit(read_lock(), kind, source) if "hub" in source else ""
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
-        """Files that the card of the model in the path is made from: those in its folder, or an untrained model made in the workflow.
+        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
 
         Packages and commits of the hub do not change, so their files are not inputs.
 

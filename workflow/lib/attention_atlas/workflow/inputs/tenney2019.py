@@ -90,7 +90,7 @@ class Tenney2019Inputs(StudyInputs):
     # --- tables of probes-------------------------------------------------------------------------------------------
 
     def _edge_jobs(self, run: str) -> list[list[str]]:
-        """Tasks of each job: `tasks_per_job` at a time, joined as in paths."""
+        """Tasks of each job, `tasks_per_job` at a time."""
         tasks = list(tasks_of(self.config, run))
         size = self.config["runs"][run][ID]["tasks_per_job"]
         return [tasks[start : start + size] for start in range(0, len(tasks), size)]
