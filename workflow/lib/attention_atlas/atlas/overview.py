@@ -163,7 +163,7 @@ def _score_work(part: Part) -> Work:
 
 
 def _effect_passes(part: Part) -> float:
-    """Forward passes over all sentences, and two for each word of a relation and its match: unchanged, and with the head masked"""
+    """Forward passes over all sentences, and two for each word and its match: unchanged, and with the head masked"""
     effects = part.settings["causal_effects"]
     return 2.0 * (part.total + 4 * effects["heads"] * effects["words"])
 

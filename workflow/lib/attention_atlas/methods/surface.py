@@ -70,8 +70,8 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
         options: only `sep_sep_denominator` is used.
 
     Returns:
-        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the total attention
-        to that class. `rest_sep`, `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special
+        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the attention to
+        that class. `rest_sep`, `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special
         tokens that the model does not have; 0 for a segment without punctuation.
     """
     n = a.shape[-1]

@@ -50,7 +50,7 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
 
 
 class PartsTrainer(Trainer):
-    """A Trainer for batches {PARTS: [part, ...]}: each part contains inputs of the model, and its SHARE of the batch's targets."""
+    """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
 
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None

@@ -1,7 +1,7 @@
 """A byte tokenizer, for models without a tokenizer.
 
 SentencePiece vocabularies with byte fallback (as in Llama models) start with <unk>, <s>, </s> and the 256 bytes, in this order.
-Any text can be encoded as bytes, but this input is out of distribution: in training, bytes occur only where no other token fits.
+Any text can be encoded as bytes, but this input is out of distribution: in training, bytes occur only if no other token fits.
 """
 
 from __future__ import annotations

