@@ -92,7 +92,7 @@ class WordPieces:
 
         Args:
             words: words in order.
-            first: whether `words[0]` is at the start of the text (byte-level vocabularies encode other words with the space before them).
+            first: whether `words[0]` starts the text (byte-level vocabularies encode other words with the space before them).
         """
         spelled = [word if first and i == 0 else self._lead + word for i, word in enumerate(words)]
         unknown = sorted({text for text in spelled if text not in self._known})

@@ -117,7 +117,7 @@ _Record = TypeVar("_Record")
 
 
 def _numbered(corpus: _Corpus, read: Callable[[], Iterable[_Record]], start: int, stop: int) -> Iterator[tuple[int, _Record]]:
-    """Records start .. stop - 1 of a corpus with their numbers, counted in its order from the first record after the skipped ones.
+    """Records start .. stop - 1 of a corpus with their numbers, counted in its order after the skipped records.
 
     Args:
         corpus: the corpus; its order, seed and skip are used.

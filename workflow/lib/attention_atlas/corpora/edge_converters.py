@@ -400,9 +400,7 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_S
             continue
         number = int(match[1])
         if number > len(trees):
-            raise AtlasError(
-                f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not match."
-            )
+            raise AtlasError(f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not match.")
         tree = trees[number - 1]
         builders = {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
         yield _Sentence(name, tree.words, builders, tree.document)

@@ -152,7 +152,7 @@ def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ..
         words, xpos, relations = (_strings(entry, name, where) for name in ("words", "xpos", "relations"))
         if not len(words) == len(xpos) == len(relations) or "".join(words).split() != ["".join(text.split())]:
             raise AtlasError(
-                f"{where}: the words in 'layers' differ from the text {text[:40]!r}, or from the number of tags."
+                f"{where}: the words in 'layers' differ from the text {text[:40]!r}, or in number from their tags."
             )
         tagged_texts.append(Tagged(words, xpos, relations, _heads(entry, len(words), where)))
     return tuple(tagged_texts)

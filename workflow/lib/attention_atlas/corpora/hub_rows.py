@@ -1,7 +1,7 @@
 """Rows of a data set on the hub, sampled without reading the whole data set.
 
-For Parquet files, only footers and the sampled row groups are read. Sampling cycles through the files in random order, takes the
-next row group of each file (in random order), and a few rows of each row group (in random order), for as long as rows are
+For Parquet files, only footers and the sampled row groups are read. Sampling cycles through the files in random order, takes
+the next row group of each file (in random order), and a few rows of each row group (in random order), for as long as rows are
 requested; a larger sample therefore contains the smaller ones. Data sets in other formats are loaded completely.
 """
 

@@ -106,7 +106,7 @@ def read_keyphrases(
     if not has_documents:
         named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
         raise AtlasError(
-            f"{path}: there is no document{named} here; it needs docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
+            f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
             "*.contr, or JSON lines."
         )
 
@@ -226,8 +226,8 @@ def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
 def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
     """A document with its phrases located in its words.
 
-    All occurrences are tagged. If phrases overlap, the longest is tagged; ties go to the first in the text. A phrase that occurs
-    only inside longer ones also counts as present.
+    All occurrences are tagged. If phrases overlap, the longest is tagged; ties go to the first in the text. A phrase that
+    occurs only inside longer ones also counts as present.
     """
     norm = stem if stemmed else str.lower
     text = [norm(word) for word in words]

@@ -61,7 +61,7 @@ def surface_head(words: Sequence[str]) -> int:
 
 
 def dependency_head(start: int, stop: int, heads: Sequence[int]) -> int:
-    """The word of a span whose head lies outside of it; if there are several, the last of those that dominate most of the span.
+    """The word of a span whose head lies outside of it; if there are several, the one that dominates most of the span.
 
     Args:
         start, stop: the span, positions from 0, stop excluded.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX", "POS", "JJR", "NML")
 _PHRASES = ("NP", "NML", "NX")
-# Category -> (side from which children are searched, labels in order of preference); the default is the first child on that side.
+# Category -> (side from which children are searched, labels in order of preference); default: the first child on that side.
 _HEAD_RULES = {
     "S": ("left", ("VP", "S", "SBAR", "ADJP", "NP")),
     "SINV": ("left", ("VP", "S", "SINV", "ADJP", "NP")),

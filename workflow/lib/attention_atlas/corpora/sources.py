@@ -143,8 +143,8 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         return Path(pooch.retrieve(source["url"], known_hash=known_hash, path=folder))
     except ValueError as error:  # pooch removes a file with a wrong checksum
         raise AtlasError(
-            f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, but the download has a different one. Try "
-            "again, or correct sha256 in the configuration if the change is intended."
+            f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, but the download has a different one. "
+            "Try again, or correct sha256 in the configuration if the change is intended."
         ) from error
     except Exception as error:  # requests, urllib3 and the operating system raise different errors
         where = f", and there is no {mirror_file}" if mirror_file else ""
@@ -224,7 +224,7 @@ def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
 def _write_documents(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """Write one paragraph per line, with a blank line after each document; rows without text are skipped."""
+    """Write the text of rows: one paragraph per line, with a blank line after each document."""
     written = 0
     name, column = source["hub"], source["column"]
     for row in progress(rows, total=source["rows"], label=name):

@@ -3,7 +3,7 @@
     {"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., "answers": [{"text", "answer_start"}]}]}]}]}
     [{"context": ..., "question": ..., "answer": ...}, ...]
 
-Offsets count characters, as in the official files. A flat list has none: the first occurrence of the answer in the context counts.
+Offsets count characters, as in the official files. A flat list has none: the answer is its first occurrence in the context.
 """
 
 from __future__ import annotations

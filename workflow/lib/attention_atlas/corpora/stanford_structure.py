@@ -65,7 +65,7 @@ class Draft:
         return [k for k in dependents if self.main(k) in relations] if relations else dependents
 
     def verb_form(self, i: int) -> str:
-        """Tag VBG, VBN or VB, or "" for a finite verb and for other words, from the Penn tag or else from the feature VerbForm."""
+        """Tag VBG, VBN or VB, or "" for finite verbs and other words, from the Penn tag or else from the feature VerbForm."""
         if self.tag(i) in ("VBG", "VBN", "VB"):
             return self.tag(i)
         if self.tag(i).startswith(("VB", "MD")):

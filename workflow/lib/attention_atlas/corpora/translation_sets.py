@@ -52,7 +52,7 @@ def _refusals(name: str, pair: str) -> Iterator[None]:
         yield
     except AtlasError:
         raise
-    except (Exception, SystemExit) as error:  # urllib, tarfile and sacrebleu raise different errors; sacrebleu exits on a wrong checksum
+    except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
         _forget_damaged(name)
         reason = redacted(first_line(error, 200))
         raise AtlasError(

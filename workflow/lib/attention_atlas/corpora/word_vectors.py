@@ -89,7 +89,7 @@ def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8")
             raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
         index[word] = len(rows)
     if not dimensions:
-        raise AtlasError(f"{path}: there is no vector in this file; each line needs a word and its numbers, separated by spaces.")
+        raise AtlasError(f"{path}: there is no vector in this file; each line is a word and its numbers, separated by spaces.")
     if fault:
         _log.warning("%s It is the last line, which is skipped.", fault)
     vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])

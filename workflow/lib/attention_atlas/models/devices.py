@@ -44,6 +44,6 @@ def pick_device() -> str:
 def on_gpu(tensor: Tensor) -> bool:
     """Whether a tensor is on a GPU, for code with a separate GPU branch that is faster or sums in a fixed order.
 
-    Always called as `devices.on_gpu`, so that tests can run the GPU branch on a CPU and compare the bytes.
+    Always called as `devices.on_gpu`, so that tests can replace it, and compare both branches byte for byte.
     """
     return tensor.is_cuda

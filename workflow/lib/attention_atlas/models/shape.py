@@ -61,7 +61,5 @@ def shape_record(folder: Path) -> dict[str, int]:
     shape = read_shape(folder)
     absent = [key for key in SHAPE if key not in shape]
     if absent:
-        raise AtlasError(
-            f"{folder}: config.json lacks {' and '.join(absent)}: state them in the model's registry entry."
-        )
+        raise AtlasError(f"{folder}: config.json lacks {' and '.join(absent)}: state them in the model's registry entry.")
     return shape
