@@ -277,10 +277,10 @@ def test_a_large_model_fits(tmp_path):
 def test_tables_of_other_heads_are_errors(tmp_path):
     table = write_tables(tmp_path, 3, 4)
     write_treebank(tmp_path)
-    with pytest.raises(AtlasError, match="not that of the 12 heads"):
+    with pytest.raises(AtlasError, match="does not have the 12 heads"):
         build(tmp_path, drawn_of(tmp_path))
     write_table(table.iloc[1:], tmp_path / "heads.tsv")
-    with pytest.raises(AtlasError, match="11 rows are not those of all heads"):
+    with pytest.raises(AtlasError, match="11 rows are not one for each head"):
         build(tmp_path)
 
 

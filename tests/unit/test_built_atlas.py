@@ -69,7 +69,7 @@ def test_what_is_not_there_is_said(run, tmp_path):
     built = atlas.load(run)
     assert built.pairs is None
     assert built.kinds is None
-    with pytest.raises(AtlasError, match=r"no maps of tiny on 'other' \(there are: trees\)"):
+    with pytest.raises(AtlasError, match=r"no maps of tiny on 'other' \(maps exist for: trees\)"):
         built.maps("other")
 
 

@@ -307,7 +307,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"corpora": {"sample-trees": {"level": "words"}}},
-            "atlas.sentences: the corpus 'sample-trees' has to be of level tokens",
+            "atlas.sentences: the corpus 'sample-trees' must have level: tokens",
         ),
         (
             {"runs": {"sample": {"stefanik2021": {"test": "sample-trees"}}}},

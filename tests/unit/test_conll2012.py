@@ -82,11 +82,11 @@ def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("d a (0\nd b -\n", "a.conll:1: the mention of chain 0 that begins here does not end in its sentence"),
-        ("d a -\nd b 0)\n", "a.conll:2: a mention of chain 0 ends here that never began"),
+        ("d a (0\nd b -\n", "a.conll:1: the mention of chain 0 that starts here does not end in its sentence"),
+        ("d a -\nd b 0)\n", "a.conll:2: a mention of chain 0 ends here but has no start"),
         ("d a (0)\nd b x\n", "a.conll:2: the last column is 'x', not chains"),
-        ("d a (0)\nd b\n", "a.conll:2: 2 columns; three are the least"),
-        ("#begin document (a); part 0\nd a -\n#begin document (b); part 0\n", "a.conll:3: a document begins before"),
+        ("d a (0)\nd b\n", "a.conll:2: 2 columns, but at least three are needed"),
+        ("#begin document (a); part 0\nd a -\n#begin document (b); part 0\n", "a.conll:3: a document starts before"),
         ("#beginning\n", "a.conll:1: expected '#begin document (name); part 000'"),
         ("d\t\t-\n", "a.conll:1: the word is empty"),
         ("", "a.conll: there is no document in this source"),
@@ -141,9 +141,9 @@ def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, capl
     folder = official_tree(tmp_path / "conll-2012")
     (document,) = read_conll2012(folder)
     assert (document.id, len(document.spans)) == ("bc/cctv/00/cctv_0000", 1)
-    assert "1 files fit *gold_conll, 3 other files with coreference columns are not read" in caplog.text
+    assert "1 files match *gold_conll, 3 other files with coreference columns are not read" in caplog.text
     assert [d.id for d in read_conll2012(folder, language="chinese")] == ["bc/cnn/00/cnn_0000"]
-    with pytest.raises(AtlasError, match=r"no file in arabic here whose name fits '\*gold_conll'"):
+    with pytest.raises(AtlasError, match=r"no file in arabic here whose name matches '\*gold_conll'"):
         list(read_conll2012(folder, language="arabic"))
     # A folder above the source is none of it.
     assert len(list(read_conll2012(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
@@ -154,7 +154,7 @@ def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
         (tmp_path / name).write_text(f"{name[0]} x (0)\n")
     for pattern, names in (("*gold_conll", ["c"]), ("*_brat.conll", ["b"]), ("*.conll", ["a", "b"])):
         assert [d.id for d in read_conll2012(tmp_path, pattern)] == names
-    with pytest.raises(AtlasError, match=r"fits '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
+    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
         list(read_conll2012(tmp_path, "*.txt"))
 
 
@@ -204,7 +204,7 @@ def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):
     with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
         list(read_conll2012(packed))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AtlasError, match=r"no file here whose name fits '\*gold_conll'\.$"):
+    with pytest.raises(AtlasError, match=r"no file here whose name matches '\*gold_conll'\.$"):
         list(read_conll2012(tmp_path / "empty"))
 
 

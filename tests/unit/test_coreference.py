@@ -378,7 +378,7 @@ def test_alternatives_move_one_option_each():
 
 def test_a_cache_of_another_corpus_is_refused(tmp_path):
     shards, _ = cache_of(tmp_path, [example(0), example(1)])
-    with pytest.raises(AtlasError, match="holds example e0 where the corpus has other"):
+    with pytest.raises(AtlasError, match="has example e0 in place of other"):
         outcomes([example(0, name="other")], read_attention(shards), [DEFAULT], ["dependency"])
     with pytest.raises(AtlasError, match="ends after 2 examples, before e2"):
         outcomes([example(k) for k in range(3)], read_attention(shards), [DEFAULT], ["dependency"])

@@ -359,9 +359,9 @@ def test_a_cache_of_another_corpus_or_length_is_an_error():
     entries = [cached(e, m) for e, m in zip(examples, maps, strict=True)]
     with pytest.raises(AtlasError, match="ends after 2 examples, before s2"):
         predict(examples, entries[:2], ("mean",), "[CLS]", "[SEP]")
-    with pytest.raises(AtlasError, match="holds example s2 where the corpus has s1"):
+    with pytest.raises(AtlasError, match="has example s2 in place of s1"):
         predict(examples, [entries[0], entries[2]], ("mean",), "[CLS]", "[SEP]")
-    with pytest.raises(AtlasError, match="holds example other where the corpus has s0"):
+    with pytest.raises(AtlasError, match="has example other in place of s0"):
         predict(examples, [replace(entries[0], id="other"), *entries[1:]], ("mean",), "[CLS]", "[SEP]")
-    with pytest.raises(AtlasError, match="holds example s0"):
+    with pytest.raises(AtlasError, match="has example s0"):
         predict(examples, [replace(entries[0], record=7), *entries[1:]], ("mean",), "[CLS]", "[SEP]")

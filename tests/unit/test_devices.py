@@ -48,7 +48,7 @@ def test_a_gpu_that_is_not_there_and_nonsense_are_sentences(monkeypatch):
     with pytest.raises(AtlasError, match="torch sees no GPU here"):
         pick_device()
     monkeypatch.setenv(DEVICE_VARIABLE, "tpu")
-    with pytest.raises(AtlasError, match="say auto, cpu or cuda"):
+    with pytest.raises(AtlasError, match="use auto, cpu or cuda"):
         pick_device()
 
 

@@ -188,7 +188,7 @@ def test_what_cannot_be_converted_is_refused(tmp_path):
     with pytest.raises(AtlasError, match="encoder_normalize_before is True"):
         convert_fairseq(*files, tmp_path / "out")
     files = write_archive(tmp_path / "strange", checkpoint_state() | {"encoder.layers.0.gate": torch.zeros(1)})
-    with pytest.raises(AtlasError, match=r"encoder\.layers\.0\.gate of this checkpoint has no place in Marian"):
+    with pytest.raises(AtlasError, match=r"encoder\.layers\.0\.gate of this checkpoint has no counterpart in Marian"):
         convert_fairseq(*files, tmp_path / "out")
     files = write_archive(tmp_path / "other")
     files[1].write_text("a 1\n" * 40, encoding="utf-8")

@@ -265,7 +265,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypa
     with caplog.at_level(logging.INFO):
         train(base, tmp_path / "stopped", **changed)
     total = 12 * 4
-    assert f"going on after step {total - len(calls)}" in caplog.text
+    assert f"continuing after step {total - len(calls)}" in caplog.text
     assert steps - 1 <= total - len(calls) <= steps
     assert_same(outputs(tmp_path / "whole"), outputs(tmp_path / "stopped"))
     assert not (tmp_path / "stopped/training_state").exists()

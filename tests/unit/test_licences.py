@@ -38,7 +38,7 @@ def test_a_run_that_extends_another_keeps_its_choice_whatever_is_accepted():
 def test_a_corpus_is_not_fetched_before_its_licence_is_accepted():
     assert raw_path(resolve(with_licence([LICENCE])), "one", "shared") == "results/one/corpora/shared.raw"
     with pytest.raises(
-        AtlasError, match=r"^corpus shared: it is fetched only where its licence is accepted\. Read CC BY-NC-ND"
+        AtlasError, match=r"^corpus shared: it is downloaded only if its licence is accepted\. Read CC BY-NC-ND"
     ):
         raw_path(resolve(with_licence([])), "one", "shared")
 

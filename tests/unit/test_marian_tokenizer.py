@@ -115,4 +115,4 @@ def test_pieces_without_an_entry_are_counted(folder, tmp_path, caplog):
     renamed = {("\ue001" if piece == gone else piece): number for piece, number in vocabulary.items()}
     (copy / "vocab.json").write_text(json.dumps(renamed), encoding="utf-8")
     marian_tokenizer(copy)
-    assert "1 pieces have no entry" in caplog.text
+    assert "1 subwords have no entry" in caplog.text

@@ -296,5 +296,5 @@ def test_trees_of_other_sentences_are_refused(tmp_path):
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
         list(trees_of_documents(iter(documents), iter(wrong_trees)))
     first = documents[0]
-    with pytest.raises(AtlasError, match="both must hold the same sentences in the same order"):
+    with pytest.raises(AtlasError, match="both must contain the same sentences in the same order"):
         document_mentions(first, wrong_trees[: len(first.parses)])

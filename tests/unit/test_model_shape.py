@@ -34,7 +34,7 @@ def test_what_a_configuration_does_not_say_is_left_out_and_named(tmp_path):
     assert read_shape(tmp_path) == {}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "new", "num_hidden_layers": 2, "n_heads": "many"}))
     assert read_shape(tmp_path) == {"layers": 2}
-    with pytest.raises(AtlasError, match=r"config\.json does not say heads and hidden_size: state them"):
+    with pytest.raises(AtlasError, match=r"config\.json lacks heads and hidden_size: state them"):
         shape_record(tmp_path)
 
 

@@ -220,10 +220,10 @@ def test_plans_that_do_not_fit_the_model(plan, shape, message):
 @pytest.mark.parametrize(
     ("plan", "facts", "message"),
     [
-        (Plan().uniform(1), BatchFacts(), r"no attention mask; give it with session.batch"),
+        (Plan().uniform(1), BatchFacts(), r"no attention mask; pass it to session.batch"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(2, 5))), r"6 positions, but session.batch was given 5"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(1, 6))), r"2 examples .* were given for 1"),
-        (Plan().drop(1, which="intra"), BatchFacts(Side(torch.ones(2, 6))), r"no sentence ids; give them with"),
+        (Plan().drop(1, which="intra"), BatchFacts(Side(torch.ones(2, 6))), r"no sentence ids; pass them to"),
         (Plan().gated(torch.ones(3, 3, 4)), BatchFacts(), r"2 examples .* gates were given for 3"),
     ],
 )

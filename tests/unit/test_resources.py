@@ -103,7 +103,7 @@ def test_a_rule_that_is_not_declared_to_run_on_a_gpu_cannot_ask_for_one(rule):
 def test_a_rule_of_which_nothing_is_declared_cannot_ask_for_anything():
     jobs = JobResources(shipped())
     for ask in (lambda: jobs.memory("clark2019_table1")(wildcards(), 1), lambda: jobs.threads("sample_corpus")(wildcards())):
-        with pytest.raises(KeyError, match="nothing is declared of what its jobs take"):
+        with pytest.raises(KeyError, match="the declaration of its jobs has no"):
             ask()
 
 

@@ -83,10 +83,10 @@ def test_memory_of_a_written_array_may_be_used_again(tmp_path):
     [
         ([0], np.zeros((2, 3), np.float16), r"no array was written for records \[7\]"),
         ([], np.zeros((2, 3), np.float16), r"no array was written for records \[0, 7\]"),
-        ([0, 0], np.zeros((2, 3), np.float16), r"record 0: float16 \(2, 3\) where float16 None is to be written"),
-        ([0, 5], np.zeros((2, 3), np.float16), r"record 5: float16 \(2, 3\) where float16 None is to be written"),
-        ([0], np.zeros((3, 2), np.float16), r"record 0: float16 \(3, 2\) where float16 \(2, 3\) is to be written"),
-        ([0], np.zeros((2, 3), np.float32), r"record 0: float32 \(2, 3\) where float16 \(2, 3\) is to be written"),
+        ([0, 0], np.zeros((2, 3), np.float16), r"record 0: expected float16 None, got float16 \(2, 3\)"),
+        ([0, 5], np.zeros((2, 3), np.float16), r"record 5: expected float16 None, got float16 \(2, 3\)"),
+        ([0], np.zeros((3, 2), np.float16), r"record 0: expected float16 \(2, 3\), got float16 \(3, 2\)"),
+        ([0], np.zeros((2, 3), np.float32), r"record 0: expected float16 \(2, 3\), got float32 \(2, 3\)"),
     ],
 )
 def test_what_is_not_as_announced_is_an_error_and_leaves_nothing(tmp_path, records, array, message):

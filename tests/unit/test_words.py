@@ -102,7 +102,7 @@ def test_wrong_modes_and_sizes_are_refused():
     with pytest.raises(ValueError, match="unknown word mode 'median', expected one of mean, first, max"):
         to_words(maps, [0, 1, 2], "median")
     for word in ([0, 1], [0, 1, 2, 3]):
-        with pytest.raises(ValueError, match="do not belong to"):
+        with pytest.raises(ValueError, match="do not match"):
             to_words(maps, word)
-    with pytest.raises(ValueError, match="do not belong to 3 pieces"):
+    with pytest.raises(ValueError, match="do not match 3 tokens"):
         to_words(np.ones((3, 2, 3)), [0, 1, 2])

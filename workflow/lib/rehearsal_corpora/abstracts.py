@@ -1,4 +1,4 @@
-"""Inspec as Hulth distributed it: an archive of abstracts with two files of keyphrases each."""
+"""Inspec in Hulth's distribution: an archive of abstracts, each with two files of keyphrases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTS = {"Training": [*range(100, 116), *range(415, 423)], "Validation": list(ra
 
 
 def write_inspec(documents: Sequence[Document], path: Path) -> None:
-    """Hulth2003.tar.gz: lines end as on Windows and go on behind a tab; files of attributes from macOS lie between."""
+    """Write Hulth2003.tar.gz, with Windows line ends, continuation lines after a tab, and attribute files from macOS."""
     numbers = [(part, number) for part, listed in PARTS.items() for number in listed]
     with whole_file(path) as temporary, tarfile.open(temporary, "w:gz") as archive:
         for (part, number), document in zip(numbers, documents, strict=False):

@@ -14,7 +14,7 @@ from rehearsal_corpora.texts import edge_records
 
 
 def spr1_lines(documents: Sequence[Document], count: int) -> Iterator[str]:
-    """Records of jiant's SPR1 files: predicates and arguments; some sentences without any, and targets without a label."""
+    """Records of jiant's SPR1 files: predicates and arguments; some sentences have no target, some targets no label."""
     for number, (_, _, record) in enumerate(edge_records(list(documents)[:count])):
         targets: list[dict[str, Any]] = []
         for target in record.targets:
@@ -51,7 +51,7 @@ def _marked(sentence: Sentence, spans: dict[str, tuple[int, int]]) -> str:
 
 
 def glove_lines(records: Iterable[EdgeRecord], seed: int, dimensions: int = 100) -> Iterator[str]:
-    """Lower-cased words, the most frequent first, each with its numbers; the word for all others is the last."""
+    """Lower-cased words by descending frequency, each with its numbers; the last one is the unknown word."""
     counts: dict[str, int] = {}
     for record in records:
         for word in record.words:

@@ -1,4 +1,4 @@
-"""FrameNet 1.7 as NLTK holds it: indices, relations, a file for each frame and one for each lexical unit."""
+"""FrameNet 1.7 in NLTK's layout: indices, relations, one file for each frame and one for each lexical unit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _UNIT = {"status": "FN1_Sent", "POS": "V"}
 
 
 def framenet_sentences(seed: int, count: int) -> str:
-    """The list of Kovaleva et al.: a sentence, its target, and the phrases that fill the frame's core."""
+    """The list of Kovaleva et al.: a sentence, its target, and the phrases that fill the frame's core elements."""
     rows = [{name: row[name] for name in ("sentence", "target", "links")} for row in _rows(seed, count)]
     return json.dumps(rows, indent=1)
 
 
 def write_framenet(folder: Path, seed: int, count: int) -> None:
-    """Write sentences of the generated corpus as annotation of FrameNet's lexical units."""
+    """Write sentences of the generated corpus as annotations of FrameNet's lexical units."""
     rows = _rows(seed, count)
     frames = {name: str(number) for number, name in enumerate(sorted({row["frame"] for row in rows}), start=1)}
     units = {unit: str(number) for number, unit in enumerate(sorted({(row["frame"], row["target"]) for row in rows}), start=1)}

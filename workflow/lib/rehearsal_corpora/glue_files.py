@@ -1,4 +1,4 @@
-"""The official tab-separated files of GLUE, with what they hold beside good rows."""
+"""The official tab-separated files of GLUE, including their irregular rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _joined(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 
 
 def mrpc(pairs: Sequence[Pair]) -> str:
-    """Byte-order mark, and a quotation mark that opens and never closes."""
+    """Rows of MRPC, with a byte-order mark and an unbalanced quotation mark."""
     header = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
 
     def rows() -> Iterator[Sequence[str]]:
@@ -44,7 +44,7 @@ def mrpc(pairs: Sequence[Pair]) -> str:
 
 
 def stsb(pairs: Sequence[Pair]) -> str:
-    """Ten columns, sorted by genre."""
+    """Rows of STS-B: ten columns, sorted by genre."""
     header = "index genre filename year old_index source1 source2 sentence1 sentence2 score".split()
     size = -(-len(pairs) // len(_GENRES))
 
@@ -67,13 +67,13 @@ def stsb(pairs: Sequence[Pair]) -> str:
 
 
 def sst2(pairs: Sequence[Pair]) -> str:
-    """Sentences that end in a space; one row of an unlabelled split, whose labels are -1."""
+    """Rows of SST-2: sentences that end in a space, and one row of an unlabelled split, with label -1."""
     rows = ((text + " ", "-1" if k == 1 else label) for k, ((text,), label) in enumerate(pairs))
     return _joined(("sentence", "label"), rows)
 
 
 def qqp(pairs: Sequence[Pair]) -> str:
-    """Rows that break off within a question, which goes on in a line of its own; and questions that are empty."""
+    """Rows of QQP, some with a line break inside a question, some with an empty question."""
     header = "id qid1 qid2 question1 question2 is_duplicate".split()
 
     def rows() -> Iterator[Sequence[str]]:
@@ -89,14 +89,14 @@ def qqp(pairs: Sequence[Pair]) -> str:
 
 
 def rte(pairs: Sequence[Pair]) -> str:
-    """Four columns."""
+    """Rows of RTE: four columns."""
     return _joined(
         "index sentence1 sentence2 label".split(), ((str(k), *texts, label) for k, (texts, label) in enumerate(pairs))
     )
 
 
 def qnli(pairs: Sequence[Pair]) -> str:
-    """Four columns, with letters that some libraries take for the end of a line."""
+    """Rows of QNLI: four columns, with characters that some libraries treat as line ends."""
 
     def rows() -> Iterator[Sequence[str]]:
         for k, ((question, sentence), label) in enumerate(pairs):
@@ -106,11 +106,11 @@ def qnli(pairs: Sequence[Pair]) -> str:
 
 
 def mnli(pairs: Sequence[Pair], part: str) -> str:
-    """Parses and the labels of one annotator (train) or five; where these disagree the gold label is "-".
+    """Rows of MNLI: parses and the labels of one annotator (train) or five; without a majority the gold label is "-".
 
     Args:
         pairs: premise and hypothesis.
-        part: train, dev_matched or dev_mismatched; the genres of the last are others.
+        part: train, dev_matched or dev_mismatched; the last has different genres.
     """
     annotators = 1 if part == "train" else MNLI_ANNOTATORS
     start = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse".split()

@@ -1,4 +1,4 @@
-"""Small models with random weights in the hub's layout: the layers and heads of the published ones, narrow heads."""
+"""Small models with random weights in the hub's layout: layers and heads as published, but narrow heads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 @dataclass(frozen=True)
 class Shape:
-    """Layers, heads a layer and width of a head."""
+    """Number of layers, heads per layer, and width of a head."""
 
     layers: int
     heads: int
@@ -37,11 +37,11 @@ def write_bert(
     """A BERT with vocab.txt, tokenizer.json, config.json and model.safetensors.
 
     Args:
-        folder: to write.
-        shape: of the model.
-        texts: that the vocabulary of word pieces is learnt from.
-        seed: of the weights.
-        kind: class of transformers that is saved.
+        folder: folder to write.
+        shape: shape of the model.
+        texts: texts from which the vocabulary of word pieces is learnt.
+        seed: seed of the weights.
+        kind: transformers class of the saved model.
         cased: whether the tokenizer keeps capitals.
     """
     import torch
@@ -73,8 +73,8 @@ def write_bert(
 def write_marian(folder: Path, shape: Shape, pairs: Sequence[tuple[str, str]], seed: int) -> None:
     """An OPUS-MT model: two SentencePiece models, one vocabulary of both, and no tokenizer.json.
 
-    Random weights repeat a piece until a translation is as long as it may be, so that few positions bound the time of a search;
-    the end of a sentence has a raised bias, with which some translations are empty instead.
+    Random weights repeat a token up to the maximum length of a translation, so the model has few positions to keep searches
+    short; the end-of-sentence token has a raised bias, which makes some translations empty instead.
     """
     import torch
     from transformers import MarianConfig, MarianMTModel
@@ -132,5 +132,5 @@ def _sentencepiece(texts: Iterable[str], path: Path) -> Iterator[str]:
 
 
 def _save(model: Any, folder: Path) -> None:
-    """config.json, generation_config.json where there is one, and model.safetensors."""
+    """Write config.json, generation_config.json if there is one, and model.safetensors."""
     model.save_pretrained(folder)

@@ -1,6 +1,6 @@
-"""OntoNotes in columns: the trees of CoNLL-2012 and of OntoNotes 5.0 in CoNLL form.
+"""OntoNotes in columns: the folders of CoNLL-2012 and of OntoNotes 5.0 in CoNLL format.
 
-Each document is there with gold and with automatic annotation, and beside English there are Chinese and Arabic.
+Each document has gold and automatic annotation, and there are Chinese and Arabic files besides the English ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SOURCES = ("bc/cctv", "nw/wsj", "wb/eng")
 
 
 def write_conll2012(documents: Sequence[Document], folder: Path) -> None:
-    """The tree of CoNLL-2012 below a split: data/{language}/annotations/.../{name}.v4_{gold,auto}_conll."""
+    """Write the folders of CoNLL-2012 below a split: data/{language}/annotations/.../{name}.v4_{gold,auto}_conll."""
     _write_tree(documents, folder, ("v4_gold_conll", "v4_auto_conll"))
     for language, (name, word) in _FOREIGN.items():
         line = f"{name}/x_0000 0 0 {word} NN (TOP(NP*)) - - - - * -"
@@ -31,7 +31,7 @@ def write_conll2012(documents: Sequence[Document], folder: Path) -> None:
 
 
 def write_ontonotes5(documents: Sequence[Document], folder: Path) -> None:
-    """The tree of conll-formatted-ontonotes-5.0 below a split: data/english/annotations/.../{name}.gold_conll."""
+    """Write the folders of conll-formatted-ontonotes-5.0 below a split: data/english/annotations/.../{name}.gold_conll."""
     _write_tree(documents, folder, ("gold_conll", "gold_skel"))
 
 
@@ -48,7 +48,7 @@ def _write_tree(documents: Sequence[Document], folder: Path, suffixes: tuple[str
 
 
 def _with_roles(document: Document, name: str, number: int) -> str:
-    """The columns of a document, spaced as in the release, with a column for each predicate of a sentence."""
+    """The columns of a document, spaced as in the release, with one column for each predicate of a sentence."""
     blocks = "".join(conll2012_lines([document])).split("\n\n")
     pieces = [f"#begin document ({name}); part 000\n"]
     for place, (block, _) in enumerate(zip(blocks, document.sentences, strict=False)):
@@ -68,7 +68,7 @@ def _with_roles(document: Document, name: str, number: int) -> str:
 
 
 def _predicates(targets: Sequence[EdgeTarget]) -> dict[int, list[tuple[int, int, str]]]:
-    """Predicate (a word) -> its arguments without those that overlap an earlier one."""
+    """Predicate (position of a word) -> its arguments, except those that overlap an earlier one."""
     predicates: dict[int, list[tuple[int, int, str]]] = {}
     for target in targets:
         if target.task != "roles" or target.span2 is None:

@@ -1,4 +1,4 @@
-"""The generated text that all stand-ins are made of."""
+"""The generated text of all stand-ins."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Texts:
     """Documents for training and for evaluation, and pairs of sentences in English and French.
 
     Attributes:
-        seed: of all.
-        documents: of each of the two parts.
-        pairs: sentences with translations.
+        seed: seed of all texts.
+        documents: number of documents in each of the two parts.
+        pairs: number of sentences with translations.
     """
 
     seed: int = 2019
@@ -30,12 +30,12 @@ class Texts:
 
     @cached_property
     def evaluation(self) -> list[Document]:
-        """The documents that are evaluated on."""
+        """Documents for evaluation."""
         return list(generate_documents(self.documents, self.seed))
 
     @cached_property
     def training(self) -> list[Document]:
-        """Further documents, to train on."""
+        """Documents for training."""
         return list(generate_documents(self.documents, self.seed, start=self.documents))
 
     @cached_property
@@ -46,7 +46,7 @@ class Texts:
 
 
 def edge_records(documents: list[Document]) -> Iterator[tuple[Document, Sentence, EdgeRecord]]:
-    """Every sentence of documents with its targets of edge probing."""
+    """Every sentence of documents, with its edge-probing targets."""
     for document in documents:
         for number, sentence in enumerate(document.sentences):
             yield document, sentence, edge_record(document, number, sentence)

@@ -11,7 +11,7 @@ Pair = tuple[str, str]
 
 
 def write_sacrebleu(folder: Path, name: str, pairs: Sequence[Pair]) -> None:
-    """A test set as sacrebleu keeps it once it was fetched: a file of sentences, of translations and of each fact."""
+    """Write a test set in sacrebleu's layout: one file for the sentences, one for the translations, one for each fact."""
     base = name.replace("/", "_")
     fields = {"src": [first for first, _ in pairs], "ref": [second for _, second in pairs]}
     if name.startswith("wmt"):
@@ -22,7 +22,7 @@ def write_sacrebleu(folder: Path, name: str, pairs: Sequence[Pair]) -> None:
 
 
 def write_lines(folder: Path, name: str, languages: Sequence[str], pairs: Sequence[Pair]) -> None:
-    """Two files, line by line the same sentences; of one pair a side is empty, as in IWSLT's files."""
+    """Write two line-aligned files; one side of one pair is empty, as in IWSLT's files."""
     for side, language in enumerate(languages):
         lines = ["" if k == 1 and side == 1 else pair[side] for k, pair in enumerate(pairs)]
         write_text(folder / f"{name}.{language}", "".join(line + "\n" for line in lines))

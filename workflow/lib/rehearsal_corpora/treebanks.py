@@ -1,4 +1,4 @@
-"""Treebanks: the Wall Street Journal as the Stanford converter writes it, and Universal Dependencies as a release has them."""
+"""Treebanks: the Wall Street Journal in the format of the Stanford converter, and a release of Universal Dependencies."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TWO_ROOTS_EVERY = 20
 
 
 def wsj_lines(documents: Sequence[Document]) -> Iterator[str]:
-    """CoNLL-X of the Stanford converter: ten columns, no comments, no lemmas, brackets by their names.
+    """CoNLL-X of the Stanford converter: ten columns, no comments, no lemmas, brackets as -LRB- and the like.
 
-    Some sentences have two roots, as the converter leaves some of the Penn Treebank.
+    Some sentences have two roots, as in the converted Penn Treebank.
     """
     sentences = [sentence for document in documents for sentence in document.sentences]
     for number, sentence in enumerate(sentences):

@@ -1,4 +1,4 @@
-"""Wikipedia as the data set of the hub: Parquet files of several row groups in a folder with a card."""
+"""Wikipedia like the hub's data set: Parquet files with several row groups in a folder with a data card."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ configs:
 
 
 def write_wikipedia(documents: Sequence[Document], folder: Path) -> None:
-    """Rows of id, url, title and text; headings and lists are lines of their own, and some pages are empty."""
+    """Write rows of id, url, title and text; headings and lists are on separate lines, and some pages are empty."""
     write_text(folder / "README.md", _CARD)
     rows = [_row(number, document) for number, document in enumerate(documents)]
     size = -(-len(rows) // _FILES)

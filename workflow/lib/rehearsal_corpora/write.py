@@ -1,4 +1,4 @@
-"""All stand-ins of the run `paper`, in the places where its configuration expects the distributions."""
+"""All stand-ins of the run `paper`, at the paths where its configuration expects the distributions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _write_licensed(licensed: Path, texts: Texts) -> None:
 def _write_glue(place: Path, texts: Texts) -> None:
     parts = {"train": (texts.training, TRAIN_ROWS), "dev": (texts.evaluation, DEVELOPMENT_ROWS)}
     for task, (name, rows_of) in FILES.items():
-        # STS-B is downloaded, all others are the user's.
+        # STS-B is downloaded; users provide all others.
         folder = place / MIRROR / "glue" if task == "stsb" else place / LICENSED / "glue"
         for part, (documents, count) in parts.items():
             write_text(folder / name / f"{part}.tsv", rows_of(pairs_of(task, documents, texts.seed, count)))
@@ -104,7 +104,7 @@ def _write_translations(place: Path, texts: Texts) -> None:
         write_sacrebleu(place / SACREBLEU, name, pairs[start : start + count])
         start += count
     for name, count in (("train", 48), ("valid", 14), ("test", 14)):
-        # German is French here: what counts are two languages line by line.
+        # The German side is French: only two line-aligned languages are needed.
         turned = [(french, english) for english, french in pairs[start : start + count]]
         write_lines(place / LICENSED / "iwslt14", name, ("de", "en"), turned)
         start += count

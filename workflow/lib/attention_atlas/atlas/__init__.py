@@ -1,4 +1,4 @@
-"""The atlas: one row a head over all studies, correlations between measures, and findings across papers."""
+"""The atlas: one row per head over all studies, correlations between measures, and findings across papers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def load(folder: str | Path) -> BuiltAtlas:
     """The atlas of a built run as data, see `built.load`."""
-    # The workflow reads this package at every start; tables need pandas, which takes most of a second.
+    # The workflow imports this package at every start; importing pandas would take most of a second.
     from attention_atlas.atlas import built
 
     return built.load(folder)

@@ -1,4 +1,4 @@
-"""What every head attends to over the atlas's sentences: the evidence that the page shows beside its measures."""
+"""What every head attends to on the atlas's sentences: the examples that the page shows with its measures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_attended(
     Args:
         shards, example_files: attention and the sentences with their trees, in order.
         limit: use at most this many records of the corpus.
-        count: pairs of a head.
+        count: number of pairs per head.
         pairs_out, kinds_out: files to write.
 
     Raises:
@@ -49,7 +49,7 @@ def _one_line(words: Sequence[str]) -> str:
 
 
 def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float]]]]:
-    """Sentences that pairs are of, and [head] its pairs by rank: [sentence, query, key, weight], places of words from 0.
+    """Sentences with pairs, and [head] pairs by rank as [sentence, query, key, weight]; word positions from 0.
 
     Args:
         table: columns `ATTENDED_PAIRS`.
@@ -68,12 +68,12 @@ def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], li
 
 
 def kind_cards(table: pd.DataFrame, places: pd.DataFrame, most: int) -> list[dict[str, list[list[str | float]]]]:
-    """[head] what its kinds of pairs are of -> [kind, share, even share] of those with the largest shares.
+    """[head] what defines the kind -> [kind, share, even share] of the kinds of pairs with the largest shares.
 
     Args:
         table: columns `attended_pairs.KINDS`.
         places: layer, head of the model's heads, in order.
-        most: kinds that are shown.
+        most: maximum number of kinds.
     """
     by_place = dict(list(table.sort_values("share", ascending=False, kind="stable").groupby(["layer", "head"], sort=False)))
     return [

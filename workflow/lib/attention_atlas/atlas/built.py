@@ -1,4 +1,4 @@
-"""The atlas of a built run as data: its tables with types, and the attention maps that are still there."""
+"""The atlas of a built run as data: its tables with types, and the attention maps that still exist."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class BuiltAtlas:
     """The atlas of a run.
 
     Attributes:
-        folder: of the run, such as results/sample.
-        model: whose heads they are.
-        heads: a row a head: layer and head (from 1, whole numbers), a column a measure (float, or category for names).
-        measures: a row a measure, columns `MEASURES`: names as categories, text as strings, whole numbers with missing values.
-        correlations: a row a pair of measures, columns `CORRELATIONS`.
+        folder: folder of the run, such as results/sample.
+        model: the model whose heads are measured.
+        heads: one row per head: layer and head (from 1, integers), one column per measure (float, or category for names).
+        measures: one row per measure, columns `MEASURES`: names as categories, text as strings, nullable integers.
+        correlations: one row per pair of measures, columns `CORRELATIONS`.
         pairs, kinds: what heads attend to, columns `ATTENDED_PAIRS` and `KINDS`; None for a run without sentences.
     """
 
@@ -42,21 +42,21 @@ class BuiltAtlas:
     kinds: pd.DataFrame | None
 
     def corpora(self) -> list[str]:
-        """Corpora whose attention maps of this model are on the disk."""
+        """Corpora for which attention maps of this model are on disk."""
         folders = (self.folder / "attention" / self.model).glob("*")
         return sorted(folder.name for folder in folders if any(folder.glob("*.safetensors")))
 
     def maps(self, corpus: str) -> Iterator[CachedExample]:
-        """The sentences of a corpus with their maps, [layer, head, n, n] float16; row = attending token.
+        """The sentences of a corpus with their maps, [layer, head, n, n] float16; row = query token.
 
         Raises:
-            AtlasError: the maps are not on the disk.
+            AtlasError: the maps are not on disk.
         """
         if corpus not in self.corpora():
             kept = ", ".join(self.corpora()) or "none"
             raise AtlasError(
-                f"{self.folder}: there are no maps of {self.model} on '{corpus}' (there are: {kept}). Build the run's target "
-                "attention, with keep_attention: true."
+                f"{self.folder}: there are no maps of {self.model} on '{corpus}' (maps exist for: {kept}). Build the run's "
+                "target attention with keep_attention: true."
             )
         return read_attention(self.folder / "attention" / self.model / corpus)
 
@@ -65,10 +65,10 @@ def load(folder: str | Path) -> BuiltAtlas:
     """The atlas of a built run.
 
     Args:
-        folder: of the run, such as results/sample.
+        folder: folder of the run, such as results/sample.
 
     Raises:
-        AtlasError: the run has no atlas there, or a table is damaged.
+        AtlasError: the folder has no atlas, or a table is damaged.
     """
     run = Path(folder)
     tables = run / "atlas"

@@ -20,10 +20,10 @@ class ComparedModel:
     """One of the compared models.
 
     Attributes:
-        name: in the registry.
-        layers, heads: its shape.
-        random_weights: whether its layers are as initialised: a control.
-        tables: of `of_model.measure_model`: table as in `names.TABLES` -> file.
+        name: name in the registry.
+        layers, heads: number of layers, and of heads per layer.
+        random_weights: whether its layers are randomly initialised: a control.
+        tables: tables from `of_model.measure_model`: name as in `names.TABLES` -> file.
     """
 
     name: str
@@ -34,7 +34,7 @@ class ComparedModel:
 
 
 def read_compared(models: Sequence[Mapping[str, Any]]) -> tuple[list[ComparedModel], dict[str, pd.DataFrame]]:
-    """The compared models, and model -> one row a head with its measures, in their order.
+    """The compared models, and model -> its measures with one row per head, in the order of the models.
 
     Args:
         models: attributes of `ComparedModel` for each model.

@@ -1,8 +1,8 @@
 """Correlations between measures of heads, beyond what the depth of a layer explains.
 
-Heads of one layer resemble each other, so that two measures that both grow with depth correlate whatever heads do. The
-table therefore has the rank correlation over all heads, that of the ranks less their means by layer, and a permutation test
-that shuffles heads within their layers.
+Heads of one layer resemble each other, so two measures that both grow with depth correlate even if they are unrelated within
+layers. The table therefore has the rank correlation over all heads, the correlation of ranks minus their means by layer, and a
+permutation test that shuffles heads within their layers.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ ROUNDING = 1e-12
 
 
 def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
-    """[head] ranks less the mean rank of their layer."""
+    """[head] ranks minus the mean rank of their layer."""
     ranks = rankdata(values)
     sums, counts = np.bincount(layer, weights=ranks), np.bincount(layer)
     return ranks - (sums / np.maximum(counts, 1))[layer]
 
 
 def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.NDArray[np.intp]:
-    """[draw, head] places of heads that change places within their layer."""
+    """[draw, head] permuted positions of heads, within their layers."""
     return _shuffles(tuple(map(int, layer)), draws, seed)
 
 
-# Most pairs of measures have the same heads: their shuffles, and the ranks of each measure's resamples, are computed once.
+# Most pairs of measures have the same heads: compute their shuffles, and the ranks of a measure's resamples, only once.
 @functools.lru_cache(maxsize=8)
 def _shuffles(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.intp]:
     chance = np.random.default_rng(seed).random((draws, len(layer)))
     shuffled = np.empty(chance.shape, dtype=np.intp)
-    # Sorted by layer first, then by chance: a shuffle of each layer by itself.
+    # Sort by layer, then by a random number: this shuffles each layer separately.
     shuffled[:, np.argsort(layer, kind="stable")] = np.argsort(np.asarray(layer) + chance, axis=1)
     return shuffled
 
@@ -75,15 +75,15 @@ class Draws:
 
 
 def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
-    """[resample, head] places of heads in bootstrap resamples."""
+    """[resample, head] positions of heads in bootstrap resamples."""
     return np.random.default_rng(draws.seed).integers(heads, size=(draws.resamples, heads))
 
 
 def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
 
-    ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
-    layers whose correlation within layers is as far from 0 or farther, two-sided; NaN where nothing varies within layers.
+    ci: by bootstrap over heads. within_layers: correlation of ranks minus their means by layer. p: two-sided, share of shuffles
+    within layers whose correlation within layers is at least as far from 0; NaN if a measure does not vary within layers.
     """
     within, shuffled = within_layers(first, second, layer, draws)
     return [*spearman_interval(first, second, draws), within, shuffle_p(within, shuffled)]
@@ -97,13 +97,13 @@ def spearman_interval(first: Floats, second: Floats, draws: Draws) -> tuple[floa
 
 
 def within_layers(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> tuple[float, Floats]:
-    """Correlation of the ranks of two measures less their means by layer, and [shuffle] its values after shuffles.
+    """Correlation of the ranks of two measures minus their means by layer, and [shuffle] its values after shuffles.
 
-    Shuffles within layers give its exact distribution where the two measures have nothing in common but the layer: heads of
-    one layer can then change places. NaN where a measure does not vary within any layer.
+    Shuffles within layers give its exact distribution if the two measures are independent given the layer: heads of one layer
+    are then exchangeable. NaN if a measure does not vary within any layer.
     """
     first_ranks, second_ranks = centred_ranks(first, layer), centred_ranks(second, layer)
-    # Heads that change places change neither the means (0) nor the spread.
+    # Permutations change neither the means (0) nor the variance.
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt((first_ranks**2).sum() * (second_ranks**2).sum())
         shuffled = first_ranks[shuffles_within(layer, draws.shuffles, draws.seed)] @ second_ranks / spread
@@ -111,7 +111,7 @@ def within_layers(first: Floats, second: Floats, layer: npt.NDArray[np.intp], dr
 
 
 def shuffle_p(observed: float, shuffled: Floats) -> float:
-    """Share of shuffles [shuffle] as far from 0 as the observed value or farther, which counts as one; NaN if it is NaN."""
+    """Share of shuffles at least as far from 0 as the observed value, which counts as one of them; NaN if it is NaN."""
     if not np.isfinite(observed):
         return np.nan
     beyond = int((np.abs(shuffled) >= abs(observed) - ROUNDING).sum())
@@ -119,9 +119,9 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
-    """A row a pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough different values.
+    """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough distinct values.
 
-    definitional: whether the two go together by their definitions; such a pair is not tested.
+    definitional: whether the two measures correlate by definition; such a pair is not tested.
     """
     rows = []
     for first, second in combinations(names, 2):
@@ -140,7 +140,7 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) ->
 
 
 def write_correlations(heads: str | Path, draws: Draws, out: str | Path) -> None:
-    """Write a row a pair of the measures by number of heads.tsv.
+    """Write one row per pair of the numeric measures in heads.tsv.
 
     Raises:
         AtlasError: the table cannot be used.

@@ -27,7 +27,7 @@ _ROW = 0.19
 
 
 def correlation_map(correlations: str | Path, measures: str | Path, line: str, pictures: Pictures) -> None:
-    """Draw rank correlations of all measures, similar ones side by side, and mark those that are significant within layers.
+    """Draw rank correlations of all measures, with similar measures side by side, and mark those significant within layers.
 
     Args:
         correlations: table of `correlations.write_correlations`.
@@ -68,14 +68,14 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
 
 
 def _square(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """A column of pairs as a symmetric table of measures."""
+    """A column of pairs as a symmetric matrix of measures."""
     names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
     half = table.pivot(index="measure_a", columns="measure_b", values=column).reindex(index=names, columns=names)
     return half.combine_first(half.T).loc[names, names].copy()
 
 
 def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
-    """Measures in the order of average linkage; those with opposite signs say the same of heads."""
+    """Measures in the order of average linkage; the sign of a correlation is ignored."""
     names = [str(name) for name in values.columns]
     if len(names) <= 2:
         return names
@@ -94,7 +94,7 @@ def _title(title: str) -> str:
 
 
 def _count(table: pd.DataFrame) -> str:
-    """Heads and tests; where a correction cannot reach its level, that."""
+    """Number of heads and tests, and a note if the correction for several tests cannot reach its level."""
     tested = table["p"].notna()
     count = f"n = {int(table['n'].max()) if len(table) else 0} heads; {tested.sum()} pairs tested"
     if tested.any() and table.loc[tested, "p_holm"].isna().all():

@@ -1,7 +1,7 @@
-"""Findings across papers: statements of one study on heads, tested on measures of another study on the same heads.
+"""Findings across papers: statements of one study about heads, tested on measures of another study of the same heads.
 
-Most measures of heads grow or fall with the layer, so that two of them agree over all heads whatever heads do. A finding is
-therefore judged by its statistic within layers, and the test of that statistic gives the verdict (`within_verdict`).
+Most measures of heads grow or fall with depth, so two of them correlate over all heads even if they are unrelated within
+layers. The verdict on a finding therefore comes from the test of its statistic within layers (`within_verdict`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _VERTICAL = ("vertical", "dense_vertical")
 
 @dataclass(frozen=True)
 class Question:
-    """A finding: the statement, the measures that it needs, and the test; `sign` is that of the value if it holds."""
+    """A finding: the statement, the measures that it needs, and the test; `sign` is the sign of the value if it holds."""
 
     statement: str
     needs: tuple[str, str]
@@ -100,19 +100,19 @@ QUESTIONS = (
 def findings(
     table: pd.DataFrame, draws: Draws, level: float = LEVEL, warnings: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """A row a question, columns `FINDINGS`.
+    """One row per question, columns `FINDINGS`.
 
     value: over all heads, with its interval ci_low to ci_high by bootstrap over heads; it may be due to depth alone.
-    within_layers: the same statistic among heads of one layer: the correlation of ranks less their means by layer; for a group
-    of heads, over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
-    p_holm: p adjusted for all findings that are tested (Holm). within_low, within_high: the interval of within_layers for the
-    finding by itself (`null_interval`). verdict: of `within_verdict` by p_holm; or `NOT_TESTED` and the reason.
+    within_layers: the same statistic within layers: the correlation of ranks minus their means by layer; for a group of heads,
+    over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
+    p_holm: p adjusted for all tested findings (Holm). within_low, within_high: interval of within_layers, not adjusted for the
+    number of findings (`null_interval`). verdict: from `within_verdict` with p_holm, or `NOT_TESTED` and the reason.
 
     Args:
-        table: layer, and a column a measure; a row a head.
-        draws: of the bootstrap and of the shuffles.
-        level: of the tests that give verdicts; 1 - level is the coverage of the interval of within_layers.
-        warnings: measure -> why it says nothing of heads; findings that need such a measure are not tested.
+        table: one row per head: layer, and one column per measure.
+        draws: settings of the bootstrap and of the shuffles.
+        level: level of the tests; 1 - level is the coverage of the interval of within_layers.
+        warnings: measure -> why it says nothing about heads; findings that need such a measure are not tested.
     """
     rows, reasons = [], []
     for question in QUESTIONS:
@@ -145,7 +145,7 @@ def findings(
 
 
 def _why_not(question: Question, complete: pd.DataFrame, warnings: Mapping[str, str]) -> str:
-    """Why a question cannot be tested on the heads that have both measures; empty where it can."""
+    """Why a question cannot be tested on the heads that have both measures; empty if it can."""
     if silent := [name for name in question.needs if name in warnings]:
         return f"{', '.join(silent)} cannot be used here: see its warning in measures.tsv"
     numbers = question.needs[1:] if question.grouped else question.needs
@@ -160,38 +160,38 @@ def within_verdict(within: float, p: float, sign: int, level: float) -> str:
     """The verdict on a finding, by the two-sided test of its statistic within layers.
 
     `undecided` unless p < level; then `holds` if the statistic has the sign of the finding, and `does not hold` if it has the
-    opposite one. For the p of one test that is the same as to ask on which side of 0 the interval of `null_interval` lies; for
-    an adjusted p the interval lies on one side of 0 as well. If two measures have nothing in common but the layer, a finding
-    holds with a probability of at most level / 2. NaN, where too few shuffles keep p_holm from its level, is `undecided`.
+    opposite sign. For an unadjusted p, this is equivalent to asking on which side of 0 the interval of `null_interval` lies; if
+    an adjusted p is below level, the interval excludes 0 as well. If two measures are independent given the layer, the verdict
+    is `holds` with a probability of at most level / 2. NaN (too few shuffles for p_holm to reach its level) is `undecided`.
     """
     return claim_verdict(within * sign > 0) if p < level else UNDECIDED
 
 
 def null_interval(observed: float, shuffled: Floats, level: float, grouped: bool = False) -> tuple[float, float]:
-    """Interval of a statistic within layers from its values after shuffles: it excludes 0 exactly where p < level.
+    """Interval of a statistic within layers from its values after shuffles: it excludes 0 exactly if p < level.
 
-    The statistic is put on a scale on which its spread hardly depends on its size: the inverse hyperbolic tangent of a
-    correlation (Fisher 1921, On the probable error of a coefficient of correlation), the arcsine of a probability. The
-    interval reaches as far as the largest statistic after shuffles that the test does not reject. In simulations of 6 layers of
-    12 heads, intervals of level 0.95 contain the value of many heads in 0.93 to 0.96 of data sets, for probabilities and for
-    correlations up to 0.7; in 0.91 for a correlation of 0.89, and in 0.77 for one of 0.95.
+    The statistic is transformed to stabilise its variance: the inverse hyperbolic tangent of a correlation (Fisher 1921, On the
+    probable error of a coefficient of correlation), the arcsine of a probability. The half-width of the interval is the largest
+    statistic after shuffles that the test does not reject. In simulations of 6 layers of 12 heads, 95 % intervals contain the
+    population value in 93 to 96 % of data sets, for probabilities and for correlations up to 0.7; in 91 % for a correlation of
+    0.89, and in 77 % for one of 0.95.
 
     Args:
         observed: the statistic.
         shuffled: [shuffle] its values after shuffles within layers, centred at 0.
-        level: 1 - coverage.
+        level: 1 - coverage of the interval.
         grouped: whether the statistic is a probability minus 1/2; otherwise it is a correlation.
 
     Returns:
-        Lower and upper end; the whole range of the statistic where there are too few shuffles for the level.
+        Lower and upper end; the whole range of the statistic if there are too few shuffles for the level.
     """
     largest = 0.5 if grouped else 1.0
-    # p < level if no more than so many shuffles are as far from 0 as the observed statistic.
+    # p < level if at most this many shuffles are as far from 0 as the observed statistic.
     allowed = math.ceil(level * (len(shuffled) + 1) - 1e-9) - 2
     if allowed < 0:
         return -largest, largest
     critical = np.sort(np.abs(shuffled))[::-1][allowed] + ROUNDING
-    # A correlation of 1 would be infinite on its scale.
+    # The transformation of a correlation of 1 is infinite.
     shares = np.clip(np.array([observed, critical]) / largest, ROUNDING - 1, 1 - ROUNDING)
     if grouped:
         centre, reach = np.arcsin(shares)
@@ -203,14 +203,14 @@ def null_interval(observed: float, shuffled: Floats, level: float, grouped: bool
 
 
 def _ranks(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> tuple[Overall, float, Floats]:
-    """Rank correlation over all heads with its interval; within layers; and [shuffle] that after shuffles within layers."""
+    """Rank correlation over all heads with its interval; within layers; and [shuffle] within layers after shuffles."""
     return spearman_interval(first, second, draws), *within_layers(first, second, layer, draws)
 
 
 def _groups(
     inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: Draws
 ) -> tuple[Overall, float, Floats]:
-    """How much more often than not a value inside is below one outside (ties count half), as `_ranks` returns it."""
+    """Probability minus 1/2 that a value inside is below one outside (ties count half), in the form of `_ranks`."""
     drawn = drawn_heads(len(values), draws)
     usable_draws = [places for places in drawn if 0 < inside[places].sum() < len(places)]
     low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in usable_draws]))
@@ -235,10 +235,10 @@ def _below_within(
     ranks = np.empty(len(values))
     for number in range(len(in_layer)):
         ranks[by_layer == number] = rankdata(values[by_layer == number])
-    # The ranks inside exceed the smallest possible ones by the number of heads outside that are below.
+    # Ranks inside exceed the smallest possible ranks by the number of heads outside that are below.
     smallest = (inside_layer * (inside_layer + 1) / 2).sum()
     shuffles = shuffles_within(layer, draws.shuffles, draws.seed)
-    # Ranks stay what they are when heads change places: their sum inside is all that changes.
+    # A permutation of heads keeps the ranks and changes only their sum inside.
     shuffled = 0.5 - (ranks[shuffles][:, inside].sum(axis=1) - smallest) / pairs
     return float(0.5 - (ranks[inside].sum() - smallest) / pairs), shuffled
 
@@ -257,9 +257,9 @@ def write_findings(
     Args:
         heads: heads.tsv.
         measures: measures.tsv, for warnings.
-        models: study -> model that its measures are of.
+        models: study -> model whose heads it measures.
         run: title of the run.
-        draws: of bootstrap and permutations.
+        draws: settings of bootstrap and permutations.
         out, html_out: files to write.
 
     Raises:

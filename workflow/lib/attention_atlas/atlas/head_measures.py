@@ -1,4 +1,4 @@
-"""Measures of single heads that the atlas makes itself."""
+"""Measures of single heads that the atlas computes itself."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _main(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
 
 
 def _numbers(*measures: Measure) -> Select:
-    """Inputs of these measures, in columns."""
+    """Number of inputs of these measures, in columns."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         rows = table[table["measure"].isin([measure.name for measure in measures])]
@@ -158,7 +158,7 @@ def _numbers(*measures: Measure) -> Select:
 
 
 def _even_shares(table: pd.DataFrame) -> dict[str, float]:
-    """Measure -> its value for evenly spread attention."""
+    """Measure -> its value under uniform attention."""
     return table.dropna(subset=["even_share"]).groupby("measure")["even_share"].first().to_dict()
 
 
@@ -249,7 +249,7 @@ def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
 
 
 def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
-    """Measures of masked heads; the titles name the head that predicts tokens, which the table says."""
+    """Measures of masked heads; the titles name the language-model head that the table was computed with."""
     predictors = [] if table is None else table["language_model"].dropna().unique().tolist()
     by = f" ({predictors[0]})" if predictors else ""
     change = Measure(

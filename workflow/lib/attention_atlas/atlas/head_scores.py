@@ -1,7 +1,7 @@
-"""Scores of heads beside those of random weights: sinks, patterns, repeated pieces, and copying by the weights.
+"""Scores of heads compared with random weights: sinks, patterns, repeated random tokens, and copying by the weights.
 
-The null distribution is that of heads of models of the same architecture with random weights, on the same inputs: what they do
-was not learnt. These models differ by their seeds. Shares of attention also have the value that evenly spread attention gives.
+The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs, since their
+behaviour is not learnt. These models differ in their seeds. Shares of attention are also compared with uniform attention.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP, *SURFACE.values(), DISTANCE)
 
 @dataclass(frozen=True)
 class Draws:
-    """What is drawn for the scores.
+    """Numbers of inputs, random models and resamples for the scores.
 
     Attributes:
-        inputs: sentences of the corpus, and sequences of random pieces, at most.
-        random_models: models with random weights.
-        random_inputs: how many of these sentences and sequences each of them reads.
-        resamples: of the bootstrap over inputs.
-        seed: of sentences, pieces, random weights and resamples.
+        inputs: maximum number of sentences of the corpus, and of sequences of random tokens.
+        random_models: number of randomly initialised models.
+        random_inputs: number of these sentences and sequences that each of them reads.
+        resamples: number of bootstrap resamples of inputs.
+        seed: seed of sentences, random tokens, random weights and resamples.
     """
 
     inputs: int
@@ -97,15 +97,15 @@ class Draws:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the models are fed.
+    """Inputs of the models.
 
     Attributes:
-        sentences: of the corpus, shortest first.
-        sequences: of random pieces that are repeated, shortest first.
+        sentences: sentences of the corpus, shortest first.
+        sequences: sequences of repeated random tokens, shortest first.
         pad: id of the padding token.
-        sep: vocabulary entry of [SEP]; None where the model has none.
+        sep: vocabulary entry of [SEP]; None if the model has none.
         pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
-        cls: vocabulary entry of [CLS]; None where the model has none.
+        cls: vocabulary entry of [CLS]; None if the model has none.
     """
 
     sentences: Sequence[Example]
@@ -116,9 +116,9 @@ class Inputs:
     cls: str | None = None
 
     def part(self, number: int, size: int) -> Inputs:
-        """A systematic sample of about `size` sentences and sequences: every k-th of them, from one place or the next.
+        """A systematic sample of about `size` sentences and sequences: every k-th, with an offset that depends on `number`.
 
-        Attention that is spread evenly gives 1 / n to each of n tokens: a part of other lengths would have another level.
+        Uniform attention gives 1 / n to each of n tokens, so a sample with other lengths would have another baseline.
         """
         return replace(self, sentences=_every(self.sentences, number, size), sequences=_every(self.sequences, number, size))
 
@@ -134,20 +134,20 @@ def write_head_scores(
     threads: int = 1,
     patterns: Sequence[str] = (),
 ) -> None:
-    """Write a row a measure and head, columns `COLUMNS`.
+    """Write one row per measure and head, columns `COLUMNS`.
 
-    value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is of the weights and has
-    neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A random
-    model reads a part of the inputs, so that its values spread more than those of the model would: p is too large, if anything.
-    rank: of the head, 1 for the largest value. even_share: the value of evenly spread attention; empty for what is not measured
-    on attention weights. note: why a measure has no value. pattern: what a user named, for the measure of a pattern.
+    value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
+    has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
+    random model reads only some of the inputs, so its values vary more than those of the model, which makes p conservative.
+    rank: rank of the head, 1 for the largest value. even_share: value under uniform attention; empty for measures that are not
+    based on attention weights. note: why a measure has no value. pattern: text of a user's pattern.
 
     Args:
         model_entry: registry entry of the model.
         card_path, tokenizer_path: its card, and its tokenizer.
         example_files: sentences, tokenised for this model.
         limit: use at most this many records of the corpus.
-        draws: see there.
+        draws: numbers of inputs, random models and resamples.
         out: file to write.
         threads: threads of the forward passes.
         patterns: texts of patterns, see `pattern_texts`.
@@ -187,13 +187,13 @@ def write_head_scores(
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
-    """Registry entries of models of the same architecture with random weights, which differ by their seeds."""
+    """Registry entries of randomly initialised models of the same architecture, with different seeds."""
     seeds = np.random.SeedSequence(draws.seed).generate_state(draws.random_models)
     return [{**entry, "init": "random", "seed": int(seed)} for seed in seeds]
 
 
 def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws) -> Inputs:
-    """The first sentences of a random permutation, and sequences of random pieces.
+    """The first sentences of a random permutation, and sequences of random tokens.
 
     Raises:
         AtlasError: there are no sentences, or a repeated block does not fit.
@@ -202,7 +202,7 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
     special = frozenset(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
-    # Some tokenizers pad whatever they read to a fixed length.
+    # Some tokenizers pad every input to a fixed length.
     tokenizer.no_padding()
     opened = tokenizer.encode("a")
     places = np.flatnonzero(~np.asarray(opened.special_tokens_mask, dtype=bool))
@@ -222,13 +222,13 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
     """Measure -> [input, layer, head] of a model; copying, which needs no input, is [1, layer, head].
 
-    NaN where the model's weights do not say it: copying (see `copying_of`), and norm-weighted attention of a model whose
-    projections are unknown.
+    NaN if a measure cannot be computed: copying (see `copying_of`), and norm-weighted attention of a model whose projections
+    are unknown.
 
     Args:
         entry: registry entry of the model.
-        inputs: what it reads.
-        notes: takes the reason why a measure has no value, by measure.
+        inputs: inputs of the model.
+        notes: filled with the reason why a measure has no value, by measure.
 
     Raises:
         AtlasError: the model cannot be loaded, or gives values that are not finite.
@@ -263,11 +263,11 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
 def sentence_measures(
     maps: npt.NDArray[np.floating] | None, example: Example, sep: str | None, shape: tuple[int, ...] = ()
 ) -> dict[str, Floats]:
-    """Measure -> [layer, head] share of the attention of words that goes to sinks, and to [SEP] where the model has one.
+    """Measure -> [layer, head] share of the attention of words that goes to sinks, and to [SEP] if the model has one.
 
     Args:
         maps: [layer, head, n, n], row = query token; None gives NaN.
-        example: what they are of.
+        example: the sentence of these maps.
         sep: vocabulary entry of [SEP].
         shape: (layers, heads), for NaN.
     """
@@ -277,7 +277,7 @@ def sentence_measures(
     shares = {SINK: sink_share(maps, special)}
     if sep is not None:
         separators = special & (np.asarray(example.tokens) == sep)
-        # A model that opens a text with the same token has a sink there.
+        # A model that starts every text with the same token has a sink there.
         separators[0] = False
         shares[SEP] = received_share(maps, ~sink_tokens(special), separators)
     return shares
@@ -289,13 +289,13 @@ def surface_measures(
     """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
 
     Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
-    Measures of special tokens that the model lacks are left out, and attention to the next token where a model cannot see it.
+    Measures of special tokens that the model lacks are omitted, as is attention to the next token in a causal model.
 
     Args:
         maps: [layer, head, n, n], row = query token.
-        example: what they are of.
+        example: the sentence of these maps.
         cls, sep: vocabulary entries of the special tokens.
-        causal: whether a token sees those before it alone.
+        causal: whether a token attends only to itself and earlier tokens.
     """
     classes = token_classes(example.tokens, cls, sep)
     values = {
@@ -313,7 +313,7 @@ def surface_measures(
 
 
 def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
-    """Measure -> its value for attention that is spread evenly over all tokens that a token can see, mean over inputs."""
+    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
     values: dict[str, list[float]] = {}
     for example in inputs.sentences:
         maps = even_map(len(example.input_ids), causal)
@@ -330,7 +330,7 @@ def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
 
 
 def even_map(n: int, causal: bool) -> Floats:
-    """[1, 1, n, n] attention that is spread evenly over all tokens, or over a token and those before it."""
+    """[1, 1, n, n] uniform attention over all tokens, or over the token and those before it if causal."""
     seen = np.ones((n, n))
     if causal:
         seen = np.tril(seen)
@@ -338,14 +338,14 @@ def even_map(n: int, causal: bool) -> Floats:
 
 
 def mean_over_inputs(values: Floats) -> Floats:
-    """[...] mean of [input, ...] over the inputs that have a value; NaN where none has one."""
+    """[...] mean of [input, ...] over the inputs that have a value; NaN if none has one."""
     count = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
 def _value_norms(model: PreTrainedModel, reasons: dict[str, str]) -> ValueNorms | None:
-    """What collects the norms of value vectors; None, with the reason, where the model's projections are unknown."""
+    """Collector of the norms of value vectors; None, with the reason, if the model's projections are unknown."""
     try:
         return ValueNorms(model)
     except AtlasError as error:
@@ -355,12 +355,12 @@ def _value_norms(model: PreTrainedModel, reasons: dict[str, str]) -> ValueNorms 
 
 
 def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str] | None = None) -> Floats:
-    """[layer, head] copying by the weights; NaN where the model has no unembedding or its projections are not known.
+    """[layer, head] copying by the weights; NaN if the model has no unembedding or its projections are unknown.
 
     Args:
         model: the bare encoder or decoder.
-        unembedding: [piece, hidden]; None where the model has none.
-        reasons: takes the reason why there is none.
+        unembedding: [token, hidden]; None if the model has none.
+        reasons: filled with the reason why there is no value.
     """
     layers, heads = next(iter(attention_shape(model).values()))
     embedding = _weight(model.get_input_embeddings())
@@ -382,14 +382,14 @@ def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons
 
 
 def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
-    """A row a head: measure, layer, head, value, ci_low, ci_high, n, rank, and the columns of `against_null`.
+    """One row per head: measure, layer, head, value, ci_low, ci_high, n, rank, and the columns of `against_null`.
 
     Args:
-        measure: its name.
-        values: [input, layer, head]; where all are NaN, the rows have no value.
+        measure: name of the measure.
+        values: [input, layer, head]; if all are NaN, the rows have no value.
         null: [draw] values of heads of random models.
-        inputs: what the values are of.
-        draws: of the bootstrap.
+        inputs: inputs of the models.
+        draws: settings of the bootstrap.
     """
     if np.isnan(values).all():
         absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
@@ -399,11 +399,11 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
     units = independent_units(documents, "sentences") if on_sentences else None
     rows = mean_rows(values, draws.resamples, draws.seed, units)
     if measure == OV_COPYING:
-        # Weights are no sample of anything.
+        # Weights are not a sample: no interval.
         rows[["ci_low", "ci_high", "n"]] = np.nan
     rows["rank"] = rows["value"].rank(ascending=False, method="min")
     if np.isnan(null).all():
-        # The parts that random models read have no such pair of tokens.
+        # No such pair of tokens occurs in the inputs that random models read.
         return rows.assign(measure=measure, **dict.fromkeys(NULL_COLUMNS, np.nan))
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
 
@@ -412,8 +412,8 @@ def _check_pairs(patterns: Iterable[Pattern], scores: Mapping[str, Floats], sent
     for pattern in patterns:
         if np.isnan(scores[pattern.measure]).all():
             raise AtlasError(
-                f"pattern '{pattern.text}': it has no pair of tokens that the model can see in the {sentences} sentences that "
-                "heads are scored on: raise atlas.head_scores.inputs, or name another pattern."
+                f"pattern '{pattern.text}': the {sentences} sentences that heads are scored on have no such pair of tokens "
+                "that the model can see: raise atlas.head_scores.inputs, or name another pattern."
             )
 
 
@@ -423,10 +423,10 @@ def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:
 
 
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
-    """The bare model with the attention engine installed, and its unembedding [piece, hidden]; None where it has none.
+    """The bare model with the attention engine installed, and its unembedding [token, hidden] or None.
 
-    A model with tied embeddings reads out its hidden states by the embeddings of its input, whether its file has the rest of a
-    head or not. The transformation before the unembedding of a masked-language-model head is left out, as layer norms are.
+    In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
+    language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
     """
     settings = AutoConfig.from_pretrained(locate(entry))
     unembedding: torch.Tensor | None
@@ -438,21 +438,21 @@ def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | N
         layer = with_head.get_output_embeddings()
         name = next((name for name, module in with_head.named_modules() if module is layer), None)
         unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer)
-        model = with_head.base_model  # type: ignore[assignment]  # the types of transformers say that it is any module
+        model = with_head.base_model  # type: ignore[assignment]  # typed as any module in transformers
     install(model)
     device = pick_device()
     return in_evaluation(model, device), None if unembedding is None else unembedding.to(device)
 
 
 def _weight(layer: torch.nn.Module) -> torch.Tensor:
-    """Weights of a layer, whose type torch does not know from the module."""
+    """Weights of a linear layer; torch types them less precisely."""
     weight = layer.weight
     assert isinstance(weight, torch.Tensor)
     return weight
 
 
 def _with_vocabulary(entry: Mapping[str, Any], settings: Any) -> tuple[PreTrainedModel, list[str]]:
-    """The model with a head over its vocabulary, causal where there is one for this architecture and no other."""
+    """The model with a language-model head: causal if the architecture has no other."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
     kind = AutoModelForMaskedLM if type(settings) in MODEL_FOR_MASKED_LM_MAPPING else AutoModelForCausalLM

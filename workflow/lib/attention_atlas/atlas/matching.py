@@ -1,8 +1,7 @@
-"""Heads of two models matched by what they do, and whether matched heads agree on what they were not matched by.
+"""Heads of two models matched by their measures, and the agreement of matched heads on measures left out of the matching.
 
-The assignment makes the distances between matched heads as small as they can be, so that these say little by themselves. A
-measure is therefore compared over heads that were matched by the others, and the agreement set against that of heads matched
-at random.
+The assignment minimises the distances between matched heads, so small distances alone are no evidence. A measure is therefore
+compared over heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _MOST_SHUFFLES = 5000
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What the heads of two models do, in measures that both have.
+    """Measures of the heads of two models that both models have.
 
     Attributes:
-        names: of the measures.
+        names: names of the measures.
         first, second: [head, measure] of each model, standardised over the heads of both.
     """
 
@@ -50,17 +49,17 @@ class Behaviour:
 
 
 def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
-    """Measures that all heads of two models have, less their mean and divided by their standard deviation over all these heads.
+    """Measures that all heads of two models have, standardised by their mean and standard deviation over all these heads.
 
     Args:
-        first, second: a row a head, a column a measure.
+        first, second: one row per head, one column per measure.
     """
     names, columns = [], []
     for name in numeric(first):
         if name not in second or first[name].isna().any() or second[name].isna().any():
             continue
         values = np.concatenate([first[name].to_numpy(np.float64), second[name].to_numpy(np.float64)])
-        # Values that differ by rounding alone are none to match by.
+        # Measures whose values differ only by rounding cannot be used for matching.
         if values.std() > 1e-9 * max(1.0, np.abs(values).max()):
             names.append(name)
             columns.append((values - values.mean()) / values.std())
@@ -69,10 +68,10 @@ def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
 
 
 def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
-    """Rows of two matrices [head, measure] that are matched, and their distances: the assignment with the smallest sum.
+    """Matched rows of two matrices [head, measure] and their distances: the assignment with the smallest sum of distances.
 
-    Distance: root of the mean squared difference over measures, in standard deviations. Of models with different numbers of
-    heads all heads of the smaller one are matched.
+    Distance: root mean squared difference over measures, in standard deviations. If the models have different numbers of heads,
+    all heads of the smaller one are matched.
     """
     distances = cdist(first, second) / np.sqrt(max(first.shape[1], 1))
     rows, columns = linear_sum_assignment(distances)
@@ -80,7 +79,7 @@ def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.ND
 
 
 def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """A row a matched head of the first model, columns `MATCHES`; none where the models share no measure."""
+    """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure."""
     both = behaviour(first, second)
     if not both.names:
         return pd.DataFrame(columns=MATCHES)
@@ -96,19 +95,19 @@ def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.Data
 
 
 def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second: pd.DataFrame, draws: Draws) -> pd.DataFrame:
-    """A row a measure, columns `AGREEMENT`: rank correlation of matched heads on a measure by which they were not matched.
+    """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
 
-    For each measure heads are matched by the others, without those that go together with it by their definitions. `depth` is
-    the layer, matched by all measures; `mean` the mean over measures. null_low, null_high: 95 % of the same statistic where
-    the heads of the second model change places at random, the same shuffles for all measures; p two-sided (`shuffle_p`),
-    p_holm over the measures of a model. Measures may go together in any model, also in one with random weights: set the
-    agreement beside that of such a control.
+    For each measure, heads are matched by the other measures, except those that correlate with it by definition. `depth` is the
+    layer, with matching by all measures; `mean` is the mean over measures. null_low, null_high: central 95 % of the same
+    statistic when the heads of the second model are permuted at random, with the same shuffles for all measures; p is two-sided
+    (`shuffle_p`), p_holm is over the measures of a model. Measures may correlate in any model, even with random weights:
+    compare the agreement with that of a random-weights control.
 
     Args:
         model: name of the second model.
         random_weights: whether it is a control.
-        first, second: a row a head, a column a measure.
-        draws: of the shuffles; at most `_MOST_SHUFFLES`.
+        first, second: one row per head, one column per measure.
+        draws: settings of the shuffles; at most `_MOST_SHUFFLES` are used.
     """
     both = behaviour(first, second)
     shuffles = min(draws.shuffles, _MOST_SHUFFLES)
@@ -153,7 +152,7 @@ def write_matching(models: Sequence[Mapping[str, Any]], draws: Draws, out: str |
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
-        draws: of the shuffles.
+        draws: settings of the shuffles.
         out, agreement_out: files to write.
 
     Raises:

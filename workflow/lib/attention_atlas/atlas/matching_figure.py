@@ -1,4 +1,4 @@
-"""Figure of matched heads: agreement on measures left out of the matching, beside random matchings."""
+"""Figure of matched heads: agreement on measures left out of the matching, compared with random matchings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LINE, _NAME_LINE = 34, 22
 
 
 def matching_figure(agreement: str | Path, first: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw one panel for each compared model: a point for the agreement on each measure, a bar for random matchings.
+    """Draw one panel per compared model: a point for the agreement on each measure, a bar for random matchings.
 
     Args:
         agreement: table of `matching.write_matching`.
         first: the model that the others are compared with.
-        label: run and sentences.
+        label: label of run and sentences.
         pictures: format -> file.
 
     Raises:

@@ -1,7 +1,7 @@
 """Measures of single heads from the tables of all studies: the columns of the atlas.
 
-Each study says in its module `head_measures` which of its tables hold measures of single heads. A measure of a model that was
-trained further is that of the head at the same place: a head keeps its place in training.
+Each study declares in its module `head_measures` which of its tables contain measures of single heads. Measures of a fine-tuned
+model belong to the head with the same layer and number: training does not reorder heads.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class HeadMeasures:
     """Measures of single heads.
 
     Attributes:
-        table: layer, head (from 1) and a column a measure in the order of `SOURCES`; a row a head.
+        table: one row per head: layer, head (from 1) and one column per measure in the order of `SOURCES`.
         absent: measure -> the reason why it is missing.
-        examples: measure -> number of examples that it is taken over, the smallest of any head, where its table says.
-        warnings: measure -> why it says nothing of heads, for those that are known to.
-        chances: measure -> its value for a head without the effect, where that depends on the examples.
+        examples: measure -> number of examples behind it, the smallest of any head, if its table has this number.
+        warnings: measure -> why it says nothing about heads, for measures to which a caution applies.
+        chances: measure -> its value for a head without the effect, if this depends on the examples.
         further: measures that a table declares, by its source.
     """
 
@@ -60,26 +60,26 @@ class HeadMeasures:
     further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
 
     def of(self, source: Source) -> tuple[Measure, ...]:
-        """All measures of a source; one that its table declares takes the place of that of the same name."""
+        """All measures of a source; one that its table declares replaces the measure of the same name."""
         further = {measure.name: measure for measure in self.further.get(source, ())}
         declared = tuple(further.pop(measure.name, measure) for measure in source.measures)
         return (*declared, *further.values())
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
-    """Whether a measure takes fewer than `LEAST_VALUES` different values over heads."""
+    """Whether a measure takes fewer than `LEAST_VALUES` distinct values over heads."""
     return int(pd.Series(values).nunique()) < LEAST_VALUES
 
 
 def can_be_ranked(values: pd.Series, inside: pd.Series | None = None) -> bool:
-    """Whether ranks of heads say something.
+    """Whether ranks of heads are informative.
 
-    They do not where the measure takes few values, where most heads are tied with another head, or where nearly all of them
-    cannot be distinguished from the null.
+    They are not if the measure takes few values, if most heads are tied with another head, or if nearly all heads cannot be
+    distinguished from the null.
 
     Args:
-        values: of a measure, NaN for heads without one.
-        inside: of `inside_null`.
+        values: values of a measure, NaN for heads without one.
+        inside: from `inside_null`.
     """
     present = values.dropna()
     if takes_few_values(present) or present.duplicated(keep=False).mean() > 0.5:
@@ -90,15 +90,15 @@ def can_be_ranked(values: pd.Series, inside: pd.Series | None = None) -> bool:
 def read_measures(
     tables: Mapping[str, str | Path], layers: int, heads: int, skip_reasons: Mapping[str, str] | None = None
 ) -> HeadMeasures:
-    """One row a head with all measures whose tables exist, and what is known of each measure.
+    """One row per head with all measures whose tables exist, and the properties of each measure.
 
     Args:
-        tables: `study/name` -> file, for those that the run has.
+        tables: `study/name` -> file, for the tables of the run.
         layers, heads: shape of the model.
         skip_reasons: table -> why the run has no such table; for studies that the run lacks there is a default reason.
 
     Raises:
-        AtlasError: a table cannot be used, or is that of a model of another shape.
+        AtlasError: a table cannot be used, or its model has a different shape.
     """
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     measured = HeadMeasures(pd.DataFrame({"layer": layer, "head": head}))
@@ -139,7 +139,7 @@ def read_measures(
 
 
 def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
-    """Why a column of a source has no value: q is missing on its own where its measure has values."""
+    """Why a column of a source has no value; q can be missing although its measure has values."""
     scored = name.removesuffix(Q)
     if scored != name and scored in source_rows and source_rows[scored].notna().any():
         return "the null distribution has too few draws: with so many heads, q could not fall below its level"
@@ -157,12 +157,12 @@ def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path)
 
 
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
-    """A row a measure, columns `MEASURES`.
+    """One row per measure, columns `MEASURES`.
 
-    What it is; of which model (by table) and how many heads; n: over how many examples (n_unit), the smallest number of any
-    head; null: whose values its null distribution is of; chance: its value for a head without the effect; inside_null: how many
-    heads cannot be distinguished from such heads; about: the measure that names what a value is about; note: why it is missing;
-    warning: why it says nothing of heads; calibration: what its values are compared with, or why with nothing (`calibration`).
+    Description, model (by table) and number of heads; n: number of examples (n_unit), the smallest of any head; null: source of
+    the values in its null distribution; chance: its value for a head without the effect; inside_null: number of heads that
+    cannot be distinguished from such heads; about: the measure that names the object of a value; note: why it is missing;
+    warning: why it says nothing about heads; calibration: what its values are compared with, or why they are not compared.
     """
     table, rows = measured.table, []
     for source in SOURCES:
@@ -185,11 +185,11 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
 
 
 def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None) -> str:
-    """What the values of a measure are compared with, or why with nothing, and why it has no interval: one to three sentences.
+    """What the values of a measure are compared with, or why they are not, and why it has no interval: one to three sentences.
 
     Args:
         measure: one of the measures of `source`.
-        source: where it comes from.
+        source: source of the measure.
         table: heads.tsv.
         chance: value of a head without the effect.
     """
@@ -221,20 +221,20 @@ def _lower(sentence: str) -> str:
 
 
 def by_definition(first: str, second: str) -> bool:
-    """Whether two measures go together by their definitions (`Measure.shares`)."""
+    """Whether two measures correlate by definition (`Measure.shares`)."""
     return second in _SHARES.get(first, ()) or first in _SHARES.get(second, ())
 
 
 def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
-    """Which heads cannot be distinguished from heads without the effect; None where the measure cannot say.
+    """Which heads cannot be distinguished from heads without the effect; None if this is unknown for the measure.
 
-    By q, if the null distribution has it: q is not below `LEVEL`, or could not be had. Else by the interval: it contains the
+    By q, if the null distribution has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains the
     value `chance`. A head without a value is not among them.
 
     Args:
         table: heads.tsv.
         name: one of its columns.
-        chance: value of a head without the effect; None or NaN where it is not known.
+        chance: value of a head without the effect; None or NaN if unknown.
     """
     *_, q = null_of(name)
     if q in table and table[q].notna().any():
@@ -256,19 +256,19 @@ def write_heads(
     html_out: str | Path,
     run: str,
 ) -> None:
-    """Write heads.tsv (model, layer, head and a column a measure), measures.tsv (`MEASURES`) and its page.
+    """Write heads.tsv (model, layer, head and one column per measure), measures.tsv (`MEASURES`) and its page.
 
     Args:
         tables: see `read_measures`.
         model: the run's model, by its name in the registry.
-        shape: its layers, and heads a layer.
-        models: table -> the model that its measures are of: that one, or one that is trained from it.
+        shape: its number of layers, and of heads per layer.
+        models: table -> the model whose heads it measures: the run's model, or one trained from it.
         skip_reasons: see `read_measures`.
         out, measures_out, html_out: files to write.
         run: title of the run.
 
     Raises:
-        AtlasError: see `read_measures`; or the run has no table.
+        AtlasError: as for `read_measures`, or the run has no table.
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
@@ -292,7 +292,7 @@ _PARTS = frozenset(measure.name for source in SOURCES for measure in source.meas
 
 
 def numeric(table: pd.DataFrame) -> list[str]:
-    """Columns of heads.tsv that are numeric measures, without those that are a part of another measure."""
+    """Columns of heads.tsv that are numeric measures, without the parts of other measures."""
     parts = _PARTS.union(part for name in table.columns for part in parts_of(name))
     return [
         name

@@ -36,15 +36,15 @@ MOST = 0.5
 
 
 def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
-    """A row a model and measure, columns `MODELS`.
+    """One row per model and measure, columns `MODELS`.
 
-    mean: over heads, with its interval by bootstrap over heads. spearman: with the first model's head at the same place, where
-    the shapes are the same; within_layers and p as in `correlation`.
+    mean: over heads, with its interval by bootstrap over heads. spearman: with the first model's head of the same layer and
+    number, if the shapes are equal; within_layers and p as in `correlation`.
 
     Args:
-        tables: model -> one row a head, the run's model first.
-        random_weights: model -> whether it is a control.
-        draws: of the bootstrap and of permutations.
+        tables: model -> one row per head, the run's model first.
+        random_weights: model -> whether it is a random-weights control.
+        draws: settings of the bootstrap and of permutations.
     """
     first_model = next(iter(tables))
     rows = []
@@ -68,12 +68,12 @@ def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws:
 
 @dataclass(frozen=True)
 class ModelTables:
-    """What findings on one model are tested on.
+    """Tables on which findings about one model are tested.
 
     Attributes:
-        heads: a row a head, a column a measure.
-        surface: as `clark2019/surface`.
-        relations: as `clark2019/dependency_head_relations`.
+        heads: one row per head, one column per measure.
+        surface: like `clark2019/surface`.
+        relations: like `clark2019/dependency_head_relations`.
     """
 
     heads: pd.DataFrame
@@ -87,7 +87,7 @@ _Test = Callable[[ModelTables, Draws], Claim]
 
 @dataclass(frozen=True)
 class _Statement:
-    """A finding on one model's heads: what it says, the statistic in words, its needs, and the test."""
+    """A finding about one model's heads: the statement, the statistic in words, the tables it needs, and the test."""
 
     text: str
     statistic: str
@@ -100,14 +100,14 @@ def depth_correlation(
 ) -> tuple[float, float, float, int]:
     """Rank correlation of layer and measure over heads, the ends of its interval, and the number of layers.
 
-    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
-    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`). With
-    fewer than five layers it always does.
+    Heads of one layer resemble each other, so the independent units are layers: permutations move all heads of a layer
+    together. The interval contains 0 if the permutation test does not reject (`extremes.widths`), which is always the case
+    with fewer than five layers.
 
     Args:
-        layer, values: of each head.
+        layer, values: layer and value of each head.
         draws: number of permutations (its shuffles), and their seed.
-        level: coverage.
+        level: coverage of the interval.
     """
     _, of_head, sizes = np.unique(layer, return_inverse=True, return_counts=True)
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -182,18 +182,18 @@ STATEMENTS = (
 
 
 def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
-    """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model lacks a measure.
+    """One row per finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason if a model lacks a measure.
 
-    The verdict is that of `Claim`: by the side of the threshold on which the whole interval lies. Depth: interval by
-    permutations of layers (`depth_correlation`). The largest share of any head: an interval that contains the largest of all
-    true shares, since the largest observed one is largest by chance as well. Relations: head and relation are chosen on one
-    half of the units and tested on the other; no interval where no head has a relation to test. n: how many independent units
-    there are, of the kind in `unit`.
+    The verdict is that of `Claim`: it depends on which side of the threshold the whole interval lies. Depth: interval by
+    permutations of layers (`depth_correlation`). Largest share of any head: an interval for the largest of all true shares,
+    since the largest observed share is biased upwards by selection. Relations: head and relation are chosen on one half of the
+    units and tested on the other; no interval if no head has a relation to test. n: number of independent units, of the kind in
+    `unit`.
 
     Args:
-        tables: model -> what its findings are tested on.
-        random_weights: model -> whether it is a control.
-        draws: its shuffles are the permutations of layers.
+        tables: model -> the tables on which its findings are tested.
+        random_weights: model -> whether it is a random-weights control.
+        draws: its number of shuffles is the number of permutations of layers.
     """
     rows = []
     for statement in STATEMENTS:
@@ -211,7 +211,7 @@ def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[st
 
 
 def surviving(findings: pd.DataFrame) -> dict[str, str]:
-    """Finding that holds for the first model -> whether it holds with random weights, in words; empty without a control."""
+    """Finding that holds for the first model -> whether it holds with random weights too, in words; empty without control."""
     outcomes = {}
     for text, rows in findings.groupby("finding", sort=False):
         first_model, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
@@ -229,10 +229,10 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
 
 
 def claim_rows(findings: pd.DataFrame) -> pd.DataFrame:
-    """A row a finding, columns `CLAIMS`: in how many of the models it holds, and in which; controls do not count.
+    """One row per finding, columns `CLAIMS`: the number of models in which it holds, and which; controls do not count.
 
     Args:
-        findings: of `model_findings`.
+        findings: from `model_findings`.
     """
     trained = findings[~findings["random_weights"].astype(bool)]
     rows = []
@@ -257,9 +257,9 @@ def write_models(
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
-        draws: of the bootstrap and of permutations.
+        draws: settings of the bootstrap and of permutations.
         run: title of the run.
-        label: model and sentences.
+        label: label of model and sentences.
         out, findings_out, html_out, claims_out: files to write.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Figure of the compared models: each measure of all heads, model beside model."""
+"""Figure of the compared models: each measure of all heads, by model."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LINE, _NAME_LINE = 27, 20
 def models_figure(
     models: Sequence[Mapping[str, Any]], draws: Draws, label: RunLabel, pictures: Mapping[str, str | Path]
 ) -> None:
-    """Draw each measure of all heads, model beside model, with the mean and its interval.
+    """Draw each measure of all heads by model, with the mean and its interval.
 
-    Mean and interval are those of models.tsv, before that rounds them.
+    Mean and interval are the unrounded values of models.tsv.
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
-        draws: of the bootstrap, as for models.tsv.
-        label: model and sentences.
+        draws: settings of the bootstrap, as for models.tsv.
+        label: label of model and sentences.
         pictures: format -> file.
 
     Raises:
@@ -55,7 +55,7 @@ def models_figure(
                 style = {"transform": axis.get_yaxis_transform(), "color": NOTE, "fontsize": 7}
                 axis.text(0.5, place, "not measured", ha="center", va="center", **style)
                 continue
-            # Spread over the row, so that heads do not hide each other; random places would change from run to run.
+            # Spread evenly over the row so that heads do not overlap; random offsets would change between runs.
             spread = place + 0.3 * np.sin(np.arange(len(table)) * 2.4)
             sns.scatterplot(x=table[name], y=spread, s=7, color=colours[model], alpha=0.6, linewidth=0, ax=axis)
             mean, low, high = mean_over_heads(table[name], draws)

@@ -1,4 +1,4 @@
-"""Measures that need nothing but a model's attention on parsed sentences: the same for every model that a run compares."""
+"""Measures that need only a model's attention on parsed sentences, the same for every model that a run compares."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Outputs:
     """Files to write, in the form of the tables of the studies.
 
     Attributes:
-        surface: as `clark2019/surface`.
-        heads, dependencies: as `clark2019/dependency_heads` and `clark2019/dependencies`.
-        head_relations: as `clark2019/dependency_head_relations`.
-        types: as `guan2020/head_types`, without the features; no row where the heads have no types that can be named.
+        surface: like `clark2019/surface`.
+        heads, dependencies: like `clark2019/dependency_heads` and `clark2019/dependencies`.
+        head_relations: like `clark2019/dependency_head_relations`.
+        types: like `guan2020/head_types`, without the features; no rows if the clusters of heads cannot be named.
     """
 
     surface: str | Path
@@ -64,12 +64,12 @@ def measure_model(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         min_count: relations with fewer words get no best head.
-        resampling: folds and halves of the held-out choices, and bootstrap: over documents, or sentences where the corpus names
-            none.
+        resampling: folds and halves of the held-out choices, and bootstrap: over documents, or sentences if the corpus names
+            no documents.
         out: files to write.
 
     Raises:
-        AtlasError: cache and examples do not belong together, the cache is over words, or there is nothing to measure.
+        AtlasError: cache and examples do not match, the cache is over words, or there is nothing to measure.
     """
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
@@ -78,7 +78,7 @@ def measure_model(
     def cached(label: str) -> Iterator[CachedExample]:
         return progress(read_attention(shards, limit), total=len(examples), label=label)
 
-    # The first to run, since it refuses a cache over words.
+    # Runs first, since it rejects a cache over words.
     features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
     mean = features[0].mean(axis=0)
     surface = surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed, items="sentences")
@@ -92,7 +92,7 @@ def measure_model(
 
 
 def type_rows(features: npt.NDArray[np.float64], seed: int) -> pd.DataFrame:
-    """layer, head, type of heads by their distance features, [layer, head, 21]; no row where they have no types."""
+    """layer, head, type of heads by their distance features [layer, head, 21]; no rows if they have no types."""
     try:
         types = types_of(features.reshape(-1, features.shape[-1]), seed).names
     except AtlasError as error:

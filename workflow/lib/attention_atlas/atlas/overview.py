@@ -1,4 +1,4 @@
-"""What the workflow has to know of the atlas: one row a head over all studies of a run."""
+"""Declaration of the atlas for the workflow: one row per head over all studies of a run."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ ARTIFACTS = (
 
 
 def compared_models(config: Config, run: str) -> list[str]:
-    """The model of the atlas, and those that it is compared with: the models of the series are among them."""
+    """The model of the atlas, and the models that it is compared with, including those of the series."""
     settings = config["runs"][run][ID]
     return list(dict.fromkeys((study_model(config, run, ID), *settings.get("compared", []), *settings.get("series", []))))
 
 
 def has_sentences(config: Config, run: str) -> bool:
-    """Whether a run names sentences for the atlas, and has their file or waits for it."""
+    """Whether a run names sentences for the atlas whose file exists or is made by the run."""
     corpus = config["runs"][run][ID].get("sentences")
     return corpus is not None and (config["missing"] == "error" or has_files(config, [corpus]))
 
 
 def mlm_head_corpus(config: Config, run: str, model: str) -> str:
-    """The corpus that a masked-LM head is trained on where the checkpoint has none.
+    """The corpus that a masked-LM head is trained on if the checkpoint has no such head.
 
-    The segments of Clark et al. if the run takes gradients of that model on them, so that no second head is trained; else the
-    sentences of the atlas.
+    The segments of Clark et al. if the run computes gradients of that model on them, so that only one head is trained;
+    otherwise the sentences of the atlas.
     """
     clark = config["runs"][run].get("clark2019", {})
     if "segments" in clark and study_model(config, run, "clark2019") == model:
@@ -106,14 +106,14 @@ def mlm_head_corpus(config: Config, run: str, model: str) -> str:
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
+    """(model, corpus) whose attention is cached: those of all compared models, if the run names sentences."""
     settings = config["runs"][run][ID]
     corpora = [settings[role] for role in ROLES if role in settings]
     return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Known models that are compared on sentences, whose cache is over word pieces, and patterns that can be used.
+    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces.
 
     Raises:
         AtlasError: names the key.
@@ -122,7 +122,7 @@ def check(config: Config, run: str, place: str) -> None:
     for name in settings.get("compared", []):
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
-            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
     try:
         parse_patterns(settings["patterns"])
     except AtlasError as error:
@@ -138,7 +138,7 @@ def check(config: Config, run: str, place: str) -> None:
         return
     for role in ROLES:
         if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
-            raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' has to be of level tokens.")
+            raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
 
 
 def _sentences(place: Place) -> Pair:
@@ -147,30 +147,30 @@ def _sentences(place: Place) -> Pair:
 
 
 def _score_passes(part: Part) -> float:
-    """Forward passes over sentences and sequences of random pieces, of the model and of those with random weights."""
+    """Forward passes over sentences and sequences of random tokens, for the model and the randomly initialised models."""
     scores = part.settings["head_scores"]
     return 2.0 * (scores["inputs"] + scores["random_models"] * scores["random_inputs"])
 
 
 def _score_work(part: Part) -> Work:
-    """Forward passes, 1e9 random weights that are drawn, and the product of the embeddings of each random model."""
+    """Forward passes, 1e9 random weights, and the embedding product of each random model."""
     scores = part.settings["head_scores"]
     drawn = scores["random_models"] * part.shape.parameters / GIGA
     product = scores["random_models"] * 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
-    # Few inputs go through each random model: a batch holds no more than these.
+    # Each random model reads few inputs, which limits the batch size.
     batch = scores["random_inputs"] * part.tokens
     work = passes.forward(part.shape, _score_passes(part), part.tokens, batch)
     return passes.added(work, {"gflop": product, "gdrawn": drawn})
 
 
 def _effect_passes(part: Part) -> float:
-    """Forward passes over all sentences, and two for each word of a relation and its match: with and without the head."""
+    """Forward passes over all sentences, and two for each word and its match: unchanged, and with the head masked"""
     effects = part.settings["causal_effects"]
     return 2.0 * (part.total + 4 * effects["heads"] * effects["words"])
 
 
 def _effect_work(part: Part) -> Work:
-    """These passes, and the scores of the vocabulary for each word."""
+    """Work of these passes, and of the vocabulary scores for each word."""
     effects = part.settings["causal_effects"]
     words = 4 * effects["heads"] * effects["words"]
     scores = words * 2 * costs.VOCABULARY * part.shape.hidden / GIGA

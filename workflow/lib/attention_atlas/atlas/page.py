@@ -1,6 +1,6 @@
-"""The atlas as one page that needs nothing else: a grid of heads, two measures against each other, a card for each head.
+"""The atlas as one self-contained page: a grid of heads, a scatter plot of two measures, a card for each head.
 
-Figures are drawn by Vega-Lite, which the page carries with it; nothing is loaded from anywhere.
+Figures are drawn by Vega-Lite, which is embedded in the page; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Drawn:
     """Sentences whose attention the page shows.
 
     Attributes:
-        shard, examples, dropped: the first shard of a corpus, its examples, and the table of records that gave none; None where
-            the run has no sentences.
-        count: sentences at the most.
-        max_tokens: word pieces of a sentence at the most, special tokens included.
-        shortest: word pieces at the least.
+        shard, examples, dropped: the first shard of a corpus, its examples, and the table of dropped records; None if the run
+            has no sentences.
+        count: maximum number of sentences.
+        max_tokens: maximum number of tokens in a sentence, including special tokens.
+        shortest: minimum number of tokens in a sentence.
     """
 
     shard: str | Path | None
@@ -74,14 +74,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Tables of what heads attend to, of `attended.write_attended`; None where the run has no sentences."""
+    """Tables of what heads attend to, from `attended.write_attended`; None if the run has no sentences."""
 
     pairs: str | Path | None
     kinds: str | Path | None
 
 
 def evidence_data(evidence: Evidence, places: pd.DataFrame) -> dict[str, Any]:
-    """What the page shows of the pairs that heads attend to; empty where there are no tables.
+    """Data of the page on the pairs that heads attend to; empty if there are no tables.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -93,9 +93,9 @@ def evidence_data(evidence: Evidence, places: pd.DataFrame) -> dict[str, Any]:
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
-    """Percentage of heads below each head, those with the same value counted half; None where there is no value.
+    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value.
 
-    None for all heads of a measure that `takes_few_values`.
+    None for all heads if the measure `takes_few_values`.
     """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     has_value = ~np.isnan(numbers)
@@ -107,10 +107,10 @@ def percentiles(values: Sequence[float | None]) -> list[float | None]:
 
 
 def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """[head] its relations that are above their baseline on the half that did not choose them, in the order of their rank.
+    """[head] relations that exceed their baseline on the half on which they were not chosen, by rank.
 
     Args:
-        table: as `clark2019/dependency_head_relations`.
+        table: like `clark2019/dependency_head_relations`.
         places: layer, head of the model's heads, in order.
     """
     rows = table[above_baseline(table)].sort_values("rank")
@@ -133,10 +133,10 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
 def sentence_data(
     cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn, most_weights: int | None = None
 ) -> list[dict[str, Any]]:
-    """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
+    """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
 
-    data: base64 of bytes, [layer x head, n, n] in order, row = query token. No more than `most_weights` of them in all
-    (default: `_MOST_WEIGHTS`), but at least one sentence.
+    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights in total (default:
+    `_MOST_WEIGHTS`), but at least one sentence.
     """
     most_weights = _MOST_WEIGHTS if most_weights is None else most_weights
     sentences: list[dict[str, Any]] = []
@@ -156,13 +156,13 @@ def sentence_data(
 
 
 def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], drawn: Drawn, shown: int) -> str:
-    """How many sentences the page shows, and why not the others.
+    """How many sentences the page shows, and why the others are not shown.
 
     Args:
         dropped: table of the dropped records of the text: id, reason, detail.
-        lengths: word pieces of each sentence of the text that the model takes.
-        drawn: which of them the page shows.
-        shown: how many it shows.
+        lengths: number of tokens of each sentence that the model can read.
+        drawn: limits on the sentences that the page shows.
+        shown: number of sentences that the page shows.
     """
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
@@ -182,14 +182,14 @@ def page_data(
     relations: list[list[dict[str, Any]]],
     sentences: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Everything that the page shows; intervals and null distributions are shown with their measures alone.
+    """All data of the page; intervals and null distributions appear only with their measures.
 
     Args:
         heads: heads.tsv.
         measures: measures.tsv.
         correlations: correlations.tsv.
-        relations: of `relation_cards`; empty where no table of relations is there.
-        sentences: of `sentence_data`.
+        relations: from `relation_cards`; empty if there is no table of relations.
+        sentences: from `sentence_data`.
     """
     parts = {part for name in measures["measure"] for part in parts_of(name)}
     measures = measures[~measures["measure"].isin(parts)]
@@ -239,7 +239,7 @@ def _has_ends(heads: pd.DataFrame, name: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: six significant digits, None for what is missing."""
+    """A value for JSON: six significant digits, None if missing."""
     if isinstance(value, str):
         return value
     if pd.isna(value):
@@ -264,26 +264,26 @@ def write_page(
     """Write the page.
 
     Args:
-        heads_path, measures_path: of `measures.write_heads`.
-        correlations_path: of `correlations.write_correlations`.
-        relations_path: table as `clark2019/dependency_head_relations`; None where the run has none.
-        evidence: what heads attend to.
+        heads_path, measures_path: files from `measures.write_heads`.
+        correlations_path: file from `correlations.write_correlations`.
+        relations_path: table like `clark2019/dependency_head_relations`; None if the run has none.
+        evidence: tables of what heads attend to.
         drawn: sentences with attention.
         run: title of the run.
-        label: what the sentences are.
+        label: label of the sentences.
         out: file to write.
-        models: what the page shows of each compared model, see `page_models.page_model`, the run's first.
+        models: data of each compared model, see `page_models.page_model`, the run's model first.
         comparison: tables of their comparison.
-        sources: measure -> files that its values come from, which the page links.
+        sources: measure -> files with its values, to which the page links.
 
     Raises:
-        AtlasError: a table or a shard cannot be used, or the tables are not of the same heads.
+        AtlasError: a table or a shard cannot be used, or the tables describe different heads.
     """
     heads = read_table(heads_path, ["model", *PLACE])
     measures = read_table(measures_path, MEASURES)
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
-        raise AtlasError(f"{heads_path}: {len(heads)} rows are not those of all heads of all layers.")
+        raise AtlasError(f"{heads_path}: the {len(heads)} rows are not one for each head of each layer.")
     relations: list[list[dict[str, Any]]] = []
     if relations_path is not None:
         relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
@@ -303,23 +303,23 @@ def write_page(
 
 
 def _shown_sentences(drawn: Drawn, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
-    """Sentences of `sentence_data` and the note of `shown_note`; nothing where there are none.
+    """Sentences from `sentence_data` and the note from `shown_note`; empty if there are no sentences.
 
     Raises:
-        AtlasError: the attention is not that of so many heads.
+        AtlasError: the attention has a different number of heads.
     """
     if drawn.shard is None or drawn.examples is None or drawn.dropped is None:
         return [], ""
     examples = {example.record: example for example in read_examples([drawn.examples], None)}
     sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn, most_weights)
     if any(len(base64.b64decode(sentence["data"])) != heads * len(sentence["tokens"]) ** 2 for sentence in sentences):
-        raise AtlasError(f"{drawn.shard}: this attention is not that of the {heads} heads of the tables.")
+        raise AtlasError(f"{drawn.shard}: this attention does not have the {heads} heads of the tables.")
     lengths = [len(example.tokens) for example in examples.values()]
     return sentences, shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
 
 
 def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str, Any]:
-    """The data of a compared model, in the form of that of the run's model, without what is known of that one alone."""
+    """The data of a compared model, in the form of the run's model, without what only the run's model has."""
     shape = model.compared
     measured = read_measures(shape.tables, shape.layers, shape.heads)
     heads = measured.table.assign(model=shape.name)
@@ -331,12 +331,12 @@ def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str,
     sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
     data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
     evidence = evidence_data(Evidence(**model.evidence), places)
-    # The ramps are the same for all models.
+    # Colour scales are the same for all models.
     return {**data, "ramps": {}, "sources": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:
-    """The page as a text."""
+    """The page as HTML text."""
     import vl_convert
 
     library = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stub lacks the default of `snippet`
@@ -347,7 +347,7 @@ def page(data: Mapping[str, Any], title: str, line: str) -> str:
         title=html.escape(title),
         line=html.escape(line),
         style=parts["css"],
-        # Nothing within the data or the library may end the script that holds it.
+        # No text in the data or the library may close the script element that contains it.
         data=text.replace("</", "<\\/"),
         library=library.replace("</script", "<\\/script"),
         script=parts["js"],

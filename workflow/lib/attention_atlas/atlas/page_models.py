@@ -1,4 +1,4 @@
-"""What the page shows of several models: each one's measures, and the comparison of the run's model with the others."""
+"""Data of the page on several models: the measures of each, and the comparison of the run's model with the others."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class PageModel:
     """A compared model with the files of its sentences and evidence; see `ComparedModel`.
 
     Attributes:
-        compared: its shape and tables.
-        sentences: shard, examples and dropped of `page.Drawn`.
-        evidence: pairs and kinds of `page.Evidence`.
+        compared: shape and tables of the model.
+        sentences: shard, examples and dropped for `page.Drawn`.
+        evidence: pairs and kinds for `page.Evidence`.
     """
 
     compared: ComparedModel
@@ -37,12 +37,12 @@ class PageModel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tables of the comparison; None where the run compares no models, or has no series.
+    """Tables of the comparison; None if the run compares no models, or has no series.
 
     Attributes:
-        matches, agreement: of `matching.write_matching`.
-        means, findings: of `models.write_models`.
-        series: of `series.write_series`.
+        matches, agreement: from `matching.write_matching`.
+        means, findings: from `models.write_models`.
+        series: from `series.write_series`.
     """
 
     matches: str | Path | None
@@ -53,17 +53,17 @@ class Comparison:
 
 
 def page_model(values: Mapping[str, Any]) -> PageModel:
-    """A model of the page from the parameters of its job."""
+    """A compared model from the parameters of the page's job."""
     shape = {name: values[name] for name in ("name", "layers", "heads", "random_weights", "tables")}
     return PageModel(ComparedModel(**shape), values["sentences"], values["evidence"])
 
 
 def comparison_data(models: Sequence[PageModel], comparison: Comparison) -> dict[str, Any]:
-    """What the page shows of the compared models side by side; empty without them.
+    """Data of the page on the compared models side by side; empty without compared models.
 
     models: name, shape and values of each measure by head, on the same sentences for all models. means, agreement: model ->
     measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and their distance, or None.
-    findings: a row a finding, with value and verdict a model. series: names of its models in order.
+    findings: one row per finding, with value and verdict by model. series: names of its models in order.
 
     Raises:
         AtlasError: a table cannot be used.

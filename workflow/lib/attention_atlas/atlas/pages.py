@@ -1,4 +1,4 @@
-"""Tables, figures and the page of the atlas, which are rendered from the tables of all studies of a run."""
+"""Tables, figures and the page of the atlas, rendered from the tables of all studies of a run."""
 
 from __future__ import annotations
 

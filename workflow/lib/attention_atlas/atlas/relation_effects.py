@@ -1,6 +1,6 @@
-"""The first relation of each head by norm-weighted attention, and what masking the head does to words of that relation.
+"""The first relation of each head by norm-weighted attention, and the effect of masking the head on words of that relation.
 
-The relation is chosen on one half of the documents (`methods.head_relations`); everything here is taken on the other half.
+The relation is chosen on one half of the documents (`methods.head_relations`); everything here is measured on the other half.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ _IGNORED = -100
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the effects are taken on.
+    """Numbers of heads, words and resamples for the effects.
 
     Attributes:
-        heads: heads whose relation is the most certain on the half that it was chosen on, at most.
-        words: words of the relation of each of them, at most.
-        resamples: of the bootstrap over documents, or sentences where the corpus names none; and exchanges, at least.
-        seed: of resamples, exchanges and words; and of the halves of the documents, as for the table of relations.
+        heads: maximum number of heads, in the order of evidence for their relation on the half on which it was chosen.
+        words: maximum number of words of the relation of each head.
+        resamples: number of bootstrap resamples of documents (sentences if the corpus names none); minimum of exchanges.
+        seed: seed of resamples, exchanges, words, and of the halves of the documents, as for the table of relations.
     """
 
     heads: int
@@ -89,16 +89,16 @@ def write_relation_effects(
     """Write the accuracy of raw and norm-weighted maps on the first relation of each head, and effects of masking heads.
 
     Columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and by
-    norm-weighted attention; value: norm less raw, with interval, p by exchanges within units, and q over heads.
-    Columns `CAUSAL_EFFECTS`: see `methods.causal_effects`; value: relation_change less matched_change, in nats; loss: mean loss
-    on the words of the relation with all heads; language_model: the head that predicts tokens. note: why there is no value.
+    norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads.
+    Columns `CAUSAL_EFFECTS`: see `methods.causal_effects`; value: relation_change minus matched_change, in nats; loss: mean
+    loss on the words of the relation with all heads; language_model: the language-model head. note: why there is no value.
 
     Args:
-        files: the model.
+        files: files of the model.
         example_files: sentences with their trees, tokenised for this model.
         relations_path: table of the relations of each head on these sentences, columns `HEAD_RELATIONS`.
         limit: use at most this many records of the corpus.
-        chosen: see there.
+        chosen: numbers of heads, words and resamples.
         weights_out, effects_out: files to write.
         threads: threads of the forward passes.
 
@@ -131,14 +131,14 @@ def write_relation_effects(
 def relation_weights(
     model: PreTrainedModel, examples: Sequence[Example], first: pd.DataFrame, card: ModelCard, chosen: Chosen
 ) -> pd.DataFrame:
-    """A row a head with a relation, columns `RELATION_WEIGHTS`.
+    """One row per head with a relation, columns `RELATION_WEIGHTS`.
 
     Args:
         model: the bare model, with the attention engine installed.
-        examples: sentences of the half that did not choose the relations.
+        examples: sentences of the half on which the relations were not chosen.
         first: layer, head, relation and direction of each head.
-        card: of the model.
-        chosen: resamples and seed.
+        card: card of the model.
+        chosen: number of resamples, and seed.
     """
     columns = list(RELATION_WEIGHTS)
     rows = first[[*PLACE, "relation", "direction"]].copy()
@@ -168,7 +168,7 @@ def relation_weights(
 
 
 def _ratio(sums: Floats, sizes: Floats, chosen: Chosen) -> tuple[Floats, Floats, Floats]:
-    """[head] ratio over all units, and the ends of its interval."""
+    """[head] ratio of the sums over all units, and the ends of its interval."""
     total = sizes.sum(axis=0)
     ratio = np.divide(sums.sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0)
     return ratio, *bootstrap_ratio(sums, sizes, chosen.resamples, chosen.seed)
@@ -177,7 +177,7 @@ def _ratio(sums: Floats, sizes: Floats, chosen: Chosen) -> tuple[Floats, Floats,
 def _right_words(
     model: PreTrainedModel, examples: Sequence[Example], gold: Gold, pad: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_] | None, str]:
-    """[token, direction, layer, head] what attention weights and norm-weighted ones get right, and why the latter are None."""
+    """[token, direction, layer, head] correct picks of raw and of norm-weighted attention, and why the latter are None."""
     note, norms = "", None
     try:
         norms = ValueNorms(model)
@@ -206,11 +206,11 @@ def _right_words(
 
 @dataclass(frozen=True)
 class Probe:
-    """A word whose loss is taken: the input, and the pieces that are to be predicted.
+    """A word whose loss is measured: the input, and the tokens to predict.
 
     Attributes:
-        example: what the model reads, with the word masked for a masked language model.
-        targets: place -> piece that is to be predicted there.
+        example: input of the model, with the word masked for a masked language model.
+        targets: position -> id of the token to predict there.
     """
 
     example: Example
@@ -225,15 +225,15 @@ def causal_effects(
     card: ModelCard,
     chosen: Chosen,
 ) -> pd.DataFrame:
-    """A row a head that is masked, columns `CAUSAL_EFFECTS` without language_model and note.
+    """One row per masked head, columns `CAUSAL_EFFECTS` without language_model and note.
 
     Args:
-        language_model: predicts tokens.
-        examples: sentences of the half that did not choose the relations.
+        language_model: the model with its language-model head.
+        examples: sentences of the half on which the relations were not chosen.
         first: layer, head, relation, direction and choice_low of each head.
-        frequencies: of words in the corpus.
-        card: of the model.
-        chosen: see there.
+        frequencies: word counts in the corpus.
+        card: card of the model.
+        chosen: numbers of heads, words and resamples.
 
     Raises:
         AtlasError: a loss is not finite.
@@ -276,12 +276,12 @@ def causal_effects(
 
 
 def word_probes(example: Example, mask: int | None) -> list[Probe | None]:
-    """[m] what is read and predicted for each word; None where a model cannot predict it.
+    """[m] input and targets for each word; None if the model cannot predict the word.
 
     Args:
         example: the sentence.
-        mask: id of [MASK], which takes the place of the pieces of the word; None for a causal model, which predicts the token
-            after the word, if that is of a word as well.
+        mask: id of [MASK], which replaces the word pieces of the word; None for a causal model, which predicts the token after
+            the word, if that token belongs to a word as well.
     """
     word = np.asarray(example.word)
     probes: list[Probe | None] = []
@@ -301,13 +301,13 @@ def word_probes(example: Example, mask: int | None) -> list[Probe | None]:
 def probe_losses(
     language_model: LanguageModel, probes: Sequence[Probe | None], pad: int, plan: Plan | None = None
 ) -> list[float]:
-    """[probe] loss in nats, mean over the pieces that are to be predicted.
+    """[probe] loss in nats, mean over the tokens to predict.
 
     Args:
-        language_model: predicts tokens.
+        language_model: the model with its language-model head.
         probes: words; probes of the same input share a forward pass.
-        pad: the padding piece.
-        plan: heads that are masked.
+        pad: id of the padding token.
+        plan: plan that masks heads.
 
     Raises:
         AtlasError: a loss is not finite.
@@ -336,7 +336,7 @@ def probe_losses(
             of_target = language_model.target_losses(arguments, targets).double().cpu().numpy()
         if not np.isfinite(of_target).all():
             raise AtlasError(f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights.")
-        # Losses come in the order of rows and places.
+        # Losses are in the order of rows and positions.
         order = sorted(range(len(places)), key=lambda k: places[k][:2])
         pieces: dict[int, list[float]] = {}
         for k, loss in zip(order, of_target, strict=True):
@@ -347,7 +347,7 @@ def probe_losses(
 
 
 def _words(pairs: Any) -> list[tuple[int, int]]:
-    """(record, place) of all words of pairs, each once."""
+    """(record, position) of all words of pairs, without duplicates."""
     return list(dict.fromkeys((pair.record, place) for pair in pairs for place in (pair.word, pair.matched)))
 
 

@@ -1,6 +1,6 @@
-"""The atlas of a run as one archive for a data hub or Zenodo: tables, a data card, the licence, versions and checksums.
+"""The atlas of a run as an archive for a data hub or Zenodo: tables, data card, licence, versions and checksums.
 
-Sentences of a corpus are not part of it, since many corpora may not be passed on: it holds numbers on heads alone.
+The archive contains only numbers about heads and no sentences, since many corpora must not be redistributed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the numbers come from.
+    """Origin of the numbers.
 
     Attributes:
-        title: of the run, in words.
-        code: version or commit of the code that made them.
+        title: title of the run.
+        code: version or commit of the code that computed them.
         corpora: title and licence of each corpus of the run; no licence for generated text.
         versions: package -> version.
         licence: text of the licence of the tables.
@@ -47,8 +47,8 @@ def write_release(folder: str | Path, origin: Origin, out: str | Path) -> None:
     """Write the archive: tables, README.md (the data card), LICENSE, versions.txt and SHA256SUMS.
 
     Args:
-        folder: of a built run, such as results/sample.
-        origin: where the numbers come from.
+        folder: folder of a built run, such as results/sample.
+        origin: origin of the numbers.
         out: zip file to write.
 
     Raises:
@@ -70,12 +70,12 @@ def write_release(folder: str | Path, origin: Origin, out: str | Path) -> None:
 
 
 def data_card(atlas: BuiltAtlas, origin: Origin, tables: Sequence[str]) -> str:
-    """The data card in Markdown: a header as data hubs read it, what the tables hold, and a row a measure.
+    """The data card in Markdown: a header in the format of data hubs, the contents of the tables, and one row per measure.
 
     Args:
         atlas: the built atlas.
-        origin: where the numbers come from.
-        tables: names of the tables of the archive.
+        origin: origin of the numbers.
+        tables: names of the tables in the archive.
     """
     layers, heads = int(atlas.heads["layer"].max()), int(atlas.heads["head"].max())
     title = f"Attention atlas of {atlas.model}"

@@ -1,4 +1,4 @@
-"""Models in an order, such as the checkpoints of one training or its seeds: each measure of heads over them."""
+"""An ordered series of models, such as training checkpoints or seeds: each measure of heads by model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SERIES = ["position", "model", "measure", "mean", "ci_low", "ci_high", "smallest
 
 
 def series_rows(tables: Mapping[str, pd.DataFrame], draws: Draws) -> pd.DataFrame:
-    """A row a model and measure, columns `SERIES`.
+    """One row per model and measure, columns `SERIES`.
 
-    position: of the model in the series, from 1. mean: over heads, with its interval by bootstrap over heads. smallest,
-    largest: of any head. n: heads with a value.
+    position: position of the model in the series, from 1. mean: over heads, with its interval by bootstrap over heads.
+    smallest, largest: over heads. n: number of heads with a value.
 
     Args:
-        tables: model -> one row a head, in the order of the series.
-        draws: of the bootstrap.
+        tables: model -> one row per head, in the order of the series.
+        draws: settings of the bootstrap.
     """
     rows = []
     for position, (model, table) in enumerate(tables.items(), start=1):
@@ -41,8 +41,8 @@ def write_series(models: Sequence[Mapping[str, Any]], series: Sequence[str], dra
 
     Args:
         models: attributes of `ComparedModel` for each compared model.
-        series: names of those in the series, in their order.
-        draws: of the bootstrap.
+        series: names of the models in the series, in order.
+        draws: settings of the bootstrap.
         out: file to write.
 
     Raises:

@@ -30,8 +30,8 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
     """Draw one curve for each measure over the models of a series: the mean over heads with its interval, and the range.
 
     Args:
-        series: table of `write_series`.
-        label: run and sentences.
+        series: table from `write_series`.
+        label: label of run and sentences.
         pictures: format -> file.
 
     Raises:
@@ -60,7 +60,7 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
         axis.set_visible(k < len(names))
         axis.set_xticks(shown["position"], labels, rotation=90, fontsize=6.5)
         axis.set_xlim(0.7, len(models) + 0.3)
-        # The last panel of each column names the models.
+        # Only the last panel of each column has model names.
         axis.tick_params(labelbottom=k + _COLUMNS >= len(names))
     handles = [
         Line2D([], [], color=BLUE, marker="o", markersize=3.5, label="mean over heads"),

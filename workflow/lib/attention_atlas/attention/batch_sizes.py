@@ -1,4 +1,4 @@
-"""How much goes through a model, or is held for training, at a time; what jobs need follows from it (see `costs`)."""
+"""Batch sizes of model passes and training, which determine the resources of jobs (see `costs`)."""
 
 EXTRACTION_TOKENS = 2048
 """Padded tokens of a batch of forward passes."""

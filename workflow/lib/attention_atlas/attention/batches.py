@@ -1,4 +1,4 @@
-"""Batches of examples of similar length, and the tensors that a model is fed."""
+"""Batches of examples of similar length, and the input tensors of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attention_atlas.corpora.examples import Example
 
 
 def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_TOKENS) -> Iterator[list[Example]]:
-    """Batch examples of similar length, longest first: at most `batch_tokens` padded tokens, at least one example."""
+    """Batch examples of similar length, longest first: at most `batch_tokens` padded tokens, but at least one example."""
     batch: list[Example] = []
     for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):
         if batch and (len(batch) + 1) * len(batch[0].input_ids) > batch_tokens:
@@ -29,7 +29,7 @@ def model_inputs(
 ) -> dict[str, torch.Tensor]:
     """Arguments of the model's forward pass for examples padded to the longest, or to a length: input_ids, attention_mask.
 
-    Each is [batch, n]. Segment ids come with them where the model knows segments. GPT-2 and its kin take such ids too, but
+    Each is [batch, n]. Segment ids are added if the model has segment embeddings. Models like GPT-2 accept such ids too, but
     would add the embedding of the token with that id.
     """
     longest = length or max(len(e.input_ids) for e in batch)

@@ -1,7 +1,7 @@
 """The attention cache: shards of maps, one safetensors file with a JSON description beside it.
 
     results/{run}/attention/{model}/{corpus}/{shard}.safetensors    maps [layer, head, n, n] in float16, by record
-    results/{run}/attention/{model}/{corpus}/{shard}.json           what they are, and the checksum
+    results/{run}/attention/{model}/{corpus}/{shard}.json           description and checksum
 
 From a notebook:
 
@@ -34,12 +34,12 @@ class CachedExample:
 
     Attributes:
         record, id: position in the corpus (from 0) and name of the example.
-        level: `tokens` or `words`: what the maps are over.
-        tokens: the word pieces, special tokens included.
+        level: `tokens` or `words`: unit of the rows and columns of the maps.
+        tokens: the word pieces, including special tokens.
         word: for each token the position of its word, -1 for a special token.
         gold_words: the words without special tokens.
         maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n tokens or, at level `words`, words and specials.
-        document: the document that the example is taken from; None where the corpus does not say.
+        document: the document that the example is taken from; None if unknown.
     """
 
     record: int
@@ -53,7 +53,7 @@ class CachedExample:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Names of the rows of `word_maps`: words, with the special tokens in their places."""
+        """Names of the rows of `word_maps`: words and special tokens, in order."""
         marks = [self.word[i] for i in unit_starts(self.word)]
         specials = (token for token, mark in zip(self.tokens, self.word, strict=True) if mark == SPECIAL)
         return tuple(next(specials) if mark == SPECIAL else self.gold_words[mark] for mark in marks)
@@ -67,7 +67,7 @@ class CachedExample:
         """[layer, head, m, m] over words and special tokens; see `words.to_words`.
 
         Raises:
-            AtlasError: the cache holds words already, reduced in another mode.
+            AtlasError: the cache was stored over words, reduced in a different mode.
         """
         if self.level == "tokens":
             return to_words(self.maps, self.word, mode)
@@ -87,7 +87,7 @@ def read_attention(
         verify: check each shard against its checksum before use (reads the file once).
 
     Raises:
-        AtlasError: no shard, a damaged or half-written one, or one of another format; names the file.
+        AtlasError: there is no shard, or one is damaged, incomplete or in a different format; names the file.
     """
     for path in _paths(source):
         facts = read_description(path)
@@ -113,7 +113,7 @@ def read_attention(
 
 
 def cached_documents(source: str | Path | Sequence[str | Path], limit: int | None = None) -> list[str | None]:
-    """The document of each cached example, from the descriptions alone; arguments and errors as of `read_attention`."""
+    """The document of each cached example, read from the descriptions; arguments and errors as for `read_attention`."""
     described = (example for path in _paths(source) for example in read_description(path)["examples"])
     return [example.get("document") for example in described if limit is None or example["record"] < limit]
 

@@ -1,12 +1,12 @@
-"""Jensen-Shannon divergence between the maps of all pairs of heads, natural logarithm, as one product of matrices.
+"""Jensen-Shannon divergence (natural logarithm) between the maps of all pairs of heads, as one matrix product.
 
 The divergence is a squared distance. With the kernel K(p, q) = (p + q) ln (p + q) - p ln p - q ln q, which is positive
 definite, the divergence of two rows is a quarter of the sum of K(p, p) + K(q, q) - 2 K(p, q) over their entries. About ten
-functions of a weight, its features, give the kernel as their scalar product, within a bound. So the divergence of two heads is
-a quarter of the squared distance of their features, and two entries take a few multiplications and no logarithm.
+functions of a weight, its features, approximate the kernel by their scalar product, within a bound. The divergence of two heads
+is then a quarter of the squared distance of their features, which needs a few multiplications per entry and no logarithm.
 
-The features are found by the Nystrom method. What they leave out of the kernel is positive definite as well: a divergence is
-never too large, and too small by at most what they leave out of the kernel of a weight with itself.
+The features come from the Nystrom method. The residual of the kernel is positive definite as well, so a divergence is never too
+large, and too small by at most the residual of the kernel of a weight with itself.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def head_divergence(
     """Sum over the rows (queries) of the Jensen-Shannon divergence between every two heads (Clark et al. 2019, section 6).
 
     Args:
-        maps: [head, n, n], rows sum to 1. Float16 is enough and fastest: its features are looked up, those of others computed.
+        maps: [head, n, n], rows sum to 1. Float16 is sufficient and fastest: its features are looked up, others are computed.
         smoothing: share of a uniform distribution mixed into every row (the published code: 0.001).
-        threads: blocks of entries compared at the same time.
-        device: compare with torch on this device (cuda) in place of numpy; the same within rounding.
+        threads: number of blocks of entries compared in parallel.
+        device: compare with torch on this device (cuda) instead of numpy; equal up to rounding.
 
     Returns:
         [head, head] in nats, symmetric, zero on the diagonal, at most n ln 2; divided by n it is the mean over queries. At most
-        `TOLERANCE` nats a row smaller than by the formula, and not larger but for rounding.
+        `TOLERANCE` nats per row below the exact value, and never above it except for rounding.
 
     Raises:
-        ValueError: maps of another shape, weights that are no numbers from 0 to 1, or a share outside of 0 to 1.
+        ValueError: maps have the wrong shape, or weights or the share are outside of 0 to 1.
     """
     if maps.ndim != 3 or maps.shape[1] != maps.shape[2]:
         raise ValueError(f"expected maps [head, n, n], got an array of shape {maps.shape}")
@@ -65,7 +65,7 @@ def head_divergence(
         entries = entries.view(np.uint16)
         valid = entries.max(initial=0) <= _ONE
     else:
-        # A row in float32 can be a hair above 1.
+        # Weights in float32 can be slightly above 1.
         valid = entries.min(initial=0) >= 0 and entries.max(initial=0) < 1 + 1e-3
     if not valid:
         raise ValueError("the weights of a map must be numbers from 0 to 1")
@@ -74,12 +74,12 @@ def head_divergence(
 
         def product(start: int) -> Singles:
             features = _features_of(entries[:, start : start + _BLOCK], smoothing, n)
-            # The upper triangle of features @ features.T; numpy fills the lower one as well, a tenth of the time.
+            # The upper triangle of features @ features.T; numpy also fills the lower one, in a tenth of the time.
             return ssyrk(1.0, features.T, trans=1)
 
-        # Blocks have a thread each. Threads within a product, too, would mostly wait for each other on a busy machine.
+        # One thread per block: additional threads within a product would mostly wait for each other on a busy machine.
         with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-            # Only the places of the blocks wait in the pool, so that no more than one block a thread is in memory.
+            # Only the positions of blocks are queued, so that at most one block per thread is in memory.
             for block in pool.map(product, range(0, n * n, _BLOCK)):
                 products += block
     else:
@@ -95,7 +95,7 @@ def head_divergence(
 def _features_of(block: npt.NDArray[np.generic], smoothing: float, n: int) -> Singles:
     """Features of a block of entries [head, entry], weights or the bits of float16: [head, entry and feature]."""
     if block.dtype == np.uint16:
-        # "clip" is the mode without a test of each place; they were tested.
+        # mode="clip" skips the range check of each index; they were checked before.
         features = np.take(_table(smoothing, n), block.view(np.uint16), axis=0, mode="clip")
     else:
         features = _features(block.ravel(), smoothing, n)
@@ -107,7 +107,7 @@ def _product_on(device: str, block: npt.NDArray[np.generic], smoothing: float, n
     import torch
 
     if block.dtype == np.uint16:
-        # The bits travel, half of what float32 takes, and become features there.
+        # Transfer the bits, half the size of float32, and look up features on the device.
         places = torch.from_numpy(block.astype(np.int16)).to(device)
         table = torch.from_numpy(_table(smoothing, n)).to(device)
         features = table[places.long()].reshape(len(block), -1)
@@ -124,15 +124,15 @@ def _linear_algebra() -> ThreadpoolController:
 
 @lru_cache(maxsize=16)
 def _table(smoothing: float, n: int) -> Singles:
-    """Features of all weights from 0 to 1 that float16 has, in order of their bits: [weight, feature], 0.7 MB.
+    """Features of all float16 weights from 0 to 1, in order of their bits: [weight, feature], 0.7 MB.
 
-    Maps of one length share it; it takes some 20 ms.
+    Maps of the same length share it; computing it takes some 20 ms.
     """
     return _features(np.arange(_ONE + 1, dtype=np.uint16).view(np.float16), smoothing, n)
 
 
 def _features(weights: npt.NDArray[np.generic], smoothing: float, n: int) -> Singles:
-    """Features of weights [weight] of maps with n columns: [weight, feature]; those of no weight are zero."""
+    """Features of weights [weight] of maps with n columns: [weight, feature]; those of weight 0 are zero."""
     nodes, coefficients = _basis(smoothing, n)
     smoothed = weights.astype(np.float64) * (1 - smoothing) + smoothing / n
     return (_kernel(smoothed, nodes, smoothing / n) @ coefficients).astype(np.float32)
@@ -143,16 +143,16 @@ def _basis(smoothing: float, n: int) -> tuple[Floats, Floats]:
     """Nodes and coefficients of the features: a feature of a weight is the sum of coefficients times its kernel with the nodes.
 
     Returns:
-        nodes [node], coefficients [node, feature]; as few features as keep to `TOLERANCE`.
+        nodes [node], coefficients [node, feature], with the smallest number of features within `TOLERANCE`.
     """
     least = smoothing / n
-    # Weights far below the tolerance need no node, their kernel is as small.
+    # Weights far below the tolerance need no node: their kernel is equally small.
     lowest = max(least, TOLERANCE / n / 10)
     nodes, checked = np.geomspace(lowest, 1, _NODES), np.geomspace(lowest, 1, 10 * _NODES)
-    # What may be left out of K(p, p): a row of p sums to 1, and so does one of 1/n, so that half of the tolerance counts twice.
+    # Allowed residual of K(p, p): rows of p and of 1/n both sum to 1, so half of the tolerance is used twice.
     scale = 1 / np.sqrt(nodes + 1 / n)
     values, vectors = np.linalg.eigh(_kernel(nodes, nodes, least) * scale[:, None] * scale)
-    # Descending, without directions that are rounding.
+    # Descending, without directions due to rounding.
     kept = np.flatnonzero(values > 1e-12)[::-1]
     coefficients = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
     with_itself = 2 * np.log(2) * (checked + least) - 2 * _sums(checked, np.array([least]))[:, 0]
@@ -163,9 +163,9 @@ def _basis(smoothing: float, n: int) -> tuple[Floats, Floats]:
 
 
 def _kernel(p: Floats, q: Floats, least: float) -> Floats:
-    """[p, q] K of weights, as seen from the least weight: the scalar product of what sets either apart from it.
+    """[p, q] K of weights, centred at the smallest weight: the scalar product of their differences from it.
 
-    Distances are the same from wherever they are seen; so the weight that is most frequent has features of zero.
+    Centring does not change distances, and gives the most frequent weight zero features.
     """
     origin = np.array([least])
     return _sums(p, q) - _sums(p, origin) - _sums(origin, q) + _sums(origin, origin)

@@ -1,4 +1,4 @@
-"""The attention engine: observes and changes the attention of any model with the attention interface.
+"""The attention engine: observes and changes the attention of any model that uses transformers' attention interface.
 
 `install` makes a model call one function for attention. Within `with watch(model, ...)` this function shows the
 probabilities of each layer to observers and applies a `Plan`; outside it is the model's eager attention. It always
@@ -68,11 +68,11 @@ _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_session
 
 
 def install(model: PreTrainedModel) -> None:
-    """Make `model` compute attention through the engine; installing twice does no harm.
+    """Make `model` compute attention through the engine; installing twice has no effect.
 
     Raises:
-        AtlasError: the model's code has no attention interface or goes around it, so that its attention can neither be
-            seen nor changed.
+        AtlasError: the model's code does not use the attention interface, so that its attention can neither be
+            observed nor changed.
     """
     sites = _sites(model)
     if any(getattr(module, "reorder_and_upcast_attn", False) for module in sites.layers):
@@ -84,7 +84,7 @@ def install(model: PreTrainedModel) -> None:
     if used := _other_implementations(sites):
         raise AtlasError(
             f"{type(model).__name__} still computes attention by {used} after set_attn_implementation({NAME!r}), so "
-            "its attention can neither be seen nor changed; use another model."
+            "its attention can neither be observed nor changed; use another model."
         )
 
 
@@ -92,16 +92,16 @@ def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
     """Number of layers and heads of each kind of attention in `model`, encoder first.
 
     Raises:
-        AtlasError: the model's code has no attention interface, or its layers cannot be distinguished.
+        AtlasError: the model's code does not use the attention interface, or its layers cannot be distinguished.
     """
     return _sites(model).shape
 
 
 def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
-    """Names of the attention modules of each kind in `model`, by layer; a module that layers share comes once.
+    """Names of the attention modules of each kind in `model`, by layer; a module that layers share occurs once.
 
     Raises:
-        AtlasError: as `attention_shape`.
+        AtlasError: as for `attention_shape`.
     """
     sites = _sites(model)
     name_of_module = {module: name for name, module in model.named_modules()}
@@ -120,7 +120,7 @@ def watch(
     outputs: Sequence[Observer] = (),
     values: Sequence[Observer] = (),
 ) -> Iterator[Session]:
-    """Show the attention of `model` to observers, and change it by `plan`, in all forward passes within the block.
+    """Pass the attention of `model` to observers, and change it by `plan`, in all forward passes within the block.
 
     The state belongs to the calling context (thread or task), not to the model. When sessions are nested, an attention
     layer belongs to the innermost session of its model.
@@ -128,14 +128,14 @@ def watch(
     Args:
         model: a model that `install` was called on, or a module that contains one.
         observers: called with each layer's probabilities before any intervention. They are the tensor that the
-            forward pass goes on with, so `torch.autograd.grad(loss, probabilities)` is the derivative by the
-            attention weights as free variables. The engine keeps no reference to them. In training mode they have
-            gone through dropout, as in eager attention.
+            forward pass continues with, so `torch.autograd.grad(loss, probabilities)` is the derivative by the
+            attention weights as free variables. The engine keeps no reference to them. In training mode they include
+            dropout, as in eager attention.
         plan: the interventions; None changes nothing.
         applied: called with each layer's probabilities after the intervention.
-        outputs: called with what each layer's heads put out, [batch, query, head, size], after the intervention.
-        values: called with each layer's value vectors, biases included, [batch, head, key, size]; heads that share keys and
-            values (grouped-query attention) have the same ones.
+        outputs: called with the outputs of each layer's heads, [batch, query, head, size], after the intervention.
+        values: called with each layer's value vectors, including biases, [batch, head, key, size]; heads that share keys
+            and values (grouped-query attention) have the same ones.
 
     Raises:
         AtlasError: the engine is not installed on the model, or the plan does not fit it.
@@ -156,7 +156,7 @@ def watch(
 
 
 class Session:
-    """What is observed and changed within one `watch` block."""
+    """State of one `watch` block: observers and interventions."""
 
     def __init__(
         self,
@@ -194,9 +194,9 @@ class Session:
         Args:
             attention_mask: [batch, n], 1 for real tokens and 0 for padding. In models with cross-attention these are
                 the tokens of the encoder side.
-            sentence_ids: [batch, n], the sentence of each token, -1 for tokens that belong to none.
+            sentence_ids: [batch, n], the sentence of each token, -1 for tokens outside of sentences.
             decoder_attention_mask: [batch, m], the same for the decoder side of models with cross-attention; without
-                it the decoder's causal mask says what is visible.
+                it the decoder's causal mask determines the visible tokens.
             decoder_sentence_ids: [batch, m], the same for the decoder side.
         """
         two_texts = DECODER_CROSS in self._sites.shape
@@ -243,8 +243,8 @@ class Session:
 class _Sites(NamedTuple):
     """The attention modules of a model.
 
-    `layers` maps each module to its site kind and layer; the layer is None where modules are shared by several layers
-    and only the order of the calls tells which one it is.
+    `layers` maps each module to its site kind and layer; the layer is None if several layers share modules and only the
+    order of the calls determines the layer.
     """
 
     layers: dict[nn.Module, tuple[SiteKind, int | None]]
@@ -266,7 +266,7 @@ def _sites(model: nn.Module) -> _Sites:
         if len(heads) > 1:
             raise AtlasError(
                 f"{type(model).__name__} has {kind} attention layers with different numbers of heads "
-                f"({', '.join(str(n) for n in sorted(heads))}); pass the one part of the model that is meant."
+                f"({', '.join(str(n) for n in sorted(heads))}); pass the intended part of the model."
             )
         layer_count = _shared_layers(modules[0])
         if layer_count is None:
@@ -287,7 +287,7 @@ def _site_kind(name: str, module: nn.Module) -> SiteKind:
 
 
 def _layer_numbers(names: Sequence[str], kind: SiteKind, model: nn.Module) -> list[int]:
-    """The layer of each module: the first integer in the dotted names that is different in all of them."""
+    """The layer of each module: the first integer in the dotted names that differs between all of them."""
     if len(names) == 1:
         return [0]
     integers = [[int(part) for part in name.split(".") if part.isdecimal()] for name in names]
@@ -296,12 +296,12 @@ def _layer_numbers(names: Sequence[str], kind: SiteKind, model: nn.Module) -> li
             return list(numbers)
     raise AtlasError(
         f"The {kind} attention layers of {type(model).__name__} cannot be distinguished by their names "
-        f"({', '.join(names[:3])}, ...); pass the one part of the model that is meant."
+        f"({', '.join(names[:3])}, ...); pass the intended part of the model."
     )
 
 
 def _shared_layers(module: nn.Module) -> int | None:
-    """Number of layers when modules are shared by layers (ALBERT's groups), else None."""
+    """Number of layers if layers share modules (ALBERT's groups), otherwise None."""
     config = _config(module)
     if getattr(config, "num_hidden_groups", None) is None:
         return None
@@ -316,7 +316,7 @@ def _heads(module: nn.Module) -> int:
 
 
 def _config(module: nn.Module) -> Any:
-    """The configuration of the model that an attention module belongs to; torch's types know no such attribute."""
+    """The configuration of the model that an attention module belongs to; torch's types lack this attribute."""
     return module.config
 
 
@@ -334,7 +334,7 @@ def _no_interface(kind: type[nn.Module]) -> str:
 
 
 def _eager_attention(module: nn.Module) -> _EagerAttention | None:
-    """The eager attention of a module's class, None where the class does not use the attention interface."""
+    """The eager attention of a module's class, None if the class does not use the attention interface."""
     return _eager_attention_of(type(module))  # type: ignore[arg-type]  # mypy compares the class with its objects' __hash__
 
 
@@ -342,7 +342,7 @@ def _eager_attention(module: nn.Module) -> _EagerAttention | None:
 def _eager_attention_of(attention_class: type[nn.Module]) -> _EagerAttention | None:
     """The eager attention that the methods of `attention_class` pass to the attention interface, None if they do not.
 
-    It is looked up among the globals of the method that calls the interface. This is right for inherited methods, and for
+    It is looked up in the globals of the method that calls the interface, which is correct for inherited methods and for
     files that import the eager attention of another model.
     """
     for ancestor in attention_class.__mro__:
@@ -361,7 +361,7 @@ def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.
 
 
 def _of_each_head(value: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
-    """[batch, head, key, size] values; those of a group of heads that share them are repeated for each head."""
+    """[batch, head, key, size] values; values shared by a group of heads are repeated for each head."""
     if value.shape[1] == probabilities.shape[1]:
         return value
     return value.repeat_interleave(probabilities.shape[1] // value.shape[1], dim=1)
@@ -375,7 +375,7 @@ def _atlas_attention(
     attention_mask: torch.Tensor | None,
     **options: object,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The attention function that transformers calls: eager attention, then the session that owns `module`."""
+    """The attention function that transformers calls: eager attention, then the session of `module`."""
     eager = _eager_attention(module)
     if eager is None:
         raise AtlasError(_no_interface(type(module)))
@@ -387,5 +387,5 @@ def _atlas_attention(
 
 
 AttentionInterface.register(NAME, _atlas_attention)
-# Without a mask function of the same name the model passes no mask at all, and padding is attended.
+# Without a mask function of the same name the model passes no mask, and tokens attend to padding.
 AttentionMaskInterface.register(NAME, eager_mask)

@@ -1,4 +1,4 @@
-"""Cached maps in single precision: numpy converts half precision number by number, which takes longer than most measures."""
+"""Cached maps in single precision: numpy converts half precision one number at a time, slower than most measures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BIAS = np.float32(2.0**112)
 def widened(maps: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     """Attention in float32, exactly; a tenth of the time of `astype`.
 
-    A float16 shifted to the place of a float32 is the same number but for the offset of its exponent, subnormal ones included.
+    A float16 shifted to the position of a float32 is the same number up to the offset of its exponent, even if subnormal.
 
     Args:
-        maps: finite numbers that are not negative; of any other type than float16 they are converted as usual.
+        maps: finite non-negative numbers; types other than float16 are converted by numpy.
     """
     if maps.dtype != np.float16:
         return np.asarray(maps, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Examples with their attention: the two must be of the same corpus, in the same order."""
+"""Examples with their attention: both must come from the same corpus, in the same order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample])
     """Yield each example with its attention.
 
     Raises:
-        AtlasError: the cache holds other examples, or fewer.
+        AtlasError: the cache has different examples, or fewer.
     """
     cached_examples = iter(cached)
     for number, example in enumerate(examples):
@@ -25,7 +25,7 @@ def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample])
             )
         if (example.record, example.id) != (cached_example.record, cached_example.id):
             raise AtlasError(
-                f"the attention cache holds example {cached_example.id} where the corpus has {example.id}: delete the "
+                f"the attention cache has example {cached_example.id} in place of {example.id}: delete the "
                 "attention folder of this corpus and run again."
             )
         yield example, cached_example

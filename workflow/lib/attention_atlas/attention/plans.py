@@ -1,7 +1,7 @@
-"""Interventions on attention: which heads are switched off, averaged, cut or gated, and how that changes a map.
+"""Interventions on attention: which heads are masked, made uniform, restricted or gated, and how this changes a map.
 
-A `Plan` says what is done to which heads and knows no model. `Plan.compile` checks it against the shape of a model and
-gives one `LayerPlan` a changed layer, which turns a layer's probabilities into the changed ones with a few tensor
+A `Plan` describes what is done to which heads, independently of a model. `Plan.compile` checks it against the shape of a
+model and returns one `LayerPlan` per changed layer, which computes the changed probabilities with a few tensor
 operations. Layers and heads are 0-indexed here; tables count from 1.
 """
 
@@ -60,10 +60,10 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class BatchFacts:
-    """What interventions need to know of a batch.
+    """Facts about a batch that interventions need.
 
     Models with cross-attention read one text on the encoder side (`source`) and another on the decoder side
-    (`target`); for all others `target` is None, and `source` is their one text.
+    (`target`); for all others `target` is None, and `source` is the only text.
     """
 
     source: Side = Side()
@@ -108,8 +108,9 @@ class _Gate:
 class Plan:
     """Immutable description of interventions; every method returns a new, extended plan.
 
-    Whatever the order of the calls, each head is changed in this order: uniform, cuts (with renormalisation), zero,
-    gates, constant. So a head that is both uniform and zero is zero, and a gate scales what the other changes leave.
+    Regardless of the order of the calls, each head is changed in this order: uniform, drops (with renormalisation), zero,
+    gates, constant. A head that is both uniform and zero is therefore zero, and a gate scales the result of the other
+    changes.
 
     `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
     `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
@@ -120,9 +121,9 @@ class Plan:
     constants: tuple[_Constant, ...] = ()
 
     def zero(self, layer: int, heads: int | Iterable[int] | None = None, where: SiteKind | None = None) -> Plan:
-        """Set the probabilities of the heads to 0, so that they add nothing to the layer (Michel et al. 2019).
+        """Set the probabilities of the heads to 0, so that they contribute nothing to the layer (Michel et al. 2019).
 
-        The head's value bias goes with it, the bias of the output projection stays.
+        This removes the head's value bias too; the bias of the output projection stays.
         """
         return self._with("zero", layer, heads, where)
 
@@ -143,10 +144,10 @@ class Plan:
         renormalise: bool = False,
         where: SiteKind | None = None,
     ) -> Plan:
-        """Set to 0 what passes within a sentence ("intra") or between sentences ("inter") (Guan et al. 2020, table 3).
+        """Set attention within a sentence ("intra") or between sentences ("inter") to 0 (Guan et al. 2020, table 3).
 
-        Tokens whose sentence id is -1 are never cut, neither as query nor as key. With `renormalise` the rows of
-        these heads are scaled back to sum 1 after all their cuts; a row with nothing left stays zero. Needs the
+        Tokens whose sentence id is -1 are never affected, neither as query nor as key. With `renormalise` the rows of
+        these heads are rescaled to sum 1 after all drops; a row without any attention left stays zero. Needs the
         sentence ids of the batch.
         """
         if which not in ("intra", "inter"):
@@ -157,11 +158,11 @@ class Plan:
     def constant(
         self, layer: int, outputs: torch.Tensor, heads: int | Iterable[int] | None = None, where: SiteKind | None = None
     ) -> Plan:
-        """Replace what the heads give by the same vector for every token, such as the mean of their outputs over some data.
+        """Replace the outputs of the heads by the same vector for every token, such as their mean output over some data.
 
         Args:
             layer: the layer.
-            outputs: [head, size] for all heads of the layer; those of other heads are not used.
+            outputs: [head, size] for all heads of the layer; only those of the changed heads are used.
             heads, where: see `Plan`.
         """
         return replace(self, constants=(*self.constants, _Constant(where, int(layer), _as_heads(heads), outputs)))
@@ -169,13 +170,13 @@ class Plan:
     def gated(self, gates: torch.Tensor, where: SiteKind | None = None) -> Plan:
         """Multiply the probabilities of each head by `gates`, broadcastable to [batch, layer, head].
 
-        Differentiable: with gates of ones and a loss summed over examples, one backward pass leaves the derivative
-        of each example's loss in `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
+        Differentiable: with gates of ones and a loss summed over examples, one backward pass puts the derivative
+        of each example's loss into `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
         """
         return replace(self, gates=(*self.gates, _Gate(where, gates)))
 
     def part(self, stack: str) -> Plan:
-        """What the plan changes in one stack, "encoder" or "decoder".
+        """The part of the plan for one stack, "encoder" or "decoder".
 
         Raises:
             AtlasError: the plan does not say which attention it changes.
@@ -189,20 +190,20 @@ class Plan:
 
     @property
     def first_layer(self) -> int:
-        """The first layer that the plan changes: what the layers before it give is as without a plan."""
+        """The first layer that the plan changes: the outputs of earlier layers are the same as without a plan."""
         changes: tuple[_Edit | _Constant, ...] = (*self.edits, *self.constants)
         return 0 if self.gates else min((change.layer for change in changes), default=0)
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
-        """Check the plan against a model and return what each changed layer does; unchanged layers are left out.
+        """Check the plan against a model and return the plans of changed layers.
 
         Args:
             shape: layers and heads of each site kind (`engine.attention_shape`).
-            device: where the head masks are put.
+            device: device of the head masks.
 
         Raises:
-            AtlasError: a layer, head or site kind that the model does not have, a gate tensor of another shape, or
-                a plan that names no site kind for a model that has several.
+            AtlasError: the model lacks a layer, head or site kind, a gate tensor has the wrong shape, or the plan
+                names no site kind although the model has several.
         """
         masks: dict[Site, dict[Action, torch.Tensor]] = {}
         gates: dict[SiteKind, list[torch.Tensor]] = {}
@@ -259,7 +260,7 @@ class LayerPlan:
     outputs: torch.Tensor | None = None
 
     def with_constant_outputs(self, output: torch.Tensor) -> torch.Tensor:
-        """Give what heads put out, [batch, query, head, size], with that of constant heads replaced."""
+        """Outputs of heads, [batch, query, head, size], with those of constant heads replaced."""
         if self.constant is None or self.outputs is None:
             return output
         mask = self.constant.to(output.device)[None, None, :, None]
@@ -270,11 +271,11 @@ class LayerPlan:
 
         Args:
             probabilities: [batch, head, query, key].
-            additive_mask: what the model adds to the scores, [batch, 1, query, key], or None without a mask.
+            additive_mask: the mask that the model adds to the scores, [batch, 1, query, key], or None.
             facts: attention mask and sentence ids of the batch.
 
         Raises:
-            AtlasError: a fact that the plan needs is missing or does not fit the batch.
+            AtlasError: a fact that the plan needs is missing or does not match the batch.
         """
         if probabilities.shape[1] != self.heads:
             raise AtlasError(
@@ -304,11 +305,11 @@ class LayerPlan:
         if query_ids is None or key_ids is None:
             raise AtlasError(
                 f"The plan removes {self.site.site_kind} attention by sentence, but the batch has no sentence ids; "
-                "give them with session.batch(attention_mask, sentence_ids) before the forward pass."
+                "pass them to session.batch(attention_mask, sentence_ids) before the forward pass."
             )
         queries, keys = probabilities.shape[2:]
         positions = keys if self.site.kind == "self" else queries
-        # While a decoder generates, its queries are only the last of the positions that its keys hold.
+        # During generation, the decoder's queries are only the last positions of its keys.
         query_ids = _fit(query_ids, probabilities, positions, self.site, new=-1)[:, positions - queries :]
         key_ids = _fit(key_ids, probabilities, keys, self.site, new=-1)
         of_query, of_key = query_ids[:, None, :, None], key_ids[:, None, None, :]
@@ -392,19 +393,19 @@ def _per_head(mask: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
 
 
 def _visible(site: Site, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
-    """Which keys count as tokens for each query, boolean [batch or 1, 1, query or 1, key]."""
+    """Which keys each query can attend to, boolean [batch or 1, 1, query or 1, key]."""
     queries, keys = probabilities.shape[2:]
     causal = site.site_kind == DECODER_SELF
     real = facts.keys(site).attention_mask
     if real is not None:
         visible = _fit(real, probabilities, keys, site, new=1).bool()[:, None, None, :]
     elif causal and facts.target is not None:
-        # A text that is being generated has no attention mask; the causal mask below is sufficient.
+        # During generation there is no attention mask; the causal mask below is sufficient.
         visible = torch.ones((1, 1, 1, keys), dtype=torch.bool, device=probabilities.device)
     else:
         raise AtlasError(
             f"The plan makes {site.site_kind} attention uniform over the real tokens, but the batch has no attention "
-            "mask; give it with session.batch(attention_mask) before the forward pass."
+            "mask; pass it to session.batch(attention_mask) before the forward pass."
         )
     if not causal:
         return visible
@@ -414,7 +415,7 @@ def _visible(site: Site, probabilities: torch.Tensor, additive_mask: torch.Tenso
 
 
 def _fit(fact: torch.Tensor, probabilities: torch.Tensor, positions: int, site: Site, new: int) -> torch.Tensor:
-    """Bring a fact [batch, n] to [batch, positions]; positions that a decoder has added are `new`."""
+    """Extend a fact [batch, n] to [batch, positions]; positions added by a decoder get the value `new`."""
     fact = _rows(fact.to(probabilities.device), probabilities.shape[0], site, "attention mask and sentence ids")
     if site.site_kind == DECODER_SELF and fact.shape[1] < positions:
         fact = torch.nn.functional.pad(fact, (0, positions - fact.shape[1]), value=new)
@@ -434,5 +435,5 @@ def _rows(fact: torch.Tensor, batch: int, site: Site, name: str) -> torch.Tensor
         return fact.repeat_interleave(batch // fact.shape[0], dim=0)
     raise AtlasError(
         f"The batch has {batch} examples in the {site.site_kind} attention, but {name} were given for "
-        f"{fact.shape[0]}; give those of this batch before its forward pass."
+        f"{fact.shape[0]}; pass those of this batch before its forward pass."
     )

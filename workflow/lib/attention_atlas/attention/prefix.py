@@ -45,7 +45,7 @@ def blocks(model: nn.Module) -> nn.ModuleList:
     kinds = attention_layers(model)
     if len(kinds) != 1:
         known_kinds = ", ".join(str(kind) for kind in kinds)
-        raise AtlasError(f"{type(model).__name__} has {known_kinds} attention: pass the part whose layers are meant.")
+        raise AtlasError(f"{type(model).__name__} has {known_kinds} attention: pass the part with the intended layers.")
     ((kind, names),) = kinds.items()
     layers, _ = attention_shape(model)[kind]
     parts = names[0].split(".")
@@ -62,14 +62,14 @@ def outputs_under(
     """Outputs of a model for a batch: unchanged, then under each plan, from the first layer that the plan changes.
 
     Args:
-        model: with the engine installed, in evaluation mode.
-        inputs: arguments of its forward pass, attention_mask among them.
+        model: model with the engine installed, in evaluation mode.
+        inputs: arguments of its forward pass, including attention_mask.
         plans: each with the sentence ids [batch, n] that it needs, or None.
 
     Raises:
-        AtlasError: as `blocks`, and plans that do not fit the model.
+        AtlasError: as for `blocks`, or a plan does not fit the model.
     """
-    # No context stays open between two outputs: it would hold in the caller as well.
+    # No context stays open between two outputs: it would also apply in the caller.
     with torch.inference_mode(), recorded(model) as outputs:
         output = model(**inputs)
     yield output
@@ -85,7 +85,7 @@ def recorded(model: nn.Module) -> Iterator[list[Any]]:
     """Collect the output of every layer of the forward pass within the block, in order.
 
     Raises:
-        AtlasError: as `blocks`.
+        AtlasError: as for `blocks`.
     """
     outputs: list[Any] = []
     hooks = [block.register_forward_hook(lambda _, __, output: outputs.append(output)) for block in blocks(model)]
@@ -100,7 +100,7 @@ def recorded(model: nn.Module) -> Iterator[list[Any]]:
 def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
     """Run only the layers from `layer` (from 0) on, with the recorded outputs in place of those before it.
 
-    Enter it inside `watch`, which has to see the whole model.
+    Use it inside `watch`, which needs the whole model.
 
     Raises:
         AtlasError: the outputs were not recorded.
@@ -110,7 +110,7 @@ def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
         return
     holder = blocks(model)
     if len(outputs) != len(holder) or not 0 <= layer < len(holder):
-        raise AtlasError(f"{len(outputs)} recorded outputs of {len(holder)} layers: run the batch within `recorded` first.")
+        raise AtlasError(f"{len(outputs)} recorded outputs for {len(holder)} layers: run the batch within `recorded` first.")
     replaced_blocks = [holder[place] for place in range(layer)]
     try:
         for place in range(layer):

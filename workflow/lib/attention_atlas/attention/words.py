@@ -14,7 +14,7 @@ WORD_MODES = ("mean", "first", "max")
 
 
 def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
-    """First word piece of every unit: of each word, and of each special token, which is a unit by itself.
+    """First token of every unit; units are words and single special tokens.
 
     Args:
         word: for each token the position of its word, -1 for a special token.
@@ -45,7 +45,7 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     if mode not in WORD_MODES:
         raise ValueError(f"unknown word mode {mode!r}, expected one of {', '.join(WORD_MODES)}")
     if maps.shape[-1] != len(word) or maps.shape[-2] != len(word):
-        raise ValueError(f"maps of shape {maps.shape} do not belong to {len(word)} pieces")
+        raise ValueError(f"maps of shape {maps.shape} do not match {len(word)} tokens")
     starts = unit_starts(word)
     wide = widened(maps)
     if len(starts) == len(word):

@@ -1,4 +1,4 @@
-"""Number, gender and person of mentions, by words and named entities: the features of a rule-based coreference system.
+"""Number, gender and person of mentions, from words and named entities: features of a rule-based coreference system.
 
 The word lists are short and compiled for this project; first names by gender come from the US Census of 1990 or from lists of
 the run. A feature without evidence is unknown, and unknown agrees with every value.
@@ -70,7 +70,7 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """First names in lower case by gender, besides the words known here; they count where they have a capital letter."""
+    """First names in lower case by gender, in addition to the built-in words; they count only if capitalised in the text."""
 
     masculine: frozenset[str] = frozenset()
     feminine: frozenset[str] = frozenset()
@@ -83,11 +83,11 @@ def features(words: Sequence[str], head: int, tag: str, entity: str = "", names:
     """Number, gender and person of a mention.
 
     Args:
-        words: its words.
+        words: words of the mention.
         head: position of its head word among them.
-        tag: part of speech of the head in Penn's tag set, "_" where unknown.
-        entity: type of the named entity that the head belongs to (OntoNotes), "" where unknown or none.
-        names: further first names by gender.
+        tag: part of speech of the head in Penn's tag set, "_" if unknown.
+        entity: type of the named entity that the head belongs to (OntoNotes), "" if unknown or none.
+        names: additional first names by gender.
     """
     lower = [word.lower() for word in words]
     head_word = lower[head]
@@ -112,10 +112,10 @@ def features(words: Sequence[str], head: int, tag: str, entity: str = "", names:
 
 
 def read_names(masculine: str | Path, feminine: str | Path) -> Names:
-    """First names by gender from two lists, a name a line; empty lines and lines that begin with # are comments.
+    """First names by gender from two lists, one name per line; empty lines and lines that start with # are comments.
 
-    A name may be followed by how common it is, in percent, and by more numbers; names below 0.01 % are left out. A name in both
-    lists counts where it is ten times as common as in the other, else it decides nothing.
+    A name may be followed by its frequency in percent, and by more numbers; names below 0.01 % are ignored. A name in both
+    lists counts only for a gender in which it is at least ten times as common as in the other.
 
     Raises:
         AtlasError: a list cannot be read or has no name.
@@ -136,7 +136,7 @@ def census_names() -> Names:
 
 
 def _shares(path: Path) -> dict[str, float]:
-    """Name in lower case -> how common it is in percent; 1 where the list does not say."""
+    """Name in lower case -> frequency in percent; 1 if the list does not say."""
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:

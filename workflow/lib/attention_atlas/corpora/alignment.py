@@ -18,9 +18,9 @@ _PROBES = ("the cat sat", "in one big house")
 
 
 def without_space_mark(token: str) -> str:
-    """A vocabulary entry without the mark that byte-level (Ġ) and sentence-piece (▁) vocabularies give a word's first piece.
+    """A vocabulary entry without the prefix that byte-level (Ġ) and SentencePiece (▁) vocabularies add to a word's first token.
 
-    A byte of a vocabulary with byte fallback (<0x2E>) becomes the character that it stands for, if that is a visible one.
+    A byte of a vocabulary with byte fallback (<0x2E>) becomes its character, if this is printable.
     """
     byte = _BYTE.fullmatch(token)
     if byte and 0x20 < int(byte[1], 16) < 0x7F:
@@ -30,16 +30,16 @@ def without_space_mark(token: str) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """Special tokens around one text or two, as the model was trained: ids before, between and after, and segment ids."""
+    """Special tokens around one or two texts, as in the model's training: ids before, between and after, and segment ids."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
-    segments: tuple[int, int, int, int, int]  # of before, first text, between, second text, after
+    segments: tuple[int, int, int, int, int]  # for before, first text, between, second text, after
 
     @property
     def specials(self) -> int:
-        """Special tokens around the text or texts."""
+        """Number of special tokens around the text or texts."""
         return len(self.before) + len(self.between) + len(self.after)
 
 
@@ -66,18 +66,18 @@ def open_tokenizer(path: str | Path) -> Tokenizer:
         raise AtlasError(f"{path}: there is no tokenizer.json here.")
     try:
         return Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain exceptions
+    except Exception as error:  # the library raises bare exceptions
         raise AtlasError(f"{path}: not a readable tokenizer ({error}).") from error
 
 
 class WordPieces:
-    """A fast tokenizer that takes words one by one.
+    """A fast tokenizer that is applied to single words.
 
     Args:
         path: a `tokenizer.json` of the `tokenizers` library.
 
     Raises:
-        AtlasError: no such file, or a tokenizer that splits a text differently from its words.
+        AtlasError: the file is missing, or the tokenizer splits a text differently from its words.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -92,7 +92,7 @@ class WordPieces:
 
         Args:
             words: words in order.
-            first: whether `words[0]` opens the text (byte-level vocabularies spell a word inside a text with its space).
+            first: whether `words[0]` starts the text (byte-level vocabularies encode other words with the space before them).
         """
         spelled = [word if first and i == 0 else self._lead + word for i, word in enumerate(words)]
         unknown = sorted({text for text in spelled if text not in self._known})
@@ -106,7 +106,7 @@ class WordPieces:
 
     @cached_property
     def single(self) -> Template:
-        """Template of one text."""
+        """Template for one text."""
         encoding = self.tokenizer.encode("the")
         inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
         start, stop = inner[0], inner[-1] + 1
@@ -120,7 +120,7 @@ class WordPieces:
 
     @cached_property
     def pair(self) -> Template:
-        """Template of two texts."""
+        """Template for two texts."""
         encoding = self.tokenizer.encode("the", "the")
         inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
         half = len(inner) // 2
@@ -135,9 +135,9 @@ class WordPieces:
         )
 
     def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
-        """Put special tokens around one or two texts, each a sequence of words, each given by the ids of its word pieces.
+        """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces.
 
-        The words of a second text are numbered on from those of the first.
+        The numbers of the words in the second text continue those of the first.
         """
         template = self.single if len(texts) == 1 else self.pair
         starts = (0, len(texts[0]))
@@ -158,7 +158,7 @@ class WordPieces:
         return Pieces(tuple(ids), tuple(map(self.token, ids)), tuple(segments), tuple(words))
 
     def _find_lead(self) -> str:
-        """Prefix that makes a word inside a text tokenise as it does in running text."""
+        """Prefix with which a single word is tokenised as inside running text."""
         for lead in ("", " "):
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead
@@ -176,7 +176,7 @@ class WordPieces:
 
 
 def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
-    """Behind the last word, from word `start` on, that fits into `room` pieces with those before it.
+    """End (exclusive) of the longest run of words from `start` that fits into `room` word pieces.
 
     Args:
         sizes: number of word pieces of each word.

@@ -1,4 +1,4 @@
-"""Building examples: the records of a corpus as model inputs, one shard at a time, and a table of the dropped records."""
+"""Build examples: the records of a corpus as model inputs, one shard at a time, and a table of the dropped records."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dropped:
-    """A record that was dropped, and why; or text that gave no record.
+    """A dropped record and the reason, or text that yielded no record.
 
     Attributes:
-        record: number of the record; of text that gave none, of the next record.
-        id: its name, or where the text begins.
-        reason, detail: why.
-        unit, n: what was dropped: one record, or so many sentences or pairs of paragraphs.
+        record: number of the record; for text without a record, number of the next one.
+        id: its name, or where the text starts.
+        reason, detail: reason and details.
+        unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs.
     """
 
     record: int
@@ -67,7 +67,7 @@ def build_shard(
     dropped_out: str | Path,
     companion: str | Path | None = None,
 ) -> None:
-    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of those dropped.
+    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records.
 
     Args:
         entry: registry entry of the corpus.
@@ -81,7 +81,7 @@ def build_shard(
             dependencies; the sentences of proto-roles; or the translations of a parallel corpus.
 
     Raises:
-        AtlasError: bad input, or a corpus that gives no example in its first shard.
+        AtlasError: the input is invalid, or the first shard of the corpus has no example.
     """
     corpus = _Corpus(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), companion)
     stop = start + entry["shard"]
@@ -103,7 +103,7 @@ def build_shard(
 
 @dataclass(frozen=True)
 class _Corpus:
-    """What examples are made from: see `build_shard`; `bound` is the longest input in tokens."""
+    """Inputs for building examples, see `build_shard`; `bound` is the longest input in tokens."""
 
     entry: Mapping[str, Any]
     raw: str | Path
@@ -117,10 +117,10 @@ _Record = TypeVar("_Record")
 
 
 def _numbered(corpus: _Corpus, read: Callable[[], Iterable[_Record]], start: int, stop: int) -> Iterator[tuple[int, _Record]]:
-    """Records start .. stop - 1 of a corpus with their numbers, counted in its order from the first that is not skipped.
+    """Records start .. stop - 1 of a corpus with their numbers, counted in its order after the skipped records.
 
     Args:
-        corpus: whose order, seed and skip count.
+        corpus: the corpus; its order, seed and skip are used.
         read: reads all records of the file, see `sampled`.
         start, stop: numbers of the records.
     """
@@ -137,7 +137,7 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     number = 0
     for item in recipe(documents, _speller(pieces), room, entry["seed"], entry.get("per_document"), entry["order"]):
         if isinstance(item, Loss):
-            # What is lost before the first segment of the next shard belongs to that one.
+            # Text lost before the first segment of the next shard belongs to that shard.
             if start <= number < stop:
                 yield Dropped(number, item.origin, item.reason, unit=item.unit, n=item.n)
             continue
@@ -249,7 +249,7 @@ def _from_words(
     layers: Mapping[str, tuple[Any, ...]],
     mentions: tuple[Mention, ...] | None = None,
 ) -> Example | Dropped:
-    """An example of one text given in words."""
+    """An example with one text, from its words."""
     spelled = pieces.pieces(words)
     empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
     if empty:
@@ -266,7 +266,7 @@ def _of_document(item: Example | Dropped, document: str | None) -> Example | Dro
 
 
 def _all_windows(corpus: _Corpus) -> _Items:
-    """The windows of all documents: documents in the order of the corpus, the windows of each one after the other."""
+    """The windows of all documents, in the order of the corpus."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
     documents, trees = read_conll2012(corpus.raw, entry["files"], entry["language"]), corpus.companion
@@ -283,7 +283,7 @@ def _all_windows(corpus: _Corpus) -> _Items:
             inside, cut = mentions_between(mentions, first, last)
             if cut:
                 where = (corpus.raw, document.id, cut, number)
-                _log.info("%s: %s: %d mentions are cut by the edge of window %d and left out", *where)
+                _log.info("%s: %s: %d mentions cross the edge of window %d and are skipped", *where)
             layers: dict[str, tuple[Any, ...]] = {"sentence": document.sentence[first:last]}
             if any(tag != "_" for tag in document.tags):
                 layers["xpos"] = document.tags[first:last]
@@ -321,11 +321,11 @@ def from_document(
 
     Args:
         document: words, tags and phrases.
-        record: its place in the corpus.
+        record: its position in the corpus.
         pieces: the tokenizer.
-        bound: longest input.
-        overlong: drop it where it is longer, or truncate it after the last whole word that fits.
-        stemmed: how phrases were found in the text.
+        bound: longest input in tokens.
+        overlong: drop a longer document, or truncate it after the last whole word that fits.
+        stemmed: whether phrases were matched by stems.
     """
     if not document.phrases:
         return Dropped(record, document.id, "no keyphrases")
@@ -333,7 +333,7 @@ def from_document(
     # Symbols that the tokenizer drops must not cause the whole document to be dropped.
     unread = {place for place, size in enumerate(sizes) if not size}
     if unread:
-        _log.info("%s: %d words have no pieces and are left out", document.id, len(unread))
+        _log.info("%s: %d words have no tokens and are skipped", document.id, len(unread))
         document, sizes = without_words(document, unread), list(filter(None, sizes))
     if not sizes:
         return Dropped(record, document.id, "text without pieces")
@@ -346,7 +346,7 @@ def from_document(
 
 
 def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
-    """A sentence with its target and elements, each where its words first stand."""
+    """A sentence with its target and elements, each at its first occurrence."""
     words = frame.sentence.split()
     mentions = []
     for role, text in ((TARGET, frame.target), *((ELEMENT, text) for text in frame.elements)):
@@ -358,7 +358,7 @@ def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: in
 
 
 def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
-    """A sentence word by word, with its translation as label."""
+    """A sentence in words, with its translation as label."""
     if not pair.source or not pair.target:
         return Dropped(record, pair.id, "empty sentence or translation")
     example = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
@@ -366,7 +366,7 @@ def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: i
 
 
 def _all_questions(corpus: _Corpus) -> _Items:
-    """The windows of all questions: questions in the order of the corpus, the windows of each one after the other."""
+    """The windows of all questions, in the order of the corpus."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     record = 0
     for question in read_questions(corpus.raw, entry["order"], entry["seed"]):
@@ -389,11 +389,11 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
     """A sentence or a pair as model input.
 
     Args:
-        item: the texts, with layers where there are some.
-        record: its place in the corpus.
+        item: the texts, with layers if there are any.
+        record: its position in the corpus.
         pieces: the tokenizer.
-        bound: longest input.
-        overlong: drop it where it is longer, or truncate the longer text token by token.
+        bound: longest input in tokens.
+        overlong: drop a longer input, or truncate the longer text token by token.
     """
     tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
     spelled = [pieces.pieces(text.words) for text in tagged]
@@ -420,7 +420,7 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
 
 
 def _kept_heads(texts: Sequence[Tagged], positions: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Heads of the kept words of one or two texts among all kept words, from 1; empty where a text has none."""
+    """Heads of the kept words of one or two texts, as positions among all kept words, from 1; empty if a text has no heads."""
     if not all(text.heads for text in texts):
         return ()
     heads: list[int] = []
@@ -431,7 +431,7 @@ def _kept_heads(texts: Sequence[Tagged], positions: Sequence[Sequence[int]]) -> 
 
 
 def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:
-    """Word pieces of one or two texts, truncated to `room`: the longer text loses its last one (Devlin et al. 2019)."""
+    """Word pieces of one or two texts, truncated to `room` by removing the last one of the longer text (Devlin et al. 2019)."""
     sizes = [sum(map(len, text)) for text in texts]
     while sum(sizes) > room:
         sizes[int(len(sizes) == 2 and sizes[1] >= sizes[0])] -= 1
@@ -467,7 +467,7 @@ def _speller(pieces: WordPieces) -> Any:
 
 
 def _reasons(dropped: Iterable[Dropped]) -> Counter[str]:
-    """How much was dropped by reason, with its unit where these are no records."""
+    """Amount dropped by reason, with the unit unless these are records."""
     counts: Counter[str] = Counter()
     for item in dropped:
         counts[item.reason if item.unit == RECORD else f"{item.unit}, {item.reason}"] += item.n

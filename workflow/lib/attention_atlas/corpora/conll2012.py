@@ -5,14 +5,14 @@
     ...
     #end document
 
-With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column holds
-the chains. Part of speech and parse (columns five and six), named entities (column eleven) and a column for each predicate
-(from the twelfth to the last but one) are read where there are twelve columns or more. A file, a folder of files or a tar
-archive of them can be read, packed or not; documents are sorted by file name.
+With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column contains
+the chains. Part of speech and parse (columns five and six), named entities (column eleven) and one column per predicate (from
+the twelfth to the last but one) are read if there are at least twelve columns. The source is a file, a folder or a tar archive,
+compressed or not; documents are sorted by file name.
 
-The tree of CoNLL-2012 holds each document several times, with gold and with automatic annotation, and in three languages:
+The folders of CoNLL-2012 contain each document several times, with gold and automatic annotation, in three languages:
 v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. From a folder or an
-archive only the files that a pattern names are read, and only those of one language where folders are named by languages.
+archive, only files that match a pattern are read, and only those of one language if folders are named after languages.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class Document:
     """One part of a document.
 
     Attributes:
-        id: name, with the part where there are several.
+        id: name, with the part if there are several.
         words: all words.
         sentence: for each word the number of its sentence, from 0.
-        tags: part of speech of each word, "_" where the file has none.
-        parses: for each sentence its parse in brackets, "" where the file has none.
-        spans: mentions in the order in which they open, longer ones first.
-        entities: named entities with their types, in the order in which they end.
+        tags: part of speech of each word, "_" if the file has none.
+        parses: for each sentence its bracketed parse, "" if the file has none.
+        spans: mentions ordered by start, longer ones first.
+        entities: named entities with their types, ordered by end.
         propositions: for each predicate its arguments and itself (`PREDICATE`), in the order of the columns.
     """
 
@@ -96,12 +96,12 @@ def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "e
     """Yield the documents of a file, a folder or an archive.
 
     Args:
-        path: file, folder or archive; a single file is read whatever its name.
-        files: pattern of the names of the files that are read from a folder or an archive.
-        language: of `LANGUAGES`; files in folders of the other languages are not read.
+        path: file, folder or archive; a single file may have any name.
+        files: pattern of the names of files to read from a folder or an archive.
+        language: one of `LANGUAGES`; files in folders of other languages are not read.
 
     Raises:
-        AtlasError: nothing to read, a document that comes twice, or a malformed line; the message names file and line.
+        AtlasError: there is no document, a document occurs twice, or a line is malformed; names file and line.
     """
     file_of: dict[str, str] = {}
     for name, lines in column_files(Path(path), files=files, language=language):
@@ -112,7 +112,7 @@ def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "e
             file_of[document.id] = name
             yield document
     if not file_of:
-        raise AtlasError(f"{path}: there is no document in this source; give files in the column format of CoNLL-2012.")
+        raise AtlasError(f"{path}: there is no document in this source; it needs files in the column format of CoNLL-2012.")
 
 
 def column_files(
@@ -127,12 +127,12 @@ def column_files(
     Args:
         path: file, folder or archive.
         by_base_name: order by the names without their folders.
-        files: pattern of the names of the files that are read from a folder or an archive.
+        files: pattern of the names of files to read from a folder or an archive.
         language: read no file in folders of other languages (`LANGUAGES`).
-        below: read only files in folders of this name, where there are such folders.
+        below: read only files in folders of this name, if there are such folders.
 
     Raises:
-        AtlasError: nothing to read, or a damaged archive.
+        AtlasError: there is no such file, or the archive is damaged.
     """
 
     def order(name: str) -> str:
@@ -148,7 +148,7 @@ def column_files(
                 members = {m.name: m for m in archive.getmembers() if m.isfile()}
                 names = _within({name: name for name in members}, below)
                 for name in sorted(_chosen(path, names, files, language), key=order):
-                    # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
+                    # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
                     stream = archive.extractfile(members[name])
                     assert stream is not None
                     yield f"{path}:{name}", list(enumerate(stream, start=1))
@@ -159,13 +159,13 @@ def column_files(
 
 
 def _within(names: dict[str, str], below: str | None) -> dict[str, str]:
-    """The files that lie in a folder of this name, or all files if none does."""
+    """The files in a folder of this name, or all files if there is no such folder."""
     inside = {name: place for name, place in names.items() if below in PurePath(place).parts[:-1]}
     return inside or names
 
 
 def _chosen(path: Path, names: dict[str, str], files: str, language: str | None) -> list[str]:
-    """Those of some files that a pattern and a language choose; `names` holds their places below the source.
+    """The files that match a pattern and a language; `names` are their paths below the source.
 
     Raises:
         AtlasError: no file matches.
@@ -177,9 +177,9 @@ def _chosen(path: Path, names: dict[str, str], files: str, language: str | None)
     if not chosen:
         where = f" in {language}" if named else ""
         other = f" It has {columns} other files whose names end in conll; name them by `files`." if columns else ""
-        raise AtlasError(f"{path}: there is no file{where} here whose name fits {files!r}.{other}")
+        raise AtlasError(f"{path}: there is no file{where} here whose name matches {files!r}.{other}")
     if columns > len(chosen):
-        _log.info("%s: %d files fit %s, %d other files with coreference columns are not read", path, len(chosen), files,
+        _log.info("%s: %d files match %s, %d other files with coreference columns are not read", path, len(chosen), files,
                   columns - len(chosen))  # fmt: skip
     return chosen
 
@@ -210,7 +210,7 @@ class _Builder:
         full = len(columns) >= _FULL
         self.tags.append(columns[4] if full and columns[4] not in _NOTHING else "_")
         bit = columns[5] if full else "_"
-        # A bracket that is a word would open a constituent.
+        # A bracket as a word would start a constituent.
         leaf = word.replace("(", "-LRB-").replace(")", "-RRB-")
         self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
         self._columns.append((where, columns[_ENTITY:-1] if full else []))
@@ -221,14 +221,14 @@ class _Builder:
         for part in text.split("|"):
             match = _CHAIN.fullmatch(part.strip())
             if match is None or not (match[1] or match[3]):
-                raise AtlasError(f"{where}: the last column is {text!r}, not chains such as (3, 3) or (3)|(5.")
+                raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
             chain = match[2]
             if match[1]:
                 self._open.setdefault(chain, []).append((place, line))
             if match[3]:
                 if not self._open.get(chain):
                     raise AtlasError(
-                        f"{where}: a mention of chain {chain} ends here that never began; correct the last column."
+                        f"{where}: a mention of chain {chain} ends here but has no start; correct the last column."
                     )
                 start, _ = self._open[chain].pop()
                 self.spans.append(Span(start, place + 1, chain))
@@ -239,7 +239,7 @@ class _Builder:
         for chain, starts in self._open.items():
             if starts:
                 raise AtlasError(
-                    f"{name}:{starts[-1][1]}: the mention of chain {chain} that begins here does not end in its sentence; "
+                    f"{name}:{starts[-1][1]}: the mention of chain {chain} that starts here does not end in its sentence; "
                     "correct the last column."
                 )
         self.parses.append("".join(self._bits) if all(self._bits) else "")
@@ -258,7 +258,7 @@ class _Builder:
         self._bits, self._columns = [], []
 
     def _bracketed(self, column: tuple[str, ...]) -> tuple[LabelledSpan, ...]:
-        """Spans of a column of the sentence that ends, such as (ARG0* * *)."""
+        """Spans of a column of the finished sentence, such as (ARG0* * *)."""
         first = len(self.words) - len(column)
         spans: list[LabelledSpan] = []
         open_brackets: list[tuple[int, str, str]] = []
@@ -270,7 +270,7 @@ class _Builder:
                     start, label, _ = open_brackets.pop()
                     spans.append(LabelledSpan(start, place + 1, label))
                 else:
-                    raise AtlasError(f"{where}: a bracket closes in {cell!r} that was never opened in this sentence.")
+                    raise AtlasError(f"{where}: {cell!r} closes a bracket that is not open in this sentence.")
         if open_brackets:
             raise AtlasError(f"{open_brackets[-1][2]}: the bracket of {open_brackets[-1][1]} does not close in its sentence.")
         return tuple(spans)
@@ -301,7 +301,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             ) from error
         if line.startswith("#begin"):
             if builder is not None and builder.words:
-                raise AtlasError(f"{where}: a document begins before the one above has ended; add #end document.")
+                raise AtlasError(f"{where}: a document starts before the previous one has ended; add #end document.")
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
@@ -321,7 +321,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
         else:
             columns = line.split("\t") if "\t" in line else line.split()
             if len(columns) < 3:
-                raise AtlasError(f"{where}: {len(columns)} columns; three are the least (document, word, chains).")
+                raise AtlasError(f"{where}: {len(columns)} columns, but at least three are needed (document, word, chains).")
             if builder is None:
                 # Short variants have no document markers.
                 builder = _Builder(columns[0])
@@ -342,9 +342,9 @@ def sentence_parse(document: Document, number: int) -> Constituents:
     """The constituents of a sentence, counted from 0.
 
     Raises:
-        AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
+        AtlasError: its parse cannot be read, or differs from the sentence in its number of words.
     """
-    # Imported here because it is slow and only parses need it.
+    # Imported here because it is slow and needed only for parses.
     from nltk import Tree as Constituents
 
     text = document.parses[number]

@@ -1,7 +1,7 @@
 """Reading dependency trees from CoNLL-U files (https://universaldependencies.org/format.html).
 
-The `conllu` library parses a sentence; this module streams the file, keeps the line numbers and turns everything
-that is wrong with a file into a message that names the line.
+The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every
+fault of a file with its line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SentenceBlock:
         first_line: the file's line number of its first line.
         lines: comments and token lines, undecoded.
         document: the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None
-            where the file has none so far.
+            if there is no such comment so far.
     """
 
     first_line: int
@@ -55,16 +55,16 @@ class SeveralRootsError(AtlasError):
 def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[Tree]:
     """Yield the sentences `start` to `stop` - 1 of a CoNLL-U file (0-indexed positions in the file) as trees.
 
-    The file is read line by line; sentences before `start` are passed over without being parsed and reading ends at
-    `stop`. Lines of multiword tokens ("1-2") and empty nodes ("1.1") are left out: the syntactic words count. A word
-    inside a multiword token has no space after it, the last one has what the token's own line says. The id is the
-    comment `sent_id`, else "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last
-    blank line are accepted, blocks of comments without words are passed over.
+    The file is read line by line; sentences before `start` are skipped without parsing, and reading ends at `stop`.
+    Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. A word inside a
+    multiword token has no space after it; the last one follows the token's line. The id is the comment `sent_id`,
+    otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line are
+    accepted, and blocks of comments without words are skipped.
 
     Raises:
         AtlasError: the file cannot be read, has no sentence (checked when `start` is 0), or a line or a tree in the
             range is malformed; the message names the file and the 1-indexed line.
-        ValueError: a negative `start`.
+        ValueError: `start` is negative.
     """
     if start < 0:
         raise ValueError(f"start must not be negative: {start}")
@@ -81,7 +81,7 @@ def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> It
 
 
 def tree_builders(path: str | Path) -> Iterator[Callable[[], Tree]]:
-    """What parses each sentence of a CoNLL-U file, in its order; errors as those of `parse_block`, when it is called."""
+    """Functions that parse the sentences of a CoNLL-U file, in order; when called, they raise the errors of `parse_block`."""
     return (partial(parse_block, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
 
 
@@ -95,7 +95,7 @@ def count_sentences(path: str | Path) -> int:
 
 
 def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
-    """Blocks between blank lines that hold at least one line that is no comment."""
+    """Blocks between blank lines with at least one line that is not a comment."""
     lines: list[bytes] = []
     number = documents = 0
     document: str | None = None
@@ -119,11 +119,11 @@ def _has_words(lines: list[bytes]) -> bool:
 
 
 def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
-    """The tree of a sentence, the one at a position (from 0) of a file.
+    """The tree of the sentence at a position (from 0) of a file.
 
     Raises:
-        SeveralRootsError: several words at ROOT, and nothing else wrong.
-        AtlasError: a malformed line or tree; names file and line.
+        SeveralRootsError: the only fault is that several words are attached to ROOT.
+        AtlasError: a line or tree is malformed; names file and line.
     """
     numbers, lines = [], []
     for number, raw in enumerate(block.lines, start=block.first_line):
@@ -131,7 +131,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
         if not line.startswith("#"):
             _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
             numbers.append(number)
-        # The library takes two spaces for a column break, but CoNLL-U allows spaces in some columns.
+        # The library treats two spaces as a column break, but CoNLL-U allows spaces in some columns.
         lines.append(_SPACES.sub(" ", line))
     try:
         sentence = conllu.parse("\n".join(lines), field_parsers=_AS_TEXT)[0]
@@ -203,7 +203,7 @@ def _check_word(token: conllu.Token, expected: int, where: str) -> None:
         raise AtlasError(f"{where}: the word (column 2, FORM) is empty; fill it in.")
     if not (token["head"].isascii() and token["head"].isdigit()):
         raise AtlasError(
-            f"{where}: the head (column 7) is {token['head']!r}, not a number; give the position of the head, "
+            f"{where}: the head (column 7) is {token['head']!r}, not a number; write the position of the head, "
             "0 for the root, or use a treebank with dependency trees."
         )
     if not token["deprel"] or token["deprel"] == "_":
@@ -217,11 +217,11 @@ def _word_range(identifier: str) -> tuple[int, int]:
 
 
 def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
-    """Spaces after the `size` words; the words of a multiword token "i-j" follow what that token's line says."""
+    """Spaces after the `size` words; for a multiword token "i-j", the line of that token decides."""
     spaces = [True] * size
     held_until = 0
     for token in tokens:
-        # The library leaves out a column that ends the text without a character.
+        # The library omits an empty column at the end of the text.
         follows = (token.get("misc") or {}).get("SpaceAfter") != "No"
         identifier = token["id"]
         if "-" in identifier:

@@ -1,6 +1,6 @@
-"""Edge-probing records from annotated corpora, labels as the published converters make them (Tenney et al. 2019).
+"""Edge-probing records from annotated corpora, with the labels of the published converters (Tenney et al. 2019).
 
-A record is a sentence with the targets of one or several tasks, so that its hidden states serve all of them.
+A record is a sentence with the targets of one or several tasks, so that all tasks share its hidden states.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _TRUE_PROTOROLE = 3
 
 
 class _Sentence(NamedTuple):
-    """Name, words, for each task what makes the targets, and the document where the source has one."""
+    """Name, words, functions that build the targets of each task, and the document if the source names it."""
 
     id: str
     words: tuple[str, ...]
@@ -68,7 +68,7 @@ class _Sentence(NamedTuple):
 
 
 def read_edge_records(*arguments: Any, **options: Any) -> Iterator[EdgeRecord]:
-    """Yield the records of a corpus; arguments as in `edge_record_builders`."""
+    """Yield the records of a corpus; arguments as for `edge_record_builders`."""
     return (build() for build in edge_record_builders(*arguments, **options))
 
 
@@ -81,24 +81,24 @@ def edge_record_builders(
     files: str = GOLD_FILES,
     language: str = "english",
 ) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield what makes the records of a corpus, with the targets of some tasks; records without targets are included.
+    """Yield functions that build the records of a corpus, with the targets of some tasks, including records without targets.
 
-    To make targets takes far longer than to read the file, so that those of a sample alone are made. A tree with several roots
-    is an error (`SeveralRootsError`) when its record is made, so that a caller can drop that record alone.
+    Building targets takes far longer than reading the file, so callers build only those of a sample. A tree with several roots
+    raises an error (`SeveralRootsError`) when its record is built, so that a caller can drop this record.
 
     Args:
-        form: a key of `FORM_TASKS`: how the file is written.
-        tasks: of those that this form has.
+        form: file format, a key of `FORM_TASKS`.
+        tasks: tasks of this format.
         raw: the file, folder or archive.
-        companion: treebank with the sentences of annotations that come without them (form `decomp`).
-        part: all records, or those that coin flips put into the training or the development part.
-        files, language: form conll2012 only; which files of a folder or an archive are read, as `read_conll2012`.
+        companion: treebank with the sentences of annotations without sentences (format `decomp`).
+        part: all records, or those randomly assigned to the training or the development part.
+        files, language: for the format conll2012, the files to read from a folder or an archive, see `read_conll2012`.
 
     Raises:
-        AtlasError: a task that the form does not have, or a malformed file.
+        AtlasError: the format lacks a task, or the file is malformed.
     """
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
-        raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
+        raise AtlasError(f"{raw}: the format {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
     if form == "records":
         builders: Iterable[Callable[[], EdgeRecord]] = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
     elif form in _SENTENCE_BUILDERS:
@@ -115,7 +115,7 @@ def edge_record_builders(
 def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) -> Iterator[tuple[_Record, bool]]:
     """Each record with whether it belongs to the development set (random, as in the published split of SemEval).
 
-    With its seed this gives the 6,851 and 1,149 records of the authors' corrected table.
+    The published seed gives the 6,851 and 1,149 records of the authors' corrected table.
     """
     generator = random.Random(seed)
     for record in records:
@@ -123,11 +123,11 @@ def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) 
 
 
 def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str]) -> EdgeRecord:
-    """A record of the field's JSON lines; targets without a task are of the only one."""
+    """A record of edge-probing JSON lines; targets without a task belong to the only task."""
     record = build()
     if len(tasks) != 1 and any(not target.task for target in record.targets):
         raise AtlasError(
-            f"{raw}: record {record.id} has a target that names no task, and there are several: {', '.join(tasks)}."
+            f"{raw}: record {record.id} has a target without a task, but the corpus has several: {', '.join(tasks)}."
         )
     named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
     return replace(record, targets=tuple(target for target in named if target.task in tasks))
@@ -161,9 +161,9 @@ def role_targets(tree: Tree, propositions: Iterable[Proposition], whole: bool = 
 
     Args:
         tree: the sentence.
-        propositions: its predicates, with the words that head arguments.
-        whole: arguments as all words below their head, from the first to the last; else the head alone. An argument that the
-            predicate lies in (a relative clause's noun) is its head alone either way.
+        propositions: its predicates, with the head words of arguments.
+        whole: whether an argument spans all words below its head; otherwise only the head. An argument that contains the
+            predicate (the noun of a relative clause) is always only the head.
     """
     below = children(tree.heads)
     targets = []
@@ -178,7 +178,7 @@ def role_targets(tree: Tree, propositions: Iterable[Proposition], whole: bool = 
 
 
 def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
-    """From the first to the last of all words below a word (counted from 1), itself included."""
+    """Span from the first to the last word below a word (counted from 1), including the word itself."""
     first = last = head
     waiting = [head]
     while waiting:
@@ -189,7 +189,7 @@ def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
 
 
 def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
-    """Constituents: every bracket with more above it than a word, the root included; label: see `constituent_label`."""
+    """Constituents: every bracket except those of single tags, including the root; label: see `constituent_label`."""
 
     def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
         size = len(node.leaves())
@@ -208,9 +208,9 @@ def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
 
 
 def constituent_label(bracket: str) -> str:
-    """The category of a bracket without functions and numbers, as in the published code: NP of NP-SBJ-1, but NP-S of NP-S.
+    """The category of a bracket without functions and numbers, as in the published code: NP for NP-SBJ-1, but NP-S for NP-S.
 
-    Names of brackets that are words (-LRB-) are kept.
+    Labels of bracket tokens (-LRB-) are kept.
     """
     if bracket in _BRACKET_TAGS:
         return bracket
@@ -219,7 +219,7 @@ def constituent_label(bracket: str) -> str:
 
 
 def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
-    """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for one chain and "0" for two."""
+    """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for the same chain, "0" otherwise."""
     return [
         EdgeTarget(span1, span2, (SAME if chain1 == chain2 else OTHER,), "coreference")
         for (span1, chain1), (span2, chain2) in combinations(mentions, 2)
@@ -242,10 +242,10 @@ def _proposition_sentence(build: Callable[[], tuple[Tree, tuple[Proposition, ...
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
-    """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets.
+    """Sentences of documents with the columns of CoNLL-2012; a missing layer yields no targets.
 
-    Parts of speech are those of sentences with a parse. OntoNotes writes a missing parse as one bracket around words with the
-    tags XX and VERB; the published code takes every sentence with a tag or word XX as unparsed.
+    Parts of speech come from sentences with a parse. OntoNotes writes a missing parse as one bracket around words with the
+    tags XX and VERB; the published code treats every sentence with a tag or word XX as unparsed.
     """
     for document in read_conll2012(raw, files, language):
         for number, (start, stop) in enumerate(sentence_starts(document)):
@@ -266,7 +266,7 @@ def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sente
 
 
 def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[WordSpan, str]]:
-    """Spans within a sentence, counted from its first word."""
+    """Spans within a sentence, relative to its first word."""
     return [((s.start - start, s.stop - start), s.label) for s in spans if start <= s.start and s.stop <= stop]
 
 
@@ -296,12 +296,12 @@ _TAG = re.compile(r"[BI]-\S+")
 
 
 def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
-    """Sentences of nested entities as LitBank has them: a word a line, then columns of B- and I- tags, a blank line between.
+    """Sentences with nested entities in LitBank's format: one word per line with columns of B- and I- tags, then a blank line.
 
     Raises:
-        AtlasError: an invalid tag; names file and line.
+        AtlasError: a tag is invalid; names file and line.
     """
-    # The repository of LitBank has events in files of the same names.
+    # LitBank's repository also has files with the same names for events.
     for name, lines in column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []
         for number, line in [*lines, (0, b"")]:
@@ -320,7 +320,7 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
 
 
 def _tag_spans(rows: Sequence[Sequence[str]]) -> list[tuple[WordSpan, str]]:
-    """Spans of all columns of B- and I- tags [word][column], as they begin."""
+    """Spans of all columns of B- and I- tags [word][column], ordered by start."""
     spans: list[tuple[WordSpan, str]] = []
     for column in range(max(map(len, rows))):
         tags = [row[column] if column < len(row) else "O" for row in rows]
@@ -338,10 +338,10 @@ _MARK = re.compile(r"</?e[12]>")
 
 
 def _relation_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
-    """Relations of SemEval-2010 task 8 in its own form: a sentence with <e1> and <e2>, then a line with the relation.
+    """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation.
 
     Raises:
-        AtlasError: a sentence without both marks, or without a relation; names file and line.
+        AtlasError: a sentence lacks a marked entity or a relation; names file and line.
     """
     pending: tuple[str, str, str] | None = None
     for number, line in read_lines(raw):
@@ -371,7 +371,7 @@ def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     except KeyError as error:
         raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
     if not label or any(start >= stop for start, stop in spans):
-        raise AtlasError(f"{where}: expected a relation in the next line and words between the marks.")
+        raise AtlasError(f"{where}: expected words between the marks, and a relation in the next line.")
     target = EdgeTarget(spans[0], spans[1], (label,), "relations")
     return _Sentence(name, tuple(words), {"relations": lambda: [target]})
 
@@ -382,16 +382,16 @@ _NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
 def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     """Proto-roles of Universal Decompositional Semantics 1.0 (raw annotations in a zip), on the sentences of one of its parts.
 
-    A property is true where the mean response is high enough; "does not apply" counts as the lowest response. Arguments are all
-    words below their head.
+    A property is true if the mean response is high enough; "does not apply" counts as the lowest response. An argument
+    spans all words below its head.
 
     Raises:
-        AtlasError: no treebank with its sentences, an archive that cannot be read, or a word that a sentence does not have.
+        AtlasError: there is no treebank, the archive cannot be read, or an annotated word is not in its sentence.
     """
     if companion is None:
-        raise AtlasError(f"{raw}: proto-roles come without their sentences: name the treebank that has them (`trees`).")
+        raise AtlasError(f"{raw}: proto-roles come without sentences: name the treebank with their sentences (`trees`).")
     trees = list(read_conllu(companion))
-    # A file of the treebank is one of its parts; the annotations count the sentences of each part from 1.
+    # Each file of the treebank is one part; annotations number the sentences of a part from 1.
     part_match = re.search(r"train|dev|test", Path(companion).name)
     part = part_match[0] if part_match else "dev"
     for name, annotated in _annotations(raw).items():
@@ -400,9 +400,7 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_S
             continue
         number = int(match[1])
         if number > len(trees):
-            raise AtlasError(
-                f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not belong together."
-            )
+            raise AtlasError(f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not match.")
         tree = trees[number - 1]
         builders = {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
         yield _Sentence(name, tree.words, builders, tree.document)

@@ -1,10 +1,10 @@
-"""Edge probing: spans of words with labels, in the field's JSON lines (Tenney et al. 2019; jiant's schema).
+"""Edge probing: labelled spans of words in JSON lines (Tenney et al. 2019; jiant's schema).
 
     {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
 
-Spans are half-open over the words of the text, which spaces part; `label` is a label or a list of them. Beyond the schema, a
-target may name its task, so that a file can hold several tasks on the same texts, and `info` the document of the text
-("document": "d1").
+Spans are half-open over the words of the text, which are separated by spaces; `label` is a label or a list of labels. As an
+extension of the schema, a target may name its task, so that a file can contain several tasks on the same texts, and `info` may
+name the document of the text ("document": "d1").
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class EdgeRecord:
     Attributes:
         id: name of the record.
         words: the words.
-        targets: in the order of the source.
-        document: the document that the text is taken from; None where the source does not say.
+        targets: targets in the order of the source.
+        document: the document that the text is taken from; None if unknown.
     """
 
     id: str
@@ -45,10 +45,10 @@ class EdgeRecord:
 
 
 def edge_line(record: EdgeRecord) -> str:
-    """A record as a line of JSON, its end included.
+    """A record as a line of JSON, including the newline.
 
     Raises:
-        AtlasError: a word with a space in it, or an empty one, which the schema cannot hold.
+        AtlasError: a word contains a space or is empty, which the schema does not allow.
     """
     for word in record.words:
         if not word or any(letter.isspace() for letter in word):
@@ -65,15 +65,15 @@ def edge_line(record: EdgeRecord) -> str:
 
 
 def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
-    """Yield the records of a file in its order; errors as of `edge_line_builders`."""
+    """Yield the records of a file in its order; errors as for `edge_line_builders`."""
     return (build() for build in edge_line_builders(path))
 
 
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield what reads each record of a file, in its order.
+    """Yield functions that read the records of a file, in its order.
 
     Raises:
-        AtlasError: (when a record is read) no JSON object, no text, or a target with invalid spans or
+        AtlasError: (when a record is read) the line is not a JSON object, has no text, or has a target with invalid spans or
             labels; names file and line. Targets of one task must all have one span or all have two.
     """
     pairs: dict[str, bool] = {}
@@ -81,7 +81,7 @@ def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
 
 
 def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRecord:
-    """The record of a line; `pairs` says of each task that came before whether its targets have two spans."""
+    """The record of a line; `pairs` records for each task so far whether its targets have two spans."""
     record = _record(json_object(line, where), where, number)
     for target in record.targets:
         if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
@@ -96,7 +96,7 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
     text = row.get("text")
     if not isinstance(text, str) or not text.split():
         raise AtlasError(f"{where}: there is no text under 'text'.")
-    # jiant takes words as they stand between single spaces; other white space would move every span after it.
+    # jiant splits at single spaces; other white space would shift all spans after it.
     words = text.split(" ")
     if words != text.split():
         raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")

@@ -1,4 +1,4 @@
-"""Examples: what a model is fed and the gold layers that belong to it, one Parquet file per shard."""
+"""Examples: model inputs with their gold layers, one Parquet file per shard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attention_atlas.io.files import whole_file
 _Item = TypeVar("_Item")
 RECORD = "record"
 """The unit in which examples, and records that were dropped, are counted."""
-# Gold layers over words: one value per word. Studies that need further layers add theirs here.
+# Gold layers over words: one value per word. Studies add the layers that they need here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
     "relations": pa.string(),
@@ -83,18 +83,17 @@ class Example:
     Attributes:
         record: position in the corpus, counted from 0 over all records, dropped ones included.
         id: name of the example in the corpus.
-        input_ids, segment_ids, tokens: n word pieces, special tokens included.
+        input_ids, segment_ids, tokens: n tokens, including special tokens.
         word: for each token the position of its word, -1 for a special token.
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones.
-        mentions: spans of words that refer; None where the corpus has no such layer.
+        mentions: spans of words that refer; None if the corpus has no such layer.
         question: question on a passage, with its answers; None without a question.
-        label: class, a number as text, or the translation of the text; None where the corpus has none.
-        edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
-        keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
-        document: the document, article or text that the example is taken from; None where the corpus does not say.
-        texts: the running texts that the words are of, whole even where the example is truncated; empty where a corpus has only
-            words.
+        label: class, a number as text, or the translation of the text; None if the corpus has none.
+        edges: targets of edge probing, spans over `words`; None if the corpus has no such layer.
+        keyphrases: gold phrases of a document, including those not in its text; None if the corpus has no such layer.
+        document: the document, article or text that the example is taken from; None if unknown.
+        texts: the complete running texts of the words, even if the example is truncated; empty if a corpus has only words.
     """
 
     record: int
@@ -118,15 +117,15 @@ def question_of(example: Example) -> QuestionAnnotation:
     """The question of an example, with its answers.
 
     Raises:
-        AtlasError: the example holds no question.
+        AtlasError: the example has no question.
     """
     if example.question is None:
-        raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
+        raise AtlasError(f"example {example.id} has no question: use a corpus with reader squad.")
     return example.question
 
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
-    """Write examples as Parquet, whole or not at all."""
+    """Write examples as Parquet, atomically."""
     columns: dict[str, list[Any]] = {
         name: [getattr(example, name) if name not in WORD_LAYERS else example.layers.get(name) for example in examples]
         for name in SCHEMA.names
@@ -146,7 +145,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
     """
     for path in paths:
         try:
-            # The schema is compared as well: given one, the reader fills missing columns with nothing.
+            # Compare the schema too: with a schema, the reader fills missing columns with nulls.
             table = pq.read_table(path).cast(SCHEMA)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedFile(path, f"not a readable table of examples ({error})") from error
@@ -174,7 +173,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
 
 
 def _items(rows: Iterable[Mapping[str, Any]] | None, read: Callable[[Mapping[str, Any]], _Item]) -> tuple[_Item, ...] | None:
-    """A gold layer of several items from its rows; None where the corpus has no such layer."""
+    """A gold layer of several items from its rows; None if the corpus has no such layer."""
     return None if rows is None else tuple(map(read, rows))
 
 

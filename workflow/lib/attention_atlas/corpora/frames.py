@@ -1,9 +1,9 @@
-"""Sentences with frames: a word (the target) that evokes a frame, and the phrases that fill elements of its core.
+"""Sentences with frames: a word (the target) that evokes a frame, and the phrases that fill its core elements.
 
     [{"sentence": "He was becoming agitated .", "target": "agitated", "links": ["He"]}, ...]      a JSON list
     fndata-1.7/ or framenet_v17/ with frame, lu, luIndex.xml                                      FrameNet, by NLTK's reader
 
-Of FrameNet, sentences are chosen as Kovaleva et al. (2019, section 4.2) chose theirs.
+Sentences of FrameNet are selected as in Kovaleva et al. (2019, section 4.2).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class FrameSentence:
         id: its name.
         sentence: words separated by spaces.
         target: word that evokes the frame.
-        elements: phrases that fill elements of the frame's core.
-        frame: name of the frame, "" where the source does not name it.
+        elements: phrases that fill the frame's core elements.
+        frame: name of the frame, "" if unknown.
     """
 
     id: str
@@ -44,7 +44,7 @@ def read_frames(path: str | Path) -> Iterator[FrameSentence]:
     """Yield the sentences of a JSON list, or those of a FrameNet folder that meet the paper's rules.
 
     Raises:
-        AtlasError: neither of the two, or an entry without its keys; names the entry.
+        AtlasError: the source is neither, or an entry lacks a key; names the entry.
     """
     if Path(path).is_dir():
         yield from _from_framenet(Path(path))
@@ -65,7 +65,7 @@ def read_frames(path: str | Path) -> Iterator[FrameSentence]:
 
 
 def first_occurrence(words: Sequence[str], phrase: Sequence[str]) -> int | None:
-    """Where the words of a phrase first stand in a row, None where they do not."""
+    """Position of the first occurrence of a phrase, None if it does not occur."""
     size = len(phrase)
     return next((k for k in range(len(words) - size + 1) if list(words[k : k + size]) == list(phrase)), None)
 
@@ -83,7 +83,7 @@ def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
 
     if not (folder / "luIndex.xml").is_file():
         raise AtlasError(f"{folder}: this is not a FrameNet folder (it has no luIndex.xml); name the folder that contains lu/.")
-    # NLTK reads below its own folders alone.
+    # NLTK only reads below its own folders.
     if str(folder.resolve()) not in nltk.data.path:
         nltk.data.path.append(str(folder.resolve()))
     reader, tokenizer = FramenetCorpusReader(str(folder.resolve()), []), NLTKWordTokenizer()
@@ -102,7 +102,7 @@ def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
 
 
 def _chosen(sentence: Any, cores: set[str], tokenize: Any) -> tuple[list[str], str, tuple[str, ...]] | None:
-    """Words, target and core elements of a sentence, None where it does not meet the rules."""
+    """Words, target and core elements of a sentence, None if it does not meet the paper's rules."""
     text = sentence.text
     words = tokenize(text)
     targets, spans = sentence.get("Target") or [], (sentence.get("FE") or [[]])[0]

@@ -20,10 +20,10 @@ class Passage:
 
     Attributes:
         id: its name.
-        words: the text in words and marks.
+        words: words and punctuation marks of the text.
         pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
         a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
-        document: address of the page that it is taken from; None where the file has none.
+        document: address of the page that it is taken from; None if the file has none.
     """
 
     id: str
@@ -37,10 +37,10 @@ class Passage:
 
 
 def read_gap(path: str | Path) -> Iterator[Passage]:
-    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are text.
+    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text.
 
     Raises:
-        AtlasError: a missing column, or a row whose offsets do not point at its names; the message names file and line.
+        AtlasError: a column is missing, or offsets do not point at the names; names file and line.
     """
     rows = (line.split("\t") for _, line in read_lines(path))
     header = next(rows, [])

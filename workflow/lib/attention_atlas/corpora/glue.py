@@ -1,9 +1,9 @@
 """Sentences and pairs of sentences with a label: the tasks of GLUE, as tab-separated text or one JSON object per line.
 
-Quotation marks are text: in these files a quote may open and never close. Columns are found by name, official or the hub's.
-An object may hold `layers`, an entry a text: {"words": [...], "xpos": [...], "relations": [...]}, the words as they stand in
-the text, each with its Penn tag and its relation; and "heads": [...], the place of each word's head in the text, from 1, with
-0 for a root and null where it is not annotated.
+Quotation marks are ordinary text: in these files, quotes may be unbalanced. Columns are identified by their official names or
+those of the hub. An object may contain `layers`, one entry per text: {"words": [...], "xpos": [...], "relations": [...]}, the
+words of the text in order, each with its Penn tag and its relation; and "heads": [...], the position of each word's head in the
+text, from 1, with 0 for a root and null if it is not annotated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attention_atlas.io.files import json_object, read_lines
 
 @dataclass(frozen=True)
 class Task:
-    """A task: names that its columns may have, and whether its label is a number to be predicted."""
+    """A task: possible names of its columns, and whether its label is a number (regression)."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -45,7 +45,7 @@ _NO_LABEL = ("", "-", "-1", "-1.0")
 
 @dataclass(frozen=True)
 class Tagged:
-    """A text word by word, with Penn tags, relations and heads (from 1, `NO_HEAD` where unknown); empty without such layers."""
+    """Words of a text with Penn tags, relations and heads (from 1, `NO_HEAD` if unknown); empty without such layers."""
 
     words: tuple[str, ...]
     xpos: tuple[str, ...] = ()
@@ -58,10 +58,10 @@ class Labelled:
     """A sentence or a pair.
 
     Attributes:
-        id: its place in the file, from 1.
-        texts: one or two.
+        id: its row in the file, from 1.
+        texts: one or two texts.
         label: class, or the number as text.
-        tagged: the texts word by word, where the file has such layers.
+        tagged: the texts in words, if the file has such layers.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A row that is not an example: its place in the file, from 1, and why (QQP's own file has some)."""
+    """A row that is not an example: its number in the file, from 1, and the reason (the original file of QQP has some)."""
 
     id: str
     reason: str
@@ -80,14 +80,14 @@ class Unusable:
 
 
 def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
-    """Yield the examples of a file in its order, and in their places the rows without a label, a text, or some columns.
+    """Yield the examples of a file in order, with `Unusable` for rows that lack a label, a text or a column.
 
     Args:
-        path: .jsonl, else tab-separated with a header.
+        path: JSON lines (.jsonl), otherwise tab-separated with a header.
         task: one of `TASKS`.
 
     Raises:
-        AtlasError: a missing column, a row of more columns than the header, or a score that is no number; names file and line.
+        AtlasError: a column is missing, a row is longer than the header, or a score is not a number; names file and line.
     """
     wanted = TASKS[task]
     number = 0
@@ -110,7 +110,7 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
 
 
 def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
-    """The place of each row, and its cells by name, or what is missing in a row of fewer columns than the header."""
+    """The number of each row with its cells by name, or what is missing if it has fewer columns than the header."""
     lines = iter(read_lines(path))
     first = next(lines, None)
     if first is None:
@@ -152,7 +152,7 @@ def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ..
         words, xpos, relations = (_strings(entry, name, where) for name in ("words", "xpos", "relations"))
         if not len(words) == len(xpos) == len(relations) or "".join(words).split() != ["".join(text.split())]:
             raise AtlasError(
-                f"{where}: the words in 'layers' are not those of the text {text[:40]!r}, or have another number of tags."
+                f"{where}: the words in 'layers' differ from the text {text[:40]!r}, or in number from their tags."
             )
         tagged_texts.append(Tagged(words, xpos, relations, _heads(entry, len(words), where)))
     return tuple(tagged_texts)

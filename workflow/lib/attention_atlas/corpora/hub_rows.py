@@ -1,8 +1,8 @@
 """Rows of a data set on the hub, sampled without reading the whole data set.
 
-Of a data set in Parquet files only their footers and the row groups that rows are drawn from are read: files are taken in turn,
-in a random order; of each the next of its row groups, in a random order; of each row group a few rows, in a random order. The
-draw goes on as long as rows are asked for, so that more rows keep those of fewer. Data sets in other forms are loaded whole.
+For Parquet files, only footers and the sampled row groups are read. Sampling cycles through the files in random order, takes
+the next row group of each file (in random order), and a few rows of each row group (in random order), for as long as rows are
+requested; a larger sample therefore contains the smaller ones. Data sets in other formats are loaded completely.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS_OF_A_GROUP = 20
 
 @dataclass(frozen=True)
 class HubRow:
-    """A row and where it comes from: file, row group of the file, row of the row group, counted from 0."""
+    """A row and its origin: file, row group in the file, row in the row group, counted from 0."""
 
     content: Mapping[str, Any]
     file: str
@@ -33,12 +33,12 @@ class HubRow:
 def hub_rows(
     source: Mapping[str, Any], order: str, seed: int, columns: Collection[str] | None = None
 ) -> tuple[Iterator[HubRow], Mapping[str, Any]]:
-    """Rows of a split in a seeded random order, or as they stand, and the features of its columns.
+    """Rows of a split in a seeded random order or in file order, and the features of its columns.
 
     Args:
-        source: hub (a repository, or a local folder in the same form), revision, config and split.
+        source: hub (a repository, or a local folder with the same layout), revision, config and split.
         order, seed: shuffled or file, see `record_order`.
-        columns: read only these, where the data set has them and `column` of the source; None for all.
+        columns: read only those of these columns that the data set has, and `column` of the source; None for all.
     """
     import datasets
     import fsspec
@@ -59,7 +59,7 @@ def hub_rows(
 
 
 class _ParquetFiles:
-    """Parquet files that are opened when they are first needed."""
+    """Parquet files, opened on first use."""
 
     def __init__(self, names: Sequence[str], opened: Callable[[str], Any]) -> None:
         self.columns: list[str] | None = None

@@ -1,4 +1,4 @@
-"""Rows that were drawn from a data set of the hub, kept in the user's cache: they are fetched once and shared by all jobs."""
+"""Sampled rows of a hub data set in the user's cache: they are downloaded once and shared by all jobs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DRAWING = 1
 
 @contextmanager
 def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
-    """The kept file of the rows and the table of where they come from; no other process draws the same rows meanwhile.
+    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows.
 
     The caller writes missing files, the table last.
 
     Args:
-        drawing: all that the rows depend on: repository, commit, split, order, and so on; without it nothing is shared.
+        drawing: everything that the rows depend on: repository, commit, split, order, and so on; if empty, nothing is shared.
     """
     import pooch
     from filelock import FileLock

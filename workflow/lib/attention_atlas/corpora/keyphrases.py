@@ -1,8 +1,8 @@
-"""Documents with keyphrases: where the phrases stand in the text, as B-, I- and O-tags.
+"""Documents with keyphrases: positions of the phrases in the text as B, I and O tags.
 
-Four forms are read: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (a phrase a line), or with
-`*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases between semicolons); JSON lines with `text` and `keyphrases`; and
-JSON lines with words and tags, as data sets of the hub have them (`document` and `doc_bio_tags`).
+Four formats are supported: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (one phrase per line), or
+with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by semicolons); JSON lines with `text` and
+`keyphrases`; and JSON lines with words and tags, as in hub data sets (`document` and `doc_bio_tags`).
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ class KeyphraseDocument:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Words from and to before of each tagged phrase."""
+        """Words start .. stop - 1 of each tagged phrase."""
         return spans_of(self.tags)
 
     @property
     def keyphrases(self) -> tuple[Keyphrase, ...]:
-        """All phrases with whether they are in the text."""
+        """All phrases, each with whether it is in the text."""
         return tuple(Keyphrase(phrase, phrase not in self.absent) for phrase in self.phrases)
 
     def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
         """The document with its first words; phrases that occur only later are absent (`stemmed`: see `read_keyphrases`)."""
         words = self.words[:count]
-        # The words of a file may be tokenised differently from its phrases.
+        # Words and phrases of a file may be tokenised differently.
         truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
         absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *truncated.absent))
         return replace(self, words=words, tags=self.tags[:count], absent=absent)
 
 
 def without_words(document: KeyphraseDocument, removed: Collection[int]) -> KeyphraseDocument:
-    """The document without some of its words; a phrase that loses its first word begins with its next."""
+    """The document without some of its words; a phrase that loses its first word starts with the next one."""
     tags = list(document.tags)
     for place in sorted(removed):
         if tags[place] == BEGIN and place + 1 < len(tags) and tags[place + 1] == INSIDE:
@@ -79,17 +79,17 @@ def without_words(document: KeyphraseDocument, removed: Collection[int]) -> Keyp
 def read_keyphrases(
     path: str | Path, stemmed: bool = False, keyphrase_set: str = BOTH, names: Sequence[Sequence[str]] = ()
 ) -> Iterator[KeyphraseDocument]:
-    """Yield the documents in the order of their names, or of the lines.
+    """Yield the documents in the order of their names or lines.
 
     Args:
         path: archive, folder, or JSON lines.
-        stemmed: find a phrase where its words have the same stems (Porter), not the same letters; case never counts. Tags that
-            a file has are taken as they are.
-        keyphrase_set: of Inspec with separate sets: `UNCONTROLLED`, `CONTROLLED` or `BOTH`.
-        names: ranges (first and last, in alphabetical order) of names of documents; all where there is none.
+        stemmed: match phrases by the Porter stems of their words instead of the words; case is always ignored. Existing tags
+            of a file are used unchanged.
+        keyphrase_set: set of keyphrases in Inspec's archive: `UNCONTROLLED`, `CONTROLLED` or `BOTH`.
+        names: ranges (first and last, in alphabetical order) of document names; all documents if empty.
 
     Raises:
-        AtlasError: nothing to read, a text without keys or keys without text, or a malformed line; names the file.
+        AtlasError: there is no document, a text or its keys are missing, or a line is malformed; names the file.
     """
     place = Path(path)
     has_documents = False
@@ -106,14 +106,14 @@ def read_keyphrases(
     if not has_documents:
         named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
         raise AtlasError(
-            f"{path}: there is no document{named} here; give docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
+            f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
             "*.contr, or JSON lines."
         )
 
 
 def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
     with _opened(path) as (names, read):
-        # Archives from macOS have a file of attributes beside each file: ._1.abstr.
+        # macOS archives contain an attribute file for each file: ._1.abstr.
         by_name = {PurePosixPath(name).name: name for name in names if not PurePosixPath(name).name.startswith(".")}
         abstracts = sorted(PurePosixPath(name).stem for name in by_name if name.endswith(_ABSTRACT))
         for number in abstracts:
@@ -165,7 +165,7 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
             archive = opened.enter_context(zipfile.ZipFile(path))
 
         def member(name: str) -> str:
-            # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
+            # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
             with _archive(path):
                 raw = archive.read(name)
             return _decoded(raw, path, name)
@@ -175,10 +175,10 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
 
 @contextlib.contextmanager
 def _archive(path: Path) -> Iterator[None]:
-    """What goes wrong within, as an error that names the archive."""
+    """Turn errors inside the block into an error that names the archive."""
     try:
         yield
-    # The library raises the second for a way of packing that it does not know, the third for members that are encrypted.
+    # The library raises the second for unknown compression methods, the third for encrypted members.
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 
@@ -210,7 +210,7 @@ def _strings(value: Any) -> TypeGuard[list[str]]:
 
 
 def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
-    """A document whose words and tags are given."""
+    """A document from words and tags."""
     words, tags = row.get("document"), row.get("doc_bio_tags")
     if not _strings(words) or not _strings(tags) or len(words) != len(tags):
         raise AtlasError(f"{where}: expected 'text' with 'keyphrases', or 'document' with as many 'doc_bio_tags'.")
@@ -226,8 +226,8 @@ def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
 def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
     """A document with its phrases located in its words.
 
-    All occurrences are tagged. Where phrases overlap, the longest is tagged, of equal ones the first in the text. A phrase that
-    occurs only within longer ones is present as well.
+    All occurrences are tagged. If phrases overlap, the longest is tagged; ties go to the first in the text. A phrase that
+    occurs only inside longer ones also counts as present.
     """
     norm = stem if stemmed else str.lower
     text = [norm(word) for word in words]
@@ -250,7 +250,7 @@ def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bo
 
 
 def spans_of(tags: Sequence[str]) -> list[tuple[int, int]]:
-    """Words from and to before of each phrase; an `INSIDE` that follows no phrase begins one."""
+    """Words start .. stop - 1 of each phrase; an `INSIDE` outside of a phrase starts one."""
     spans: list[tuple[int, int]] = []
     for place, tag in enumerate(tags):
         if tag == OUTSIDE:

@@ -15,10 +15,10 @@ class QuestionAnnotation:
     Attributes:
         question: the question's id, the same for all windows of its passage.
         context: the whole passage.
-        size: words of the question; they come first, those of the window follow.
+        size: number of words in the question; they come before those of the window.
         starts, stops: for each word of the window its characters start .. stop - 1 in the passage.
         answers: all reference answers.
-        span: words (of the example) start .. stop - 1 that hold the first reference answer, None where the window does not.
+        span: words start .. stop - 1 of the example with the first reference answer, None if it is not in the window.
     """
 
     question: str
@@ -55,8 +55,8 @@ class EdgeTarget:
 
     Attributes:
         span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
-        labels: all labels that are right; none where no label applies.
-        task: name of the task, where a file has several.
+        labels: all correct labels; empty if no label applies.
+        task: name of the task, if a file has several.
     """
 
     span1: WordSpan

@@ -17,7 +17,7 @@ PRONOUNS = frozenset(
     "it its itself they them their theirs themselves this that these those who whom whose which one oneself thou thee thy "
     "thine".split()
 )
-# What ends the part of a noun phrase that can hold its head, where neither parse nor tags say so.
+# Words that end the part of a noun phrase with its head, for text without parse and tags.
 _AFTER_HEAD = frozenset(
     "of in on at by for from to with about into over after before between through without under against among near that who "
     "whom whose which where when , ; : ( - -- and or".split()
@@ -34,9 +34,9 @@ class Mention:
         cluster: name of its chain, unique in the document.
         first: whether it is the chain's first in the whole document.
         singleton: whether the chain has no other mention in the whole document.
-        heads: head rule -> position of the head word, for the rules that the source allows.
-        role: what it is besides ("" in coreference corpora; pronoun, A or B in GAP).
-        entity: type of the named entity that its head word belongs to; "" where there is none, or the source names none.
+        heads: head rule -> position of the head word, for the rules that the source supports.
+        role: pronoun, A or B in GAP; "" in coreference corpora.
+        entity: type of the named entity that its head word belongs to; "" if there is none.
     """
 
     start: int
@@ -52,8 +52,8 @@ class Mention:
 def surface_head(words: Sequence[str]) -> int:
     """Head of a noun phrase by its surface: the last word before a preposition, relative word, comma or conjunction.
 
-    A rule for sources without parse or tags. A possessive 's or a closing mark is no head; a phrase that opens with such a word
-    keeps its last word.
+    A rule for sources without parse or tags. A possessive 's or a closing mark is never the head; for a phrase that starts with
+    such a word, the head is the last word.
     """
     stop = next((k for k, word in enumerate(words) if k > 0 and word.lower() in _AFTER_HEAD), len(words))
     inside = [k for k in range(stop) if _NOUN.search(words[k]) and words[k].lower() not in ("'s", "’s")]
@@ -61,7 +61,7 @@ def surface_head(words: Sequence[str]) -> int:
 
 
 def dependency_head(start: int, stop: int, heads: Sequence[int]) -> int:
-    """The word of a span whose head lies outside of it; of several the last that has most of the span below it.
+    """The word of a span whose head lies outside of it; if there are several, the one that dominates most of the span.
 
     Args:
         start, stop: the span, positions from 0, stop excluded.
@@ -80,14 +80,14 @@ def dependency_head(start: int, stop: int, heads: Sequence[int]) -> int:
 
 
 def mention_type(head: str, tag: str, starts_sentence: bool, span: Sequence[str]) -> str:
-    """pronoun, proper or nominal by the tag of the head word (PRP, PRP$; NNP, NNPS), or by its surface where there is no tag.
+    """pronoun, proper or nominal, by the tag of the head word (PRP, PRP$; NNP, NNPS), or by its surface if there is no tag.
 
-    By surface: a word of the closed class of pronouns; a head with a capital that does not merely open the sentence; else
-    nominal.
+    By surface: pronoun if it is in the closed class of pronouns; proper if it is capitalised other than at the start of the
+    sentence; otherwise nominal.
 
     Args:
         head: the head word.
-        tag: its part of speech in Penn's tag set, "_" or "" where unknown.
+        tag: its part of speech in Penn's tag set, "_" or "" if unknown.
         starts_sentence: whether the head is the first word of its sentence.
         span: all words of the mention.
     """

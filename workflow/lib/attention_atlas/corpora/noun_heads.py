@@ -1,4 +1,4 @@
-"""Head words of constituents, by short rules in the manner of Collins (1999, appendix A)."""
+"""Head words of constituents, by simplified rules after Collins (1999, appendix A)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX", "POS", "JJR", "NML")
 _PHRASES = ("NP", "NML", "NX")
-# Category -> (side from which children are searched, labels in order of preference); the default is the first child there.
+# Category -> (side from which children are searched, labels in order of preference); default: the first child on that side.
 _HEAD_RULES = {
     "S": ("left", ("VP", "S", "SBAR", "ADJP", "NP")),
     "SINV": ("left", ("VP", "S", "SINV", "ADJP", "NP")),
@@ -25,10 +25,10 @@ _HEAD_RULES = {
 
 
 def head_leaf(tree: Tree) -> int:
-    """Position among its leaves of the head word of a constituent.
+    """Position of a constituent's head word among its leaves.
 
-    Noun phrases: the last noun of the phrase itself, not of what modifies it from behind; a phrase that ends in a possessive
-    mark has the noun before it; else the first noun phrase inside, the last adjective or number, and last the last word.
+    Noun phrases: the last noun of the phrase, not of its postmodifiers; before a possessive mark at the end, the noun before
+    it; otherwise the first noun phrase inside, then the last adjective or number, then the last word.
     """
     position, node = 0, tree
     while not isinstance(node, str) and not _is_word(node):
@@ -41,7 +41,7 @@ def head_leaf(tree: Tree) -> int:
 def span_head(tree: Tree, start: int, stop: int) -> int:
     """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1.
 
-    The span's own constituent decides; a span that is none is read as a flat noun phrase of the largest constituents inside it.
+    If the span is not a constituent, it is treated as a flat noun phrase of the largest constituents inside it.
     """
     parts = _cover(tree, start, stop)
     if len(parts) == 1:
@@ -51,7 +51,7 @@ def span_head(tree: Tree, start: int, stop: int) -> int:
 
 
 def _cover(tree: Tree, start: int, stop: int) -> list[Tree]:
-    """The largest constituents that together hold exactly the leaves start .. stop - 1."""
+    """The largest constituents that together cover exactly the leaves start .. stop - 1."""
     if start <= 0 and stop >= len(tree.leaves()):
         return [tree]
     parts: list[Tree] = []
@@ -87,13 +87,13 @@ def _head_child(node: Tree) -> int:
 
 
 def _noun_child(labels: list[str]) -> int:
-    # What follows a comma, a preposition or a clause modifies; a head stands before it.
+    # Children from a comma, a preposition or a clause onwards are modifiers; the head precedes them.
     stop = next(
         (k for k, label in enumerate(labels) if k and label in (",", ":", "PP", "SBAR", "S", "VP", "-LRB-", "CC")), None
     )
     core = range(stop if stop is not None else len(labels))
     possessive = len(labels) > 1 and labels[-1] == "POS" and stop is None
-    # A phrase straight behind a name is the rest of that name: (NP (NNP Mr.) (NP (NNP James) (NNP Novak))).
+    # A phrase directly after a name is the rest of the name: (NP (NNP Mr.) (NP (NNP James) (NNP Novak))).
     named = [k for k in core if k and labels[k] in _PHRASES and labels[k - 1].startswith("NNP")]
     nouns = sorted({*named, *(k for k in core if labels[k] in _NOUNS and not (possessive and k == len(labels) - 1))})
     if nouns:

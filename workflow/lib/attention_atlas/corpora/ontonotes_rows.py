@@ -1,8 +1,8 @@
-"""OntoNotes 5.0 from its data set on the hub, written in the column format of CoNLL-2012, which the readers know.
+"""OntoNotes 5.0 from its hub data set, written in the column format of CoNLL-2012 for the readers.
 
 A row of the data set is a document: its sentences with words, tags, parse, entities, arguments of predicates and mentions. The
-data set was made from the gold files, so that columns come back as they were, apart from lemmas, senses and speakers, which no
-reader uses, and the parse of a sentence with a word or tag XX, which the data set does not have.
+data set was made from the gold files, so the columns are restored exactly, except lemmas, senses and speakers, which no reader
+uses, and the parse of a sentence with a word or tag XX, which the data set lacks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SENTENCE = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "sr
 def write_conll2012(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """Write documents of the data set as CoNLL-2012 has them; returns their number.
+    """Write documents of the data set in the format of CoNLL-2012; returns their number.
 
     Raises:
-        AtlasError: the data set has other columns, or a sentence whose layers do not fit its words; names both.
+        AtlasError: columns are missing, or the layers of a sentence do not match its words; names data set and sentence.
     """
     written = 0
     for row in rows:
@@ -48,7 +48,7 @@ def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], wh
     """The columns of a sentence from the third on, each with a value for every word.
 
     Raises:
-        AtlasError: a layer has more or fewer values than there are words.
+        AtlasError: a layer does not have one value per word.
     """
     words = [str(word) for word in sentence["words"]]
     tags = [_named(tag, names.get("pos_tags")) for tag in sentence["pos_tags"]]
@@ -75,10 +75,10 @@ def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], wh
 
 
 def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
-    """The parse split into one part per word, with `*` in place of the tag and the word; `-` where the sentence has none."""
+    """The parse split into one part per word, with `*` in place of tag and word; `-` if the sentence has no parse."""
     if not tree:
         return ["-"] * words
-    # What follows a leaf up to the next opening bracket belongs to its word.
+    # Text after a leaf up to the next opening bracket belongs to that word.
     bits: list[str] = []
     opened = ""
     for piece in re.split(r"(\s*\([^\s()]+ [^\s()]+\)\s*)", tree):
@@ -98,7 +98,7 @@ def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
 
 
 def _brackets(tags: Sequence[str]) -> list[str]:
-    """B-, I- and O tags as the brackets of a column."""
+    """B, I and O tags as the brackets of a column."""
     column = []
     for place, tag in enumerate(tags):
         following = tags[place + 1] if place + 1 < len(tags) else "O"
@@ -112,7 +112,7 @@ def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[st
     """Mentions (chain, first word, last word) as the column of chains."""
     opened: list[list[str]] = [[] for _ in range(words)]
     closed: list[list[str]] = [[] for _ in range(words)]
-    # Where several begin at a word the longest is the first, and where several end it is the last.
+    # If several start at a word, the longest comes first; if several end there, it comes last.
     for chain, start, stop in sorted(spans, key=lambda span: (span[1], -span[2], span[0])):
         if not 0 <= start <= stop < words:
             raise AtlasError(
@@ -133,7 +133,7 @@ def _named(value: Any, names: Sequence[str] | None) -> str:
 def _class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """Layer -> names of its classes, from the features of the data set."""
     layers = features.get("sentences")
-    # A list of records, as `datasets` writes it in one form or the other.
+    # A list of records, in either of the two notations of `datasets`.
     layers = layers[0] if isinstance(layers, list) else getattr(layers, "feature", layers)
     named = {}
     for layer in ("pos_tags", "named_entities"):

@@ -14,10 +14,10 @@ from attention_atlas.io.files import json_object, read_lines
 
 @dataclass(frozen=True)
 class Translated:
-    """A sentence and its translation, as they stand in the file: either may be empty.
+    """A sentence and its translation, unchanged from the file: either may be empty.
 
     Attributes:
-        id: its line, from 1.
+        id: number of its line, from 1.
         source, target: texts without space around them.
     """
 
@@ -30,13 +30,13 @@ def read_parallel(path: str | Path, languages: Sequence[str], translations: str 
     """Yield the pairs of a file in its order.
 
     Args:
-        path: a JSON object a line with both languages as keys (or under "translation", as on the hub), else the sentences of
-            the first language, one a line.
-        languages: of the sentences and of the translations.
-        translations: the file with the translations, line by line; None where `path` holds both.
+        path: one JSON object per line with both languages as keys (or under "translation", as on the hub), otherwise the
+            sentences of the first language, one per line.
+        languages: languages of the sentences and of the translations.
+        translations: the file with the translations, line by line; None if `path` contains both.
 
     Raises:
-        AtlasError: no JSON object, no such language, or files of different lengths; names file and line.
+        AtlasError: a line is not a JSON object, a language is missing, or the files differ in length; names file and line.
     """
     if translations is None:
         for number, line in read_lines(path):
@@ -52,8 +52,8 @@ def _together(path: str | Path, translations: str | Path) -> Iterator[tuple[tupl
         if source is None or target is None:
             longer, shorter = (translations, path) if source is None else (path, translations)
             raise AtlasError(
-                f"{shorter}: the file ends after line {count}, but {longer} goes on: a translation has to stand in the line of "
-                "its sentence. Take two files of one release."
+                f"{shorter}: the file ends after line {count}, but {longer} goes on: a translation must have the same line "
+                "number as its sentence. Use two files of the same release."
             )
         yield source, target
 

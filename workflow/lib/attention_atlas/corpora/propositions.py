@@ -1,7 +1,7 @@
-"""Reading predicates and their arguments from Universal PropBank: CoNLL-U with further columns.
+"""Reading predicates and their arguments from Universal PropBank: CoNLL-U with additional columns.
 
-After the ten columns of CoNLL-U comes the roleset of a predicate ("_" for other words), then a column for each predicate of the
-sentence with the roles of the words that head its arguments ("V" for the predicate itself).
+The ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other words), and by one column per predicate of
+the sentence with the roles of the head words of its arguments ("V" for the predicate itself).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Proposition:
     Attributes:
         predicate: the word.
         roleset: its sense.
-        arguments: (word that heads it, role), in the order of the words, the predicate itself left out.
+        arguments: (head word, role), in the order of the words, without the predicate itself.
     """
 
     predicate: int
@@ -39,18 +39,18 @@ def read_propositions(path: str | Path) -> Iterator[tuple[Tree, tuple[Propositio
     """Yield the sentences of a file with their predicates, in the order of the columns.
 
     Raises:
-        AtlasError: a malformed line or tree, or columns that are not those of the predicates; names file and line.
+        AtlasError: a line or tree is malformed, or columns do not match the predicates; names file and line.
     """
     is_empty = True
     for build in proposition_builders(path):
         is_empty = False
         yield build()
     if is_empty:
-        raise AtlasError(f"{path}: there is no sentence in this file; give a Universal PropBank file with at least one.")
+        raise AtlasError(f"{path}: there is no sentence in this file; use a Universal PropBank file with at least one.")
 
 
 def proposition_builders(path: str | Path) -> Iterator[Callable[[], tuple[Tree, tuple[Proposition, ...]]]]:
-    """What parses each sentence of a file, in its order; errors as those of `read_propositions`, when it is called."""
+    """Functions that parse the sentences of a file, in order; when called, they raise the errors of `read_propositions`."""
     return (partial(_parsed, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
 
 

@@ -1,4 +1,4 @@
-"""Questions on passages as model inputs: words with their places in the passage, in windows that fit."""
+"""Questions on passages as model inputs: words with their offsets in the passage, in windows that fit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class QuestionWindow:
     """A question with a window of its passage.
 
     Attributes:
-        id: name of the question; further windows add their number.
-        question, window: words of either text, each with its word pieces.
+        id: name of the question; windows after the first add their number.
+        question, window: words of both texts, each with its word pieces.
         annotation: passage, answers and word offsets.
     """
 
@@ -34,25 +34,25 @@ def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question
     """The questions of a file, in the order of its records.
 
     Raises:
-        AtlasError: as `read_squad`.
+        AtlasError: as for `read_squad`.
     """
     return in_record_order(list(read_squad(path)), order, seed)
 
 
 def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:
-    """Cut a passage into windows that fit with the question into `bound` tokens, special tokens included.
+    """Cut a passage into windows that fit with the question into `bound` tokens, including special tokens.
 
     Words are runs of letters and digits, and single other characters; characters that the tokenizer drops are omitted.
 
     Args:
         question: question, passage and answers.
         pieces: the tokenizer.
-        bound: longest input.
-        windows: first: the beginning of the passage alone; all: further windows, each `stride` tokens after the previous one.
+        bound: longest input in tokens.
+        windows: first: only the beginning of the passage; all: also further windows, each `stride` tokens after the last.
         stride: tokens between the starts of two windows.
 
     Returns:
-        The windows; none where the question leaves no room for a word of its passage.
+        The windows; empty if the question leaves no room for a word of its passage.
     """
     question_words = _spelled(question.question, pieces)
     passage = _spelled(question.context, pieces)
@@ -93,7 +93,7 @@ def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterato
     while first < len(sizes):
         stop = last_that_fits(sizes, first, room)
         if stop == first:
-            return  # not one word fits
+            return  # no word fits
         yield first, stop
         if windows == "first" or stop == len(sizes):
             return
@@ -104,7 +104,7 @@ def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterato
 
 
 def _span(answer: Answer, words: Sequence[re.Match[str]], size: int) -> tuple[int, int] | None:
-    """Words of the example that hold the answer, if all of it lies in the window."""
+    """Words of the example with the answer, if all of it lies in the window."""
     end = answer.start + len(answer.text)
     inside = [k for k, word in enumerate(words) if word.end() > answer.start and word.start() < end]
     if not inside or words[inside[0]].start() > answer.start or words[inside[-1]].end() < end:

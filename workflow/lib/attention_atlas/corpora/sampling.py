@@ -1,8 +1,8 @@
-"""Samples of a corpus: its records are counted in one seeded random order of all that its file holds, or in the file's order.
+"""Samples of a corpus: records are numbered in a seeded random order of the whole file, or in file order.
 
-A sample of N is the first N records of that order, so a larger N keeps the records of a smaller one, and no part of the file,
-such as the genre that stands first, is preferred. Where a file holds several parts (official ones, or those of a coin flip a
-record), the order is one of the records of the corpus's own part.
+A sample of size N is the first N records of that order, so a larger sample contains the smaller ones, and no part of the file,
+such as its first genre, is preferred. If a file has several parts (official ones, or random ones), the order is over the
+records of the corpus's part.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def record_order(size: int, order: str, seed: int) -> NDArray[np.int64]:
     """Position in the file of record 0, 1, ... of a corpus.
 
     Args:
-        size: records in the file.
+        size: number of records in the file.
         order: shuffled: a random permutation that depends on size and seed alone; file: the order of the file.
-        seed: of the permutation.
+        seed: seed of the permutation.
     """
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}: {order!r}")
@@ -43,10 +43,10 @@ def sampled(
     """Records start .. stop - 1 of a corpus, each with its position in the file.
 
     Args:
-        read: reads the file from its beginning. In random order it is called twice, to count the records and to take those
-            asked for, so that only these are held in memory.
+        read: reads the file from its start. In random order it is called twice, to count the records and to read the requested
+            ones, so that only these are in memory.
         order, seed: see `record_order`.
-        start, stop: records; those behind the last are left out.
+        start, stop: range of records; numbers beyond the last record are ignored.
     """
     if order == "file":
         yield from islice(enumerate(read()), start, stop)

@@ -12,13 +12,13 @@ from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
 SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
-# One word: its spelling and the ids of those of its pieces that are left.
+# One word: its text and the ids of its remaining tokens.
 Word = tuple[str, tuple[int, ...]]
 
 
 @dataclass
 class Segment:
-    """Two runs of words of a document; `origin` says where in it the first begins: sentence, or paragraph."""
+    """Two runs of words of a document; `origin` is the sentence or paragraph in which the first one starts."""
 
     first: list[Word]
     second: list[Word]
@@ -28,7 +28,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Loss:
-    """Text that a recipe makes no segment of: where it begins, why, and how many `unit`s (sentences, pairs of paragraphs)."""
+    """Text that yields no segment: where it starts, the reason, and the number of `unit`s (sentences, pairs of paragraphs)."""
 
     origin: str
     reason: str
@@ -48,21 +48,21 @@ def authors_recipe(
     per_document: int | None = None,
     order: str = "file",
 ) -> Iterator[Segment | Loss]:
-    """Segments as the authors' script makes them, with its known faults.
+    """Segments as built by the authors' script, with its known faults.
 
     Sentences are joined until they fill `room` tokens, the chunk is split at a random sentence and tokens are dropped from
     either end of the longer side until it fits. Faults kept: in file order the first segments are those of the first
     documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
-    lost. The script's final shuffle changes no statistic and is left out, so that a larger limit begins with the same segments.
+    lost. The script's final shuffle changes no statistic and is omitted, so that a larger limit starts with the same segments.
 
     Args:
         documents: documents in file order.
-        spell: text -> words with their pieces.
-        room: tokens that fit beside the special tokens (the authors: 128 - 3).
-        seed: of the splits and cuts (the authors: 0, in another generator).
-        per_document: keep at most so many segments of a document, drawn at random; None keeps all, as the authors do.
-        order: file: the first segments of the file come first, as the authors take them; shuffled: all of them in a seeded
-            random order, so that the first ones are a sample, after all that is lost. See `record_order`.
+        spell: function from a text to its words with their tokens.
+        room: maximum number of tokens without special tokens (the authors: 128 - 3).
+        seed: seed of the splits and cuts (the authors: 0, with a different generator).
+        per_document: maximum number of segments of a document, drawn at random; None keeps all, as the authors do.
+        order: file: segments in the order of the file, as the authors use them; shuffled: all segments in a seeded random
+            order, so that the first ones are a sample, after all losses. See `record_order`.
     """
     items = _in_file_order(documents, spell, random.Random(seed), room, per_document)
     if order == "file":
@@ -91,7 +91,7 @@ def _in_file_order(
 
 
 def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Loss]:
-    """The authors' segments of one document, and what is lost at its end."""
+    """The authors' segments of one document, and the text lost at its end."""
     spelled = [words for words in map(spell, document.sentences) if _size(words)]
     position = 0
     while position < len(spelled):
@@ -120,9 +120,9 @@ def clean_recipe(
 ) -> Iterator[Segment | Loss]:
     """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
 
-    Every pair of neighbouring paragraphs is a candidate and the order a seeded permutation of all of them. Where a pair is
-    too long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they still
-    adjoin. Arguments as for `authors_recipe`.
+    Every pair of adjacent paragraphs is a candidate, and the order is a seeded permutation of all candidates. If a pair is too
+    long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they stay
+    adjacent. Arguments as for `authors_recipe`.
 
     Raises:
         AtlasError: no document has two paragraphs.
@@ -140,7 +140,7 @@ def clean_recipe(
         origin = f"document {number}, paragraph {i + 1}"
         first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
         _cut_apart(first, second, room)
-        # A paragraph without a piece, or of a single word longer than the room.
+        # A paragraph without tokens, or of a single word that is too long.
         if not (_size(first) and _size(second)):
             yield Loss(origin, "empty side", PARAGRAPHS, 1)
             continue
@@ -150,7 +150,7 @@ def clean_recipe(
 
 RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
 
-_Piece = tuple[int, str, int]  # number of the word, its spelling, the piece
+_Piece = tuple[int, str, int]  # number of the word, its text, the token
 
 
 def _size(words: list[Word]) -> int:

@@ -1,4 +1,4 @@
-"""Sources of a corpus: a mirror folder, a pinned address, or a data set hub."""
+"""Sources of a corpus: a mirror folder, a pinned address, or a hub of data sets."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def fetch(
     seed: int = 0,
     rows_out: str | Path | None = None,
 ) -> None:
-    """Bring a corpus's raw file to `target`, whole or not at all.
+    """Copy or download a corpus's raw file to `target`, atomically.
 
     Args:
         source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
         target: file to write.
-        reader: what will read it; rows of a hub's data set are written in a form that it reads.
-        mirror: folder that is searched first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
-        order, seed: of a hub's data set, whose first `rows` rows in this order are written, see `hub_rows`.
-        rows_out: table to write: which rows of a hub's data set these are (`ROWS`); without rows for other sources.
+        reader: the corpus's reader; rows of a hub data set are written in a format that it reads.
+        mirror: folder that is searched first, for `source["mirror"]`; default: the environment variable ATLAS_DATA.
+        order, seed: for a hub data set, whose first `rows` rows in this order are written, see `hub_rows`.
+        rows_out: table to write: origins of the rows of a hub data set (`ROWS`); empty for other sources.
 
     Raises:
-        AtlasError: wrong checksum, or the file is not in the mirror and the network is unavailable.
+        AtlasError: the checksum is wrong, or the file is not in the mirror and cannot be downloaded.
     """
     if "hub" in source:
         _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
@@ -69,7 +69,7 @@ def fetch(
 
 
 def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None) -> None:
-    """Copy a file from the mirror, or else from its address, after its checksum."""
+    """Copy a file from the mirror or download it, after checking its checksum."""
     mirror_file = in_mirror(source, mirror)
     if mirror_file is not None and mirror_file.is_file():
         _log.info("taken from the mirror: %s", mirror_file)
@@ -82,7 +82,7 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
         else:
             check_sha256(file, source["sha256"])
     except AtlasError:
-        # A download without a checksum of its own, such as one that was cut off, would be taken again at the next start.
+        # Without this, an incomplete download without a checksum would be used again at the next start.
         if file != mirror_file:
             file.unlink(missing_ok=True)
         raise
@@ -91,7 +91,7 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
 
 
 def check_sha256(path: str | Path, expected: str) -> None:
-    """Accept a file with the expected SHA-256, packed or unpacked.
+    """Check that a file has the expected SHA-256, compressed or decompressed.
 
     Raises:
         AtlasError: neither checksum matches.
@@ -100,27 +100,27 @@ def check_sha256(path: str | Path, expected: str) -> None:
     if digest == expected:
         return
     unpacked = hashlib.sha256()
-    # A packed file that cannot be unpacked has the wrong checksum as well.
+    # A compressed file that cannot be decompressed also has the wrong checksum.
     with contextlib.suppress(*DAMAGED), open_binary(path) as stream:
         while block := stream.read(1 << 20):
             unpacked.update(block)
     if unpacked.hexdigest() != expected:
         raise AtlasError(
-            f"{path}: wrong checksum: expected sha256 {expected}, found {digest}. The file is damaged or another version; "
-            "delete it and fetch it again, or correct sha256 in the configuration if the change is meant."
+            f"{path}: wrong checksum: expected sha256 {expected}, found {digest}. The file is damaged or a different version; "
+            "delete it and fetch it again, or correct sha256 in the configuration if the change is intended."
         )
 
 
 def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
-    """Accept an archive of which some files, in the order of their names and whatever their folders, have this SHA-256.
+    """Check that some files of an archive, in the order of their names regardless of folders, have this SHA-256.
 
     Args:
         path: the archive.
-        expected: SHA-256 of the contents of these files, one after the other.
-        files: pattern of their names; FOLDER/PATTERN for those in folders of a name alone, where the archive has such folders.
+        expected: SHA-256 of the concatenated contents of these files.
+        files: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
 
     Raises:
-        AtlasError: they have not, or it is no archive.
+        AtlasError: the checksum is wrong, or the file is not an archive.
     """
     digest = hashlib.sha256()
     folder, _, pattern = files.rpartition("/")
@@ -130,7 +130,7 @@ def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILE
     if digest.hexdigest() != expected:
         raise AtlasError(
             f"{path}: wrong checksum: expected content_sha256 {expected}, found {digest.hexdigest()}. The archive is damaged "
-            "or holds other files; delete it and fetch it again, or correct content_sha256 if the change is meant."
+            "or has different files; delete it and fetch it again, or correct content_sha256 if the change is intended."
         )
 
 
@@ -141,12 +141,12 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
     try:
         known_hash = f"sha256:{source['sha256']}" if "sha256" in source else None
         return Path(pooch.retrieve(source["url"], known_hash=known_hash, path=folder))
-    except ValueError as error:  # pooch keeps no file with another checksum
+    except ValueError as error:  # pooch removes a file with a wrong checksum
         raise AtlasError(
-            f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, and the download has another one. Try "
-            "again, or correct sha256 in the configuration if the file was meant to change."
+            f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, but the download has a different one. "
+            "Try again, or correct sha256 in the configuration if the change is intended."
         ) from error
-    except Exception as error:  # requests, urllib3 and the operating system all have their own
+    except Exception as error:  # requests, urllib3 and the operating system raise different errors
         where = f", and there is no {mirror_file}" if mirror_file else ""
         raise AtlasError(
             f"{source['url']}: could not be downloaded ({type(error).__name__}){where}. Without a network, put the file under "
@@ -157,11 +157,11 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
 def _from_hub(
     source: Mapping[str, Any], target: str | Path, rows_out: str | Path | None, reader: str, order: str, seed: int
 ) -> None:
-    """Copy what was drawn from a data set before, or draw it; corpora of the same rows share one drawing."""
+    """Copy sampled rows of a data set from the cache, or sample them; corpora with the same rows share one sample."""
     write = _WRITERS.get(reader, _write_documents)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         drawing = {key: source.get(key) for key in ("hub", "revision", "config", "split", "column", "rows")}
-        # A folder's content may change: nothing is kept of it.
+        # A folder's content may change: it is not cached.
         if source["revision"] is None:
             files = Path(scratch, "raw"), Path(scratch, "rows.tsv")
         else:
@@ -176,12 +176,12 @@ def _from_hub(
 
 
 def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], order: str, seed: int) -> list[dict[str, Any]]:
-    """Write the first `rows` rows of a data set in an order; where they come from, a row of the table `ROWS` each."""
+    """Write the first `rows` rows of a data set in an order; returns their origins, one row of the table `ROWS` each."""
     name = source["hub"]
     as_documents = write is _write_documents
     try:
         rows, features = hub_rows(source, order, seed, {source["column"], "id", "title"} if as_documents else None)
-    except Exception as error:  # the hub client raises a dozen kinds
+    except Exception as error:  # the hub client raises many kinds of errors
         raise AtlasError(
             f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
             "config and split; without a network put the repository's files under data_mirror (or "
@@ -197,20 +197,20 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
                 yield row.content
 
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
-        # Refused before the file has its name, so that no empty one stays.
+        # Raised before the file gets its name, so that no empty file remains.
         if write(noted(), source, stream, features) == 0:
             what = f"document with text in column {source['column']}" if as_documents else "row"
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
     groups = len({(origin["file"], origin["row_group"]) for origin in origins})
-    _log.info("%s: %d rows of %d row groups are used, in the order %s of seed %d", name, len(origins), groups, order, seed)
+    _log.info("%s: %d rows of %d row groups are used, in the order %s with seed %d", name, len(origins), groups, order, seed)
     return origins
 
 
 def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
-    """A source of kind hub with the folder that a user put its files in, or else with its commit.
+    """A source of kind hub with the folder of the user's files, or with its commit.
 
     Raises:
-        AtlasError: the folder has another commit or a damaged file, or the hub cannot be asked for the commit.
+        AtlasError: the folder has a different commit or a damaged file, or the hub cannot be reached for the commit.
     """
     if is_placed(DATASETS, source):
         folder = at_hand(DATASETS, source)
@@ -224,7 +224,7 @@ def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
 def _write_documents(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """A paragraph a line, a blank line after each document; of rows with text alone."""
+    """Write the text of rows: one paragraph per line, with a blank line after each document."""
     written = 0
     name, column = source["hub"], source["column"]
     for row in progress(rows, total=source["rows"], label=name):
@@ -241,7 +241,7 @@ def _paragraphs(text: Any) -> list[str]:
 def _write_questions(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """SQuAD v1.1's own form, a passage for each question."""
+    """Write the format of SQuAD v1.1, one passage per question."""
     paragraphs = []
     for row in progress(rows, total=source["rows"], label=source["hub"]):
         _check_columns(row, ("id", "context", "question", "answers"), source["hub"])
@@ -254,7 +254,7 @@ def _write_questions(
 
 
 def _write_rows(rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]) -> int:
-    """A JSON object a line; classes by their names, and "-" where a row has none."""
+    """Write one JSON object per line; classes by their names, "-" if a row has none."""
     written = 0
     for row in progress(rows, total=source["rows"], label=source["hub"]):
         named = dict(row)
@@ -285,7 +285,7 @@ def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) 
 def _rows(rows: Iterable[HubRow], name: str) -> Iterator[HubRow]:
     try:
         yield from rows
-    except Exception as error:  # row groups are fetched while they are read
+    except Exception as error:  # row groups are downloaded while they are read
         raise AtlasError(
             f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
             "Start again; without a network use a source of kind path."

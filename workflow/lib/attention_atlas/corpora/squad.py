@@ -3,7 +3,7 @@
     {"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., "answers": [{"text", "answer_start"}]}]}]}]}
     [{"context": ..., "question": ..., "answer": ...}, ...]
 
-Offsets count characters, as in the official files. A flat list has none: the answer is where it first stands in the context.
+Offsets count characters, as in the official files. A flat list has none: the answer is its first occurrence in the context.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Question:
     """A question on a passage.
 
     Attributes:
-        id: its name; of a flat list its number, from 1.
+        id: its name; in a flat list, its number, from 1.
         question, context: the texts.
         answers: all reference answers, at least one.
     """
@@ -45,7 +45,7 @@ def read_squad(path: str | Path) -> Iterator[Question]:
     """Yield the questions of a file in its order.
 
     Raises:
-        AtlasError: no JSON, neither of the two forms, or an answer that does not stand where the file says; with the place.
+        AtlasError: the file is not JSON or in neither format, or an answer is not at its offset; names the place.
     """
     content = read_json(path)
     if isinstance(content, dict):

@@ -1,30 +1,30 @@
-"""English Universal Dependencies (version 2) seen as Stanford Dependencies, the basic variant of 2010 to 2013.
+"""English Universal Dependencies (version 2) converted to basic Stanford Dependencies (2010 to 2013).
 
 Clark et al. (2019, section 4.2) measure attention heads on the Penn Treebank in Stanford Dependencies, a licensed
-corpus. This view gives an open treebank the same labels and, above all, the same heads: prepositions head their
-phrases, names are headed by their last word. It approximates what an annotator would write; it is not the converter
-from constituents, and counts on converted text are not the published ones.
+corpus. The conversion gives an open treebank the same labels and, above all, the same heads: prepositions head their
+phrases, names are headed by their last word. It approximates manual annotation; it is not the converter from
+constituents, and counts on converted text differ from the published ones.
 
 Rules, after the Stanford typed dependencies manual (de Marneffe and Manning 2008, revisions up to 2013) and the
 definitions of the relations in CoreNLP's `EnglishGrammaticalRelations`; left UD, right Stanford:
 
 ==============================  =======================================================================================
-case + obl, nmod, ...           the adposition takes the noun's place as `prep`, the noun is its `pobj`; an adverb or a
+case + obl, nmod, ...           the adposition replaces the noun as `prep`, the noun is its `pobj`; an adverb or a
                                 clause is `pcomp`; an adposition that modifies a number to its right is `quantmod`
 several case words              a stack: prep(came, from), pcomp(from, behind), pobj(behind, house)
 case 's, nmod:poss              possessive(John, 's), poss(hat, John)
 fixed                           `mwe`; headed by the last word in because of, such as, instead of, due to, more than,
                                 up to, as well; by "well" in as well as; "according to", "prior to", "out of", "as
                                 of/to/for" are stacks; "of course" is prep and pobj; all others by the first word
-mark + clause                   `mark`, infinitival "to" is `aux`; a preposition ("by doing", "of whether") takes the
-                                clause's place as `prep` and the clause is `pcomp`
+mark + clause                   `mark`, infinitival "to" is `aux`; a preposition ("by doing", "of whether") replaces
+                                the clause as `prep` and the clause is `pcomp`
 cop + phrase or adverb          "is in the house", "is here": the copula is the head, the phrase its prep or advmod
 cop + clause                    "is that ...", "is to ...": the copula is the head, the clause its `ccomp` or `xcomp`
-punct                           commas, colons and dashes at the edge of a phrase hang on what the phrase modifies
-conj, cc                        both hang on the first conjunct; coordinated phrases on the first preposition
+punct                           commas, colons and dashes at the edge of a phrase attach to what the phrase modifies
+conj, cc                        both attach to the first conjunct; coordinated phrases to the first preposition
 flat                            the last noun is the head, the words before it `nn`, numbers `num`
 dates                           "March 28, 2005" is headed by the month, the numbers are `num`
-obj, iobj                       dobj, iobj; an iobj without obj beside it is dobj
+obj, iobj                       dobj, iobj; an iobj without a sister obj is dobj
 nsubj, csubj, aux and :pass     the same with nsubjpass, csubjpass, auxpass; :outer is dropped
 expl                            "there" expl; "it" nsubj (nsubjpass, dobj), and its clause on the right ccomp or xcomp
 xcomp                           acomp for an adjective after a linking verb without object, else xcomp
@@ -40,8 +40,8 @@ vocative, dislocated, list,     dep
 orphan, reparandum, others
 ==============================  =======================================================================================
 
-Differences that remain: the determiner "no" stays `det`; free relatives ("what he said") keep the pronoun as their
-head, as UD has it; hyphenated words that UD splits stay split.
+Remaining differences: the determiner "no" stays `det`; free relatives ("what he said") keep the pronoun as their
+head, as in UD; hyphenated words that UD splits stay split.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def to_stanford(tree: Tree) -> Tree:
 
     Args:
         tree: a well-formed UD tree. Relations with unknown subtypes are treated as their main type, unknown relations
-            become `dep`, so trees of other languages pass, though their labels mean little.
+            become `dep`, so trees of other languages are accepted, though their labels mean little.
 
     Returns:
         A well-formed tree with new heads and relations; all other fields are those of `tree`.
@@ -152,7 +152,7 @@ def _compound(d: Draft, i: int) -> str:
 
 
 def _advcl(d: Draft, i: int) -> str:
-    """The infinitive after an adjective ("ready to leave") is its complement."""
+    """An infinitive after an adjective ("ready to leave") is its complement."""
     complement = d.upos(d.heads[i]) == "ADJ" and i > d.heads[i]
     return "xcomp" if complement and d.has_to(i) and not d.kids(i, "nsubj") else "advcl"
 
@@ -195,7 +195,7 @@ def _nummod(d: Draft, i: int) -> str:
 
 
 def _bare_nominal(d: Draft, i: int) -> str:
-    """An `obl` or `nmod` that no adposition marks."""
+    """An `obl` or `nmod` without an adposition."""
     head = d.heads[i]
     if d.upos(i) == "ADP":
         return "prep"

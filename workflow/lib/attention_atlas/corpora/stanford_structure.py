@@ -1,8 +1,8 @@
-"""How Stanford Dependencies hang words differently from Universal Dependencies.
+"""Structural differences between Stanford Dependencies and Universal Dependencies.
 
 Each function converts one construction of a `Draft` in place, so that it remains a tree; `restructure` calls them in
-the order in which they depend on each other. Labels that follow from the new structure are set here, all others are left
-to `stanford.to_stanford`, whose documentation lists the rules and their sources.
+the order in which they depend on each other. Labels that follow from the new structure are set here, all others in
+`stanford.to_stanford`, whose documentation lists the rules and their sources.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _CLAUSE_COMPLEMENTS = frozenset({"ADV", "VERB", "AUX", "ADP", "SCONJ"})
 class Draft:
     """A tree being rebuilt: heads, UD relations, and the Stanford labels set so far ("" for none); entry 0 is ROOT.
 
-    `topmost[n]` is the preposition that took the place of noun or clause n, `inner[p]` the second word of a
-    two-word preposition that its object hangs on.
+    `topmost[n]` is the preposition that replaced noun or clause n, `inner[p]` the second word of a two-word preposition, to
+    which its object is attached.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -60,12 +60,12 @@ class Draft:
         return self.relations[i].split(":")[0]
 
     def kids(self, i: int, *relations: str) -> list[int]:
-        """Dependents of i in order, all or those with one of the main relations."""
+        """Dependents of i in order, all or only those with one of these main relations."""
         dependents = [k for k in range(1, self.size + 1) if self.heads[k] == i]
         return [k for k in dependents if self.main(k) in relations] if relations else dependents
 
     def verb_form(self, i: int) -> str:
-        """Tag VBG, VBN or VB, or "" for a finite verb and for no verb, by the Penn tag or else by the feature VerbForm."""
+        """Tag VBG, VBN or VB, or "" for finite verbs and other words, from the Penn tag or else from the feature VerbForm."""
         if self.tag(i) in ("VBG", "VBN", "VB"):
             return self.tag(i)
         if self.tag(i).startswith(("VB", "MD")):
@@ -75,7 +75,7 @@ class Draft:
         return {"Ger": "VBG", "Part": past, "Inf": "VB"}.get(features.get("VerbForm", ""), "")
 
     def first_verb_form(self, i: int) -> str:
-        """Form of the first verb of the group around predicate i, its auxiliaries and copula included."""
+        """Form of the first verb of the group around predicate i, including its auxiliaries and copula."""
         return self.verb_form(min([i, *self.kids(i, "aux", "cop")]))
 
     def is_infinitive_to(self, i: int) -> bool:
@@ -86,7 +86,7 @@ class Draft:
         return any(self.is_infinitive_to(k) for k in self.kids(i))
 
     def replace(self, old: int, new: int) -> None:
-        """Put `new`, until now below `old`, in the place of `old`, and hang `old` on it with its relation unchanged."""
+        """Replace `old` by `new`, until now its dependent, and attach `old` to it with its relation unchanged."""
         self.heads[new], self.heads[old] = self.heads[old], new
         self.relations[new] = self.relations[old]
         self.labels[new] = self.labels[old]
@@ -232,7 +232,7 @@ def _phrases_as_predicates(d: Draft) -> None:
 
 
 def _prepositions(d: Draft, noun: int) -> list[int]:
-    """Adpositions of a noun; its possessive clitic is labelled and left out."""
+    """Adpositions of a noun; its possessive clitic is labelled and not included."""
     prepositions = []
     for k in d.kids(noun, "case"):
         if d.tag(k) == "POS" or (k > noun and d.word(k) in POSSESSIVES):
@@ -267,9 +267,9 @@ def _is_preposition(d: Draft, mark: int, clause: int) -> bool:
 
 
 def _put_below(d: Draft, inner: int, prepositions: list[int], label: str) -> None:
-    """Let the first preposition take the place of `inner`; further ones hang on the one before, `inner` on the last.
+    """Replace `inner` by the first preposition; each further one attaches to the previous one, `inner` to the last.
 
-    What stands before the first preposition and modifies the whole phrase goes with it, with its closing punctuation.
+    Words before the first preposition that modify the whole phrase move with it, as does its closing punctuation.
     """
     top = prepositions[0]
     place = d.main(inner)
@@ -291,7 +291,7 @@ def _put_below(d: Draft, inner: int, prepositions: list[int], label: str) -> Non
 
 
 def _coordinated_phrases(d: Draft) -> None:
-    """A prepositional phrase or adverb coordinated with a phrase hangs on the first one's preposition."""
+    """A prepositional phrase or adverb coordinated with a phrase attaches to the preposition of that phrase."""
     tops = set(d.topmost.values())
     for k in range(1, d.size + 1):
         first = d.heads[k]
@@ -302,7 +302,7 @@ def _coordinated_phrases(d: Draft) -> None:
 
 
 def _conjunctions(d: Draft) -> None:
-    """Coordinating conjunctions hang on the first conjunct."""
+    """Coordinating conjunctions attach to the first conjunct."""
     for conjunct in range(1, d.size + 1):
         first = d.heads[conjunct]
         if d.main(conjunct) == "conj" and not d.labels[conjunct] and first:
@@ -311,7 +311,7 @@ def _conjunctions(d: Draft) -> None:
 
 
 def _punctuation(d: Draft) -> None:
-    """Marks that part phrases climb from the edge of a phrase to the word that it modifies."""
+    """Punctuation between phrases moves from the edge of a phrase to the word that the phrase modifies."""
     for mark in range(1, d.size + 1):
         if d.main(mark) != "punct" or d.word(mark) not in PARTING_MARKS or d.kids(mark):
             continue

@@ -1,4 +1,4 @@
-"""Closed word lists that the conversion to Stanford Dependencies asks for; lower case throughout."""
+"""Closed word lists for the conversion to Stanford Dependencies, all in lower case."""
 
 from __future__ import annotations
 

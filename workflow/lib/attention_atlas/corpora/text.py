@@ -28,7 +28,7 @@ class TextDocument:
     Attributes:
         paragraphs: each a tuple of sentences.
         closed: whether a blank line (or title) follows it.
-        number: its place in the file, from 1.
+        number: its number in the file, from 1.
     """
 
     paragraphs: tuple[tuple[str, ...], ...]
@@ -44,14 +44,14 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
     """Yield the documents of a text file.
 
     Args:
-        path: UTF-8 text, packed or not.
-        lines: `sentences` (a sentence a line, a blank line between documents: one paragraph a document), `paragraphs` (a
-            paragraph a line, a blank line between documents) or `wikitext` (paragraphs, ` = Title = ` opens a document,
-            deeper headings are left out).
-        language: for the sentence splitter.
+        path: UTF-8 text, compressed or not.
+        lines: `sentences` (one sentence per line, a blank line between documents, one paragraph per document),
+            `paragraphs` (one paragraph per line, a blank line between documents) or `wikitext` (paragraphs;
+            ` = Title = ` starts a document, deeper headings are skipped).
+        language: language of the sentence splitter.
 
     Raises:
-        AtlasError: missing or empty file, bytes that are not UTF-8.
+        AtlasError: the file is missing or empty, or is not UTF-8.
     """
     empty = True
     for number, (block, closed) in enumerate(_blocks(path, lines), start=1):
@@ -62,10 +62,10 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text that are not blank, without the spaces around them, with their 1-indexed line numbers.
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers.
 
     Raises:
-        AtlasError: missing file, bytes that are not UTF-8, or no such line.
+        AtlasError: the file is missing, is not UTF-8, or has no such line.
     """
     empty = True
     for number, line in read_lines(path):
@@ -77,12 +77,12 @@ def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def sentence_starts(text: str, language: str = "en") -> list[int]:
-    """The character at which each sentence of a text begins, with the space before its first word or without."""
+    """The character at which each sentence of a text starts; the space before its first word may be included."""
     return list(itertools.accumulate((len(sentence) for sentence in sentencex.segment(language, text)), initial=0))[:-1]
 
 
 def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield the lines of each document, and whether the document was closed by what follows it."""
+    """Yield the lines of each document, and whether a blank line or a title follows it."""
     block: list[str] = []
     for _, raw in read_lines(path):
         line = raw.strip()

@@ -1,4 +1,4 @@
-"""Test sets of translation by sacrebleu's names: from its folder, the mirror or their addresses."""
+"""Translation test sets by their names in sacrebleu: from its folder, the mirror, or downloaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attention_atlas.io.redaction import redacted
 
 
 def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str | Path | None = None) -> None:
-    """Write test sets one after the other, a JSON object with both languages a line; sacrebleu checks what it fetches.
+    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads.
 
     Args:
         source: names (`sacrebleu`) and languages (`pair`).
@@ -52,7 +52,7 @@ def _refusals(name: str, pair: str) -> Iterator[None]:
         yield
     except AtlasError:
         raise
-    except (Exception, SystemExit) as error:  # urllib, tarfile and sacrebleu all have their own; it exits on a wrong checksum
+    except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
         _forget_damaged(name)
         reason = redacted(first_line(error, 200))
         raise AtlasError(
@@ -63,7 +63,7 @@ def _refusals(name: str, pair: str) -> Iterator[None]:
 
 
 def _archives(name: str) -> list[tuple[Path, str | None]]:
-    """Archives of a test set where sacrebleu keeps them, and their MD5, where it knows one; none of an unknown test set."""
+    """Archives of a test set in sacrebleu's folder, and their MD5 if known; empty for an unknown test set."""
     from sacrebleu import DATASETS
     from sacrebleu.utils import SACREBLEU_DIR
 
@@ -78,7 +78,7 @@ def _archives(name: str) -> list[tuple[Path, str | None]]:
 
 
 def _take_from_mirror(name: str, mirror: str | Path | None) -> None:
-    """Put the archives of a test set that the mirror has where sacrebleu looks for them."""
+    """Copy a test set's archives from the mirror to sacrebleu's folder."""
     from sacrebleu.utils import extract_tarball
 
     for archive, md5 in _archives(name):
@@ -93,7 +93,7 @@ def _take_from_mirror(name: str, mirror: str | Path | None) -> None:
 
 
 def _forget_damaged(name: str) -> None:
-    """Remove archives with a wrong checksum, which sacrebleu would take as they are at the next start."""
+    """Remove archives with a wrong checksum, which sacrebleu would use unchecked at the next start."""
     for archive, md5 in _archives(name):
         if md5 is not None and archive.is_file() and _md5(archive) != md5:
             archive.unlink()

@@ -1,4 +1,4 @@
-"""Dependency trees: the one record that every reader and study of syntax shares."""
+"""Dependency trees: the record shared by all readers and studies of syntax."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Tree:
     """One sentence with its dependency tree. Word positions are 1-indexed, 0 is ROOT; entry k describes word k + 1.
 
     Attributes:
-        id: name of the sentence, as the source gives it.
+        id: name of the sentence in the source.
         words: the n words.
         heads: position of each word's head, 0 for the root.
         relations: label of the arc from each word to its head.
-        lemmas, upos, xpos, feats: n entries each; left out or empty entries are stored as "_".
-        text: the sentence as it was written, "" when unknown.
-        spaces_after: whether a space follows each word in the text; left out, it is True everywhere.
-        document: the document that the sentence belongs to; None where the source does not say.
+        lemmas, upos, xpos, feats: n entries each; missing or empty entries are stored as "_".
+        text: the original text of the sentence, "" if unknown.
+        spaces_after: whether a space follows each word in the text; default: True everywhere.
+        document: the document that the sentence belongs to; None if unknown.
     """
 
     id: str
@@ -62,13 +62,13 @@ def root_of(heads: Sequence[int]) -> int:
     """Position of the (first) word whose head is ROOT.
 
     Raises:
-        ValueError: no word hangs on ROOT.
+        ValueError: no word is attached to ROOT.
     """
     return list(heads).index(0) + 1
 
 
 def find_cycle(heads: Sequence[int]) -> list[int]:
-    """Positions on one cycle, in the direction from dependent to head; empty when every word reaches ROOT."""
+    """Positions on one cycle, from dependent to head; empty if every word reaches ROOT."""
     reaches_root = [False] * (len(heads) + 1)
     reaches_root[0] = True
     for start in range(1, len(heads) + 1):
@@ -87,7 +87,7 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 
 
 def tree_fault(tree: Tree) -> tuple[int, str] | None:
-    """The first thing that keeps `tree` from being a tree: (position of the word at fault, 0 for none, sentence).
+    """The first reason why `tree` is not a tree: (position of the word at fault, 0 for none, sentence).
 
     A tree has one word at ROOT (see `several_roots`), and every other word reaches it through heads inside the sentence.
     """
@@ -109,7 +109,7 @@ def tree_fault(tree: Tree) -> tuple[int, str] | None:
 
 
 def several_roots(tree: Tree) -> tuple[int, str] | None:
-    """The second word at ROOT and a sentence that names all of them; None if there is at most one."""
+    """The second word attached to ROOT and a sentence that names all such words; None if there is at most one."""
     roots = [word for word, head in enumerate(tree.heads, start=1) if head == 0]
     if len(roots) < 2:
         return None
@@ -118,7 +118,7 @@ def several_roots(tree: Tree) -> tuple[int, str] | None:
 
 
 def check_tree(tree: Tree, where: str) -> None:
-    """Make sure that `tree` is a well-formed tree with one root.
+    """Check that `tree` is a well-formed tree with one root.
 
     Raises:
         AtlasError: the message starts with `where` (such as "file:line") and names the word or the cycle.

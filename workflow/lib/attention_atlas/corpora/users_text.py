@@ -22,11 +22,11 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True)
 class UsersText:
-    """What kind of text a file holds.
+    """Kind of text in a file.
 
     Attributes:
         path: the file.
-        has_trees: whether it is CoNLL-U; else it has a sentence a line.
+        has_trees: whether it is CoNLL-U; otherwise it has one sentence per line.
         sentences: number of sentences in the file.
     """
 
@@ -36,17 +36,17 @@ class UsersText:
 
     @property
     def records(self) -> int:
-        """Sentences of it that are read: its first ones."""
+        """Number of its sentences that are read, from the first."""
         return min(self.sentences, MOST_SENTENCES if self.has_trees else MOST_SHOWN)
 
     def entry(self) -> dict[str, Any]:
-        """Its entry in the registry of corpora: the sentences as they stand, in one shard."""
+        """Its entry in the registry of corpora: all sentences in file order, in one shard."""
         return {
             "title": self.path.name,
             "reader": "conllu" if self.has_trees else "sentences",
             "source": {"path": str(self.path.resolve())},
             "order": "file",
-            # Longer than any model takes: its own limit counts.
+            # Longer than any model's maximum, which then applies.
             "max_tokens": 512,
             "limit": self.records,
             "shard": self.records,
@@ -54,21 +54,21 @@ class UsersText:
 
 
 def users_text(path: str | Path) -> UsersText:
-    """What kind of text a file holds; the sentences that will be read are parsed.
+    """Kind of text in a file; the sentences that will be read are parsed.
 
-    A name in .conllu or .conll, or a first line with ten columns, says CoNLL-U.
+    A file is CoNLL-U if its name ends in .conllu or .conll, or if its first line has ten columns.
 
     Raises:
-        AtlasError: the file is missing, empty or not UTF-8; it is a table of another kind; or a tree is missing or malformed.
+        AtlasError: the file is missing, empty or not UTF-8; it is a different kind of table; or a tree is missing or malformed.
     """
     file = Path(path)
     if file.is_dir():
-        raise AtlasError(f"{file}: this is a folder; name a file with a sentence a line, or in CoNLL-U.")
+        raise AtlasError(f"{file}: this is a folder; name a file with one sentence per line, or in CoNLL-U.")
     if not file.is_file():
-        raise AtlasError(f"{file}: there is no such file; name a file with a sentence a line, or in CoNLL-U.")
+        raise AtlasError(f"{file}: there is no such file; name a file with one sentence per line, or in CoNLL-U.")
     plain_name = file.with_suffix("") if file.suffix in _PACKED else file
     if plain_name.suffix.lower() in _CONLLU_SUFFIXES or _has_columns(file):
-        # Counted first: of a large treebank only the sentences that are used are parsed.
+        # Count first: only the sentences of a large treebank that are used are parsed.
         text = UsersText(file, True, count_sentences(file))
         for _ in read_conllu(file, 0, max(text.records, 1)):
             pass
@@ -80,7 +80,7 @@ def _has_columns(file: Path) -> bool:
     """Whether the first line of a file that is neither blank nor a comment has the columns of CoNLL-U.
 
     Raises:
-        AtlasError: it has columns, but not those.
+        AtlasError: it has columns, but not those of CoNLL-U.
     """
     for number, line in read_lines(file):
         if "\0" in line:

@@ -1,4 +1,4 @@
-"""Windows of documents: the stretches of text that a model is fed, and the mentions that lie in them."""
+"""Windows of documents: stretches of text that are model inputs, and the mentions in them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
     Args:
         sentence: for each word the number of its sentence.
         sizes: number of word pieces of each word.
-        room: tokens that fit into a window, special tokens aside.
+        room: maximum number of tokens in a window, without special tokens.
         windows: "first" cuts the document after the last word that fits (Clark et al. 2019: documents truncated to 128 tokens);
-            "all" goes on, each window ending with a sentence where one ends in its second half.
+            "all" continues with further windows; a window ends with a sentence if one ends in its second half.
     """
     intervals: list[tuple[int, int]] = []
     start = 0
@@ -39,7 +39,7 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
         if stop < len(sizes):
             sentence_ends = [k for k in range(start + (stop - start) // 2 + 1, stop + 1) if sentence[k] != sentence[k - 1]]
             stop = sentence_ends[-1] if sentence_ends else stop
-        # A word longer than a window is a window of its own, which is then dropped as too long.
+        # A word longer than a window becomes a separate window, which is then dropped as too long.
         stop = max(stop, start + 1)
         intervals.append((start, stop))
         start = stop
@@ -47,14 +47,14 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
 
 
 def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[Mention]:
-    """All mentions of a document, at positions in the document, with their head words by every rule that the source allows.
+    """All mentions of a document, at positions in the document, with head words by every rule that the source supports.
 
     Args:
         document: words, parses and spans.
-        trees: dependency trees of its sentences, None where there are none.
+        trees: dependency trees of its sentences, None if there are none.
 
     Raises:
-        AtlasError: a parse cannot be read, or the trees are of other sentences.
+        AtlasError: a parse cannot be read, or the trees belong to other sentences.
     """
     starts = [start for start, _ in sentence_starts(document)]
     if trees is not None:
@@ -94,14 +94,14 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
 
 
 def mentions_between(mentions: Sequence[Mention], start: int, stop: int) -> tuple[tuple[Mention, ...], int]:
-    """Mentions inside of a window, at positions in the window, and the number of those that its edges cut."""
+    """Mentions inside a window, at positions in the window, and the number of mentions that cross its edges."""
     whole = [m for m in mentions if start <= m.start and m.stop <= stop]
     cut = sum(m.start < stop < m.stop or m.start < start < m.stop for m in mentions)
     return tuple(_moved(m, start) for m in whole), cut
 
 
 def trees_of_documents(documents: Iterator[Document], trees: Iterator[_Tree]) -> Iterator[tuple[Document, list[_Tree]]]:
-    """Each document with the dependency trees of its sentences (or what makes them), read side by side.
+    """Each document with the dependency trees of its sentences (or functions that build them), read in parallel.
 
     Raises:
         AtlasError: the trees end before the documents do.
@@ -122,7 +122,7 @@ def _check_trees(document: Document, trees: Sequence[Tree], starts: Sequence[int
         if tree.words != document.words[start:stop]:
             raise AtlasError(
                 f"document {document.id}: the sentence {' '.join(document.words[start:stop])!r} is {' '.join(tree.words)!r} "
-                "in the treebank of this corpus; both must hold the same sentences in the same order."
+                "in the treebank of this corpus; both must contain the same sentences in the same order."
             )
 
 

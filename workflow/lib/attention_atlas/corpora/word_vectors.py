@@ -1,4 +1,4 @@
-"""Word vectors: a text file in the form of GloVe, or a model's own input embeddings."""
+"""Word vectors: a text file in GloVe's format, or a model's input embeddings."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class WordVectors:
 
 
 def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8") -> WordVectors:
-    """Read the vectors of `words` (lower-cased) from lines "word number number ...", packed or not.
+    """Read the vectors of `words` (lower-cased) from lines "word number number ...", compressed or not.
 
-    A first line of two whole numbers (rows and dimensions, as word2vec writes it) is passed over. A last line that breaks off
-    is left out with a warning, since samples of large files end so.
+    A first line of two integers (rows and dimensions, as written by word2vec) is skipped. An incomplete last line is skipped
+    with a warning, since samples of large files often end this way.
 
     Raises:
-        AtlasError: a line that has another number of columns or no number, bytes of another encoding, or no line at all; the
-            message names file and line.
+        AtlasError: a line has a wrong number of columns or something other than numbers, the encoding is wrong, or the file is
+            empty; names file and line.
     """
     index: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
@@ -89,9 +89,9 @@ def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8")
             raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
         index[word] = len(rows)
     if not dimensions:
-        raise AtlasError(f"{path}: there is no vector in this file; give lines of a word and its numbers, separated by spaces.")
+        raise AtlasError(f"{path}: there is no vector in this file; each line is a word and its numbers, separated by spaces.")
     if fault:
-        _log.warning("%s It is the last line, which is left out.", fault)
+        _log.warning("%s It is the last line, which is skipped.", fault)
     vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])
     return WordVectors(f"{Path(path).name}, {dimensions} dimensions", index, vectors)
 
@@ -104,7 +104,7 @@ def static_vectors(
     Args:
         embeddings: [token, width] the model's input embeddings.
         examples: all examples whose words need a vector.
-        fitted_on: those whose vocabulary the components are fitted on.
+        fitted_on: examples whose vocabulary the components are fitted on.
         dimensions: number of components.
         model: name of the model, for the label.
     """
@@ -122,7 +122,7 @@ def static_vectors(
     count = min(dimensions, means.shape[1], int(chosen.sum()))
     components = PCA(count, svd_solver="full").fit(means[chosen].astype(np.float64))
     reduced = components.transform(means.astype(np.float64)).astype(np.float32)
-    # Scaled like published vectors, so that one learning rate fits both.
+    # Scaled like published vectors, so that the same learning rate suits both.
     reduced /= np.float32(reduced[chosen].std() / 0.4)
     vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
     label = f"static input embeddings of {model}, {count} dimensions"

@@ -31,14 +31,14 @@ def draw_attention_lines(
     """Draw query words on the left, key words on the right, and a line as opaque as each weight.
 
     Args:
-        axes: where to draw.
+        axes: axes to draw on.
         words: the n words.
         weights: [n, n], row = query word; NaN draws no line.
-        colour: of the lines.
+        colour: colour of the lines.
         marked: [n, n] lines drawn in `mark_colour`, on top of all others.
-        mark_colour: of marked lines and words.
+        mark_colour: colour of marked lines and words.
         marked_words: positions of words printed bold in `mark_colour`, in both columns.
-        size: of the words, in points.
+        size: font size of the words, in points.
     """
     n = len(words)
     shown = ~np.isnan(weights) & (weights > 0.005)
@@ -60,7 +60,7 @@ def draw_attention_lines(
 
 
 def shortened(word: str, longest: int = LONGEST) -> str:
-    """A word, or its beginning and an ellipsis, so that a column of words keeps its width."""
+    """A word, or its start and an ellipsis, so that a column of words keeps its width."""
     return word if len(word) <= longest else word[: longest - 1] + "…"
 
 
@@ -79,7 +79,7 @@ def weighted_lines(
         weights: [line].
         colours: one for all lines, or [line, 4].
         sides: left and right.
-        width: of a line, in points.
+        width: width of a line, in points.
     """
     heights = (left_heights, right_heights)
     points = [np.column_stack([np.full(len(weights), side), at_side]) for side, at_side in zip(sides, heights, strict=True)]

@@ -1,4 +1,4 @@
-"""Heads as dots, their mean as a line, and what a paper printed, over the layers of a model."""
+"""Heads as dots, their mean as a line, and published values, over the layers of a model."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def draw_by_layer(
     """Draw every head as a dot and the mean over the heads of a layer as a line.
 
     Args:
-        axes: where to draw.
-        frame: one row a head: `column`, layer and head (from 1), `value`.
-        series: (value of `column`, how it is drawn); one that `frame` lacks is left out, and a panel without any says so.
+        axes: axes to draw on.
+        frame: one row per head: `column`, layer and head (from 1), `value`.
+        series: (value of `column`, how it is drawn); series missing from `frame` are skipped, and an empty panel says so.
         column: column that names the measure.
         value: column of the values.
         published: `column`, layer, value: drawn as hollow marks in the colour of their series.
@@ -45,7 +45,7 @@ def draw_by_layer(
     for place, (key, drawn) in enumerate(present):
         heads = frame[frame[column] == key]
         width = _SPREAD / len(present)
-        # The heads of a layer stand beside each other, in their order, so that none hides another.
+        # The heads of a layer are drawn side by side, in order, so that they do not overlap.
         rank = heads.groupby("layer")["head"].rank()
         beside = (rank - 0.5) / rank.max() - 0.5
         dots = heads.assign(layer=heads["layer"] + width * (beside + place - (len(present) - 1) / 2))
@@ -67,7 +67,7 @@ def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quan
     """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure.
 
     Args:
-        axes, frame, series, column, value: as of `draw_by_layer`.
+        axes, frame, series, column, value: as for `draw_by_layer`.
     """
     for key, _ in series:
         heads = frame[frame[column] == key]
@@ -82,9 +82,9 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
     """Handles of a legend for what `draw_by_layer` and `draw_range` draw.
 
     Args:
-        series: in the order of the legend; one alone is called a head and a mean, several by their names.
+        series: series in the order of the legend; a single one is labelled as head and mean, several by their names.
         random: whether there are bands of a model with random weights.
-        published: whose the published values are; empty where there are none.
+        published: source of the published values; empty if there are none.
     """
     handles: list[Line2D] = []
     if len(series) == 1:
@@ -104,12 +104,12 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
 
 
 def values_from_zero(axes: Axes, values: Sequence[float], least: float = 0.0) -> None:
-    """Let a vertical axis run from 0 to a little more than the largest value.
+    """Make a vertical axis run from 0 to slightly above the largest value.
 
     Args:
         axes: the axes.
-        values: all that is drawn on it.
-        least: value that it reaches at the least.
+        values: all values drawn on it.
+        least: minimum of its upper end.
     """
     top = max([least, *(float(value) for value in values if np.isfinite(value))])
     axes.set_ylim(0, 1.06 * top if top else 1)

@@ -34,12 +34,12 @@ def draw_head_grid(
     A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick stands at k - 0.5.
 
     Args:
-        axes: where to draw.
-        frame: one row a head: layer and head (from 1), `value`.
-        value: column of the values; an absent head or NaN is left white.
+        axes: axes to draw on.
+        frame: one row per head: layer and head (from 1), `value`.
+        value: column of the values; a missing head or NaN stays white.
         colours: matplotlib's name of the colour map.
-        low, high: values of its ends.
-        marked: (layer, head) that get a dot.
+        low, high: values at its ends.
+        marked: (layer, head) of heads with a dot.
 
     Returns:
         The cells, for a colour bar.
@@ -56,8 +56,8 @@ def draw_head_grid(
 
 
 def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colormap, low: float, high: float) -> QuadMesh:
-    """Draw [row, column] values as cells without ticks; NaN is left white."""
-    # As pixels in SVG and PDF: thousands of cells would be thousands of paths.
+    """Draw [row, column] values as cells without ticks; NaN stays white."""
+    # Rasterised in SVG and PDF: thousands of cells would be thousands of paths.
     style = {"linewidths": 0.3 if max(grid.shape) <= _LINED else 0, "linecolor": "white", "rasterized": True}
     with _without_drawing(axes):
         sns.heatmap(grid, cmap=colours, vmin=low, vmax=high, cbar=False, xticklabels=False, yticklabels=False, ax=axes, **style)
@@ -70,7 +70,7 @@ def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colorma
 
 @contextmanager
 def _without_drawing(axes: Axes) -> Iterator[None]:
-    """Keep seaborn from drawing the whole figure after each heat map, as it does to turn crowded labels: it takes seconds."""
+    """Keep seaborn from drawing the whole figure after each heat map (to rotate crowded labels), which takes seconds."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     canvas = figure.canvas
@@ -82,7 +82,7 @@ def _without_drawing(axes: Axes) -> Iterator[None]:
 
 
 def number_ticks(axes: Axes, axis: str, count: int, most: int) -> None:
-    """Ticks at cells 1 to `count` of an axis, every so many that at most `most` are numbered."""
+    """Ticks at cells 1 to `count` of an axis, at regular steps such that at most `most` are numbered."""
     step = -(-count // most)
     numbers = range(step, count + 1, step)
     places = [number - 0.5 for number in numbers]

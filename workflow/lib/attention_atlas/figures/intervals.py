@@ -1,4 +1,4 @@
-"""Intervals that were computed before, in the form in which seaborn draws them."""
+"""Precomputed intervals, in a form that seaborn draws."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ VALUE = "median"
 
 
 def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Three rows for each of a table: its value and both ends of its interval.
+    """Three rows for each row of a table: its value and both ends of its interval.
 
     Args:
-        table: value, ci_low, ci_high, and further columns, which are repeated. An end beyond its value is moved to it.
+        table: value, ci_low, ci_high, and other columns, which are repeated. An end beyond its value is set to it.
 
     Returns:
         The rows, without ci_low and ci_high.

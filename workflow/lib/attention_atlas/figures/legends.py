@@ -11,14 +11,14 @@ from matplotlib.legend import Legend
 
 
 def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iterable[Any] = (), **options: Any) -> Legend:
-    """Replace the legends of panels by one below all of them, where it covers no data.
+    """Replace the legends of panels by one legend below all of them, where it covers no data.
 
     Args:
         figure: the figure, in constrained layout.
-        axes: the panels. Each label stands in the legend once, in the order of its first panel.
-        columns: columns of the legend; fewer where they do not fit into the figure.
-        extra: further handles, with labels of their own.
-        options: further arguments of `Figure.legend`.
+        axes: the panels. Each label occurs once in the legend, in the order of its first panel.
+        columns: columns of the legend; fewer if they do not fit into the figure.
+        extra: additional handles with their own labels.
+        options: other arguments of `Figure.legend`.
     """
     handles: dict[str, Any] = {}
     for axis in axes:

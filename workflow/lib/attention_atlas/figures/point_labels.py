@@ -1,4 +1,4 @@
-"""Labels beside the marks of a scatter plot, none over another or over a mark."""
+"""Labels beside the marks of a scatter plot, without overlap of labels or marks."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def label_points(
     lines: bool = False,
     **text: Any,
 ) -> int:
-    """Write a label beside each point where there is space for it; the figure is laid out first.
+    """Write a label beside each point that has space for it; the figure is laid out first.
 
     Args:
-        axes: where the points are drawn.
-        points: in the coordinates of the data.
-        labels: of the points; those that come first are placed first.
-        size: of the labels, in points.
-        radius: of a mark, in points.
-        marks: all marks that a label must not cover; the points themselves where there are no others.
-        lines: whether a label without space beside its mark may stand farther off, with a line to it.
-        text: further arguments of `Axes.annotate`.
+        axes: axes with the points.
+        points: points in data coordinates.
+        labels: labels of the points, placed in this order.
+        size: font size of the labels, in points.
+        radius: radius of a mark, in points.
+        marks: all marks that a label must not cover; default: the points.
+        lines: whether a label without space beside its mark may be placed farther away, with a line to the mark.
+        text: other arguments of `Axes.annotate`.
 
     Returns:
-        How many labels found a place.
+        Number of labels that were placed.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -76,7 +76,7 @@ def label_points(
 
 
 def _reach(extent: Bbox, angle: float, gap: float) -> tuple[float, float]:
-    """From a mark to the centre of a label in a direction, so that the label begins behind the gap, in pixels."""
+    """Distance from a mark to the centre of a label in a direction, such that the label starts after the gap, in pixels."""
     across, along = round(math.cos(angle), 6), round(math.sin(angle), 6)
     return gap * across + extent.width / 2 * _sign(across), gap * along + extent.height / 2 * _sign(along)
 
@@ -86,7 +86,7 @@ def _sign(value: float) -> int:
 
 
 def _lead(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """A thin line between two points in pixels, which does not change the limits of the axes."""
+    """Draw a thin line between two points in pixels, without changing the limits of the axes."""
     ends = axes.transData.inverted().transform([start, end])
     axes.add_artist(Line2D(ends[:, 0], ends[:, 1], color=NOTE, linewidth=0.5, zorder=4))
 

@@ -1,4 +1,4 @@
-"""What figures of all studies call the same quantity, and the colour that it has in each of them."""
+"""Names and colours of quantities, shared by the figures of all studies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Quantity:
 
     Attributes:
         axis: title of an axis or a colour bar, with the unit.
-        name: in a legend, or a title.
-        colour: of lines, marks and bars.
-        marker: of marks.
+        name: name in a legend or a title.
+        colour: colour of lines, marks and bars.
+        marker: shape of marks.
     """
 
     axis: str
@@ -25,7 +25,7 @@ class Quantity:
 
     @property
     def title(self) -> str:
-        """Of a panel whose axis says that it shows attention: `To [SEP]`."""
+        """Title of a panel whose axis says that it shows attention: `To [SEP]`."""
         text = self.axis.removeprefix("Attention ")
         return text[0].upper() + text[1:]
 
@@ -61,5 +61,5 @@ LAYER, HEAD = "Layer", "Head"
 
 
 def change(metric: str) -> str:
-    """Title of an axis: the change of a score that is counted in hundredths."""
+    """Title of an axis: the change of a score on a scale of 0 to 100."""
     return f"Change in {metric} (percentage points)"

@@ -1,4 +1,4 @@
-"""House style of all figures: a seaborn theme, a colour-blind-safe palette, page sizes, and byte-identical files."""
+"""Style of all figures: a seaborn theme, a colour-blind-safe palette, page sizes, and byte-identical files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _THEME: dict[str, Any] = {
     "patch.linewidth": 0.5,
     "svg.hashsalt": "attention-atlas",
     "svg.fonttype": "none",
-    # TrueType, embedded: type 3 fonts are refused by many publishers.
+    # Embedded TrueType fonts: many publishers reject type 3 fonts.
     "pdf.fonttype": 42,
 }
 
@@ -101,9 +101,9 @@ def page_figure(rows: int, columns: int, width: float, height: float, **subplots
     """A figure of panels that fits a page.
 
     Args:
-        rows, columns: of panels.
-        width, height: of the figure in inches; cut to what a page holds.
-        subplots: further arguments of `matplotlib.pyplot.subplots`.
+        rows, columns: number of rows and columns of panels.
+        width, height: size of the figure in inches; limited to the size of a page.
+        subplots: other arguments of `matplotlib.pyplot.subplots`.
 
     Returns:
         The figure, and its axes [row, column].
@@ -115,23 +115,23 @@ def page_figure(rows: int, columns: int, width: float, height: float, **subplots
 
 
 def panels(width: float, height: float, count: int = 2) -> tuple[Figure, Any]:
-    """A figure of panels side by side, each of a size in inches (less where a page is narrower), and their axes [panel]."""
+    """A figure with panels side by side, of a size in inches (smaller if the page is too narrow), and their axes [panel]."""
     figure, axes = page_figure(1, count, width * count, height)
     return figure, axes[0]
 
 
 def plain(text: str) -> str:
-    """A text that is drawn as it is: a dollar sign would open a formula."""
+    """Text with escaped dollar signs, which would start a formula."""
     return text.replace("$", r"\$")
 
 
 def footnote(labels: RunLabel | Iterable[RunLabel], count: str = "") -> str:
     """The one line below a figure: run, model, corpus, and n.
 
-    What a figure shows, how it was measured and what to beware of stand in its caption (`studies/<id>/study.py`).
+    The caption (`studies/<id>/study.py`) says what a figure shows, how it was measured, and its caveats.
 
     Args:
-        labels: what the figure was measured on; more than two models or corpora are counted, not named.
+        labels: models and corpora of the figure; more than two are counted, not named.
         count: size of the sample, such as `n = 40 segments`.
     """
     every = [labels] if isinstance(labels, RunLabel) else list(labels)
@@ -167,15 +167,15 @@ def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str =
 
 
 def lay_out(figure: Figure, footnote: str = "") -> Bbox:
-    """Lay a figure out for good and write its footnote below: the bounds to save it with, in inches.
+    """Fix the layout of a figure and write its footnote below; returns the bounds to save it with, in inches.
 
-    Laid out and measured once for all formats: each of them would do both again, and draw once more with any engine ("none",
-    too) in place.
+    Layout and measuring are done once for all formats: otherwise each format would repeat both, and draw once more with any
+    layout engine (even "none").
     """
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for legend in figure.legends:
-        # In coordinates of the figure: `savefig` enlarges the figure's box by the footnote, and the legend would move there.
+        # In figure coordinates: `savefig` enlarges the figure's box by the footnote, which would move the legend.
         if legend.get_bbox_to_anchor() is figure.bbox:
             legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0), transform=figure.transFigure)
     width = figure.get_figwidth()
@@ -183,12 +183,12 @@ def lay_out(figure: Figure, footnote: str = "") -> Bbox:
     note = figure.text(0.5, bottom, "", ha="center", va="top", fontsize=_FOOTNOTE, color=NOTE, linespacing=1.3)
     _wrap(note, footnote, (width - 2 * _MARGIN) * figure.dpi)
     content = figure.get_tightbbox().padded(_MARGIN)
-    # As wide as declared, so that it is printed at its size, unless something stands out.
+    # Keep the declared width, so that the printed size is right, unless something exceeds it.
     return Bbox.union([content, Bbox.from_bounds(0, 0, width, figure.get_figheight())])
 
 
 def _wrap(text: Text, words: str, width: float) -> None:
-    """Set a text in lines of about the same length, none wider than `width` in pixels."""
+    """Wrap a text into lines of similar length, at most `width` pixels wide."""
     text.set_text(plain(words))
     whole = text.get_window_extent().width
     lines = math.ceil(whole / width)

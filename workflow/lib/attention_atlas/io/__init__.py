@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, shards of tensors, tables, pages; progress and messages."""
+"""Files: atomic writing, shards of tensors, tables, pages; progress and messages."""

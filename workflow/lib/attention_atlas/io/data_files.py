@@ -1,4 +1,4 @@
-"""The data files that come with the library: in a checkout beside `lib`, in a wheel inside the package (see setup.py)."""
+"""The data files of the library: beside `lib` in a checkout, inside the package in a wheel (see setup.py)."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ SCHEMAS = data_folder("schemas")
 
 
 def with_data_file(path: Path) -> Path:
-    """A path of the configuration: one below workflow/resources is the file that comes with the library, from any directory."""
+    """A path of the configuration; a path below workflow/resources is resolved to the library's file from any directory."""
     return RESOURCES / path.relative_to(_CHECKOUT) if path.is_relative_to(_CHECKOUT) else path

@@ -1,4 +1,4 @@
-"""Whole files or none: writing under a temporary name, renaming, and checksums."""
+"""Atomic writing (under a temporary name, then renamed), reading of text and JSON, and checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from attention_atlas.errors import AtlasError
 
-# What unpacking damaged data raises; bzip2 a plain OSError without a number.
+# Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
 # Suffixes of temporary files, and the prefix of temporary folders.
@@ -35,7 +35,7 @@ _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
 
 
 def is_tar_archive(path: Path) -> bool:
-    """Whether a file is a tar archive, packed or not; a damaged one is none, and reading it says what is wrong."""
+    """Whether a file is a tar archive, compressed or not; False for a damaged one, whose fault is reported when it is read."""
     try:
         return tarfile.is_tarfile(path)
     except DAMAGED:
@@ -44,10 +44,10 @@ def is_tar_archive(path: Path) -> bool:
 
 @contextlib.contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; rename it to `path` when the block ends well, remove it otherwise.
+    """Yield a temporary name beside `path`; rename it to `path` if the block succeeds, otherwise remove it.
 
-    The data is flushed to the disk before the rename, so a file with its final name is always complete. What a killed process
-    left of an earlier attempt is removed.
+    The data is flushed to disk before the rename, so a file with its final name is always complete. Leftovers of a killed
+    process are removed.
 
     Raises:
         AtlasError: the disk is full or the quota is used up (the original error is the cause).
@@ -79,7 +79,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a temporary folder in `folder`; when the block ends well, move the named files from it, in their order.
+    """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order.
 
     Leftovers of a killed process are removed.
     """
@@ -98,15 +98,15 @@ def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def _hold(handle: int) -> None:
-    """Lock what is being written for as long as this process lives, where the file system has locks."""
+    """Lock a temporary file for the lifetime of this process, if the file system supports locks."""
     with contextlib.suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _clear(folder: Path, prefix: str) -> None:
-    """Remove temporary files and folders that no living process holds."""
+    """Remove temporary files and folders that no running process has locked."""
     for temporary in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
-        # Kept if locks or permissions are missing.
+        # Kept without locks or permissions.
         with contextlib.suppress(OSError):
             handle = os.open(temporary, os.O_RDONLY)
             try:
@@ -120,7 +120,7 @@ def _clear(folder: Path, prefix: str) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` as UTF-8 with Unix line ends, whole or not at all."""
+    """Write `text` as UTF-8 with Unix line ends, atomically."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
@@ -141,7 +141,7 @@ def _umask() -> int:
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and unpacked on the way.
+    """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and decompressed.
 
     Raises:
         AtlasError: the file is missing or is a folder.
@@ -160,10 +160,10 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 
 def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line with its end) of a file, packed or not, one line at a time.
+    """Yield (line number from 1, line with its end) of a file, compressed or not, one line at a time.
 
     Raises:
-        AtlasError: missing file, or a packed file that breaks off; with the line.
+        AtlasError: the file is missing, or a compressed file is incomplete; names the line.
     """
     number = 0
     with open_binary(path) as stream:
@@ -172,17 +172,17 @@ def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
         except DAMAGED as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # the disk's fault, not the packing's
+                raise  # an error of the disk, not of the compression
             raise AtlasError(
                 f"{path}:{number + 1}: the compressed file is damaged or incomplete here. Fetch it again."
             ) from error
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 text, packed or not.
+    """Yield (line number from 1, line without its end) of a UTF-8 text, compressed or not.
 
     Raises:
-        AtlasError: as `raw_lines`, and bytes that are not UTF-8; with the line.
+        AtlasError: as for `raw_lines`, or the text is not UTF-8; names the line.
     """
     for number, raw in raw_lines(path):
         try:
@@ -196,10 +196,10 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file in UTF-8, packed or not.
+    """The content of a JSON file in UTF-8, compressed or not.
 
     Raises:
-        AtlasError: missing file, one that breaks off, other bytes than UTF-8, or no JSON; with the line.
+        AtlasError: the file is missing, incomplete, not UTF-8 or not JSON; names the line.
     """
     try:
         with open_binary(path) as stream:
@@ -208,14 +208,14 @@ def read_json(path: str | Path) -> Any:
         raise AtlasError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
     except json.JSONDecodeError as error:
         raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
-    except (RecursionError, ValueError) as error:  # a number of thousands of digits is a plain ValueError
+    except (RecursionError, ValueError) as error:  # a number with thousands of digits raises a plain ValueError
         raise AtlasError(f"{path}: its JSON is nested too deeply, or contains a number that is too long.") from error
     except DAMAGED as error:
         raise AtlasError(f"{path}: the compressed file is damaged or incomplete ({error}); fetch it again.") from error
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file of this project, read by libyaml where it is installed: in a tenth of the time.
+    """The content of a YAML file of this project, read by libyaml if it is installed, which is ten times as fast.
 
     Raises:
         OSError, yaml.YAMLError: the file is missing, or not YAML.
@@ -234,7 +234,7 @@ def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
         remedy: what to do if the line is not JSON.
 
     Raises:
-        AtlasError: not JSON, or not an object.
+        AtlasError: the line is not JSON, or not an object.
     """
     try:
         parsed = json.loads(line)

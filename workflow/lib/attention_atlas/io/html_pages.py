@@ -17,14 +17,14 @@ Links = Iterable[tuple[str, str]]
 
 
 def link_pages(files: Mapping[str, str], links: Mapping[str, Links]) -> None:
-    """Put links below the headings of pages; pages without a heading stay as they are.
+    """Insert links below the headings of pages; pages without a heading are not changed.
 
     Args:
-        files: name -> file; not all need be pages.
+        files: name -> file; not all need to be pages.
         links: name of a page among them -> its links.
 
     Raises:
-        OSError: there is no such page.
+        OSError: the page does not exist.
     """
     for name, of_page in links.items():
         page = Path(files[name]).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tables as self-contained HTML pages: sortable, and if they are long, with filters and rows that fold by group."""
+"""Tables as self-contained HTML pages: sortable; long tables have filters and collapsible groups of rows."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _FOLDED_FROM = 90
 
 @dataclass(frozen=True)
 class Layout:
-    """How the columns of a page are shown.
+    """Layout of the columns of a page.
 
     Attributes:
-        group: column by which rows fold, in the order in which its values first appear; empty for none.
+        group: column that defines collapsible groups, in the order in which its values first appear; empty for none.
         marks: column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`.
-        folded: columns of long texts, of which the first words are shown and the rest on demand.
+        folded: columns with long texts, of which only the first words are shown at first.
     """
 
     group: str = ""
@@ -66,7 +66,7 @@ def write_html_table(
         frame: the table; a missing value becomes an empty cell.
         path: file to write.
         title: heading of the page.
-        notes: paragraphs above the table (run, model, corpus, what the columns are).
+        notes: paragraphs above the table (run, model, corpus, description of the columns).
         names: column -> heading.
         formats: column -> format specification of its numbers, such as ".1%" or "+d"; three decimals otherwise.
         layout: columns to group by, to colour and to fold.
@@ -98,7 +98,7 @@ def write_html_table(
 
 
 def _notes(notes: Sequence[str]) -> str:
-    """The first note unchanged (run, model, corpus), the explanations below it; folded where they would fill the screen."""
+    """The first note unchanged (run, model, corpus), the explanations below it; collapsed if they would fill the screen."""
     first, *explanations = (f"<p>{escape(note)}</p>" for note in notes) if notes else ("",)
     if sum(map(len, explanations)) <= _SHORT_NOTES:
         return "\n".join([first, *explanations])
@@ -112,7 +112,7 @@ class _Column:
 
 
 def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, long: bool) -> _Column:
-    """Attributes of a column's heading and its cells as HTML."""
+    """HTML of a column: attributes of its heading, and its cells."""
     values = [None if missing else value for value, missing in zip(frame[name], frame[name].isna(), strict=True)]
     shown = ["" if value is None else _shown(value, spec) for value in values]
     attributes: dict[str, str] = {}
@@ -147,7 +147,7 @@ def _shown(value: Any, spec: str | None) -> str:
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    """Whether most values of a column are numbers, or texts that begin with one."""
+    """Whether most values of a column are numbers, or texts that start with one."""
     present = [value for value in values if value is not None and value != ""]
     return bool(present) and 2 * sum(_sort_key(value) is not None for value in present) > len(present)
 
@@ -169,7 +169,7 @@ def _marked(text: str, colours: Mapping[str, str]) -> str:
 
 
 def _folded(text: str) -> str:
-    """A long text as its first words, and the whole on demand."""
+    """A long text as its first words, with the full text on demand."""
     if len(text) < _FOLDED_FROM:
         return escape(text)
     first = text[: _FOLDED_FROM - 30].rsplit(" ", 1)[0]
@@ -181,11 +181,11 @@ def _asset(name: str) -> str:
 
 
 def _long_script() -> str:
-    """The library with its licence, then the set-up of the page; the bundle is a module, whose exports become a name."""
+    """The library with its licence, then the script of the page; the bundle is a module, whose exports become one variable."""
     licence = installed_text(_LIBRARY, "LICENSE").replace("*/", "")
     bundle, count = _EXPORT.subn(_exports_as_name, script_text(_LIBRARY, "dt_bundle.js"))
     if count != 1:
-        raise ValueError(f"{_LIBRARY}: dt_bundle.js has {count} export clauses, not one.")
+        raise ValueError(f"{_LIBRARY}: dt_bundle.js has {count} export clauses instead of one.")
     return f"/*\n{_LIBRARY}, DataTables (datatables.net) and jQuery\n\n{licence}*/\n{bundle}\n{_asset('long.js')}"
 
 

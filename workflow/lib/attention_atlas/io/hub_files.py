@@ -1,7 +1,7 @@
-"""Where the files of a repository of the hub are, and fetching them: a local folder, the mirror, the hub's cache, the hub.
+"""Locating and downloading the files of a hub repository: a local folder, the mirror, the hub's cache, the hub.
 
-`at_hand` looks without any network and imports nothing heavy, as every start and every job with a model needs it. Only the jobs
-that download call `fetch`.
+`at_hand` works without a network and imports nothing heavy, since it runs at every start and in every job with a model. Only
+jobs that download call `fetch`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _LOCAL_MODELS = "models"
 
 
 def at_hand(kind: str, source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
-    """The folder with the files of a source of kind hub, where it is on this machine; looks nowhere else.
+    """The folder with the files of a source of kind hub if they are on this machine; never downloads.
 
     Args:
         kind: models or datasets.
-        source: its `hub` (a repository, or a folder in the same form) and `revision`.
-        lock: content of the lock file; read where it is not given.
-        mirror: folder that is searched before the hub's cache; default: that of the environment.
+        source: its `hub` (a repository, or a folder with the same layout) and `revision`.
+        lock: content of the lock file; default: read from disk.
+        mirror: folder that is searched before the hub's cache; default: from the environment.
 
     Raises:
-        AtlasError: the mirror has this repository at another commit.
+        AtlasError: the mirror has a different commit of this repository.
     """
     lock = read_lock() if lock is None else lock
     for folder in _placed(kind, source, mirror):
@@ -50,24 +50,24 @@ def at_hand(kind: str, source: Mapping[str, Any], lock: Lock | None = None, mirr
 
 
 def is_placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> bool:
-    """Whether a user put the files of a source of kind hub on this machine, in a folder or the mirror."""
+    """Whether a user placed the files of a source of kind hub on this machine, in a folder or the mirror."""
     return bool(_placed(kind, source, mirror))
 
 
 def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str], facts: Callable[[Path], Record] | None = None) -> Path:
-    """The folder with the files of a source of kind hub; downloaded where they are not on this machine.
+    """The folder with the files of a source of kind hub; files that are not on this machine are downloaded.
 
-    A branch or tag is resolved to a commit first, which the lock file keeps. Files of the mirror are compared with the
-    checksums that came with them.
+    A branch or tag is first resolved to a commit, which is recorded in the lock file. Files of the mirror are compared with
+    their recorded checksums.
 
     Args:
         kind: models or datasets.
         source: see `at_hand`.
-        needed: patterns of the names of files that are downloaded.
-        facts: what the lock file keeps beside the commit, from a folder with the repository's config.json.
+        needed: patterns of the names of files to download.
+        facts: function that computes further facts for the lock file from a folder with the repository's config.json.
 
     Raises:
-        AtlasError: not to be downloaded, a wrong checksum, or another commit in the mirror.
+        AtlasError: the download fails, a checksum is wrong, or the mirror has a different commit.
     """
     for folder in _placed(kind, source):
         _check_commit(folder, kind, source, read_lock())
@@ -96,7 +96,7 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
     """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it. See `fetch`.
 
     Raises:
-        AtlasError: the commit is unknown to the hub and its cache.
+        AtlasError: neither the hub nor its cache knows the commit.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -106,12 +106,12 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
         try:
             commit = str(HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference).sha)
         except Exception:
-            # Offline: use the commit that was last fetched under this name.
+            # Offline: use the commit that was last downloaded under this name.
             commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
             if not is_commit(commit):
                 raise
         if not is_commit(commit):
-            raise AtlasError(f"{repository} at {reference}: the hub names no commit. Download it and name its folder.")
+            raise AtlasError(f"{repository} at {reference}: the hub reports no commit. Download it and name its folder.")
         record = {"commit": commit}
         if facts is not None:
             record |= facts(Path(hf_hub_download(repository, "config.json", revision=commit)).parent)
@@ -142,10 +142,10 @@ def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasErro
 
 
 def check_placed_files(folder: Path) -> None:
-    """Compare the files of a folder with the checksums that `hf download --local-dir` left beside them, where it did.
+    """Compare the files of a folder with the checksums recorded by `hf download --local-dir`, if there are any.
 
     Raises:
-        AtlasError: a file has another checksum.
+        AtlasError: a file has a wrong checksum.
     """
     notes = sorted(Path(folder, _METADATA).rglob("*.metadata"))
     for note in notes:
@@ -153,17 +153,17 @@ def check_placed_files(folder: Path) -> None:
         expected = _noted(note)[1]
         if file.is_file() and expected and expected not in (sha256(file), _git_checksum(file)):
             raise AtlasError(
-                f"{file}: wrong checksum: the download of this folder noted {expected}. The file is damaged or was changed; "
+                f"{file}: wrong checksum: the download of this folder recorded {expected}. The file is damaged or was changed; "
                 "fetch the folder again with `hf download --local-dir`."
             )
     if not notes:
         _log.warning(
-            "%s: no checksums came with these files (hf download --local-dir notes them); they are used as they are", folder
+            "%s: these files have no recorded checksums (hf download --local-dir writes them); they are used unchecked", folder
         )
 
 
 def placed_commit(folder: Path) -> str | None:
-    """The commit that `hf download --local-dir` noted in a folder; None without such a note."""
+    """The commit that `hf download --local-dir` recorded in a folder; None if there is no record."""
     commits = {_noted(note)[0] for note in Path(folder, _METADATA).rglob("*.metadata")}
     return commits.pop() if len(commits) == 1 else None
 
@@ -172,13 +172,13 @@ def _check_commit(folder: Path, kind: str, source: Mapping[str, Any], lock: Lock
     wanted, placed = commit_of(lock, kind, source), placed_commit(folder)
     if wanted and placed and wanted != placed:
         raise AtlasError(
-            f"{folder}: this is {source['hub']} at commit {placed[:8]}, but {wanted[:8]} is needed. Fetch that one "
+            f"{folder}: this is {source['hub']} at commit {placed[:8]}, but {wanted[:8]} is needed. Download it "
             f"(hf download --revision {wanted} --local-dir), or remove the folder."
         )
 
 
 def _placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> list[Path]:
-    """Folders with a repository's files that a user put there, in the order in which they are used."""
+    """Folders in which a user placed a repository's files, in order of precedence."""
     repository = str(source["hub"])
     folders = [Path(repository)]
     if _REPOSITORY.fullmatch(repository):
@@ -190,7 +190,7 @@ def _placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = No
 
 
 def _cached(kind: str, repository: str) -> Path:
-    """Folder of a repository in the hub's cache, by the variables and names of huggingface_hub, whose import takes too long."""
+    """Folder of a repository in the hub's cache, found without importing huggingface_hub, which takes too long."""
     home = os.environ.get("HF_HOME") or str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface"))
     cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or str(Path(home, "hub"))
     return Path(os.path.expandvars(cache)).expanduser() / "--".join((kind, *repository.split("/")))
@@ -201,12 +201,12 @@ def _repo_type(kind: str) -> str:
 
 
 def _noted(note: Path) -> tuple[str, str]:
-    """Commit and checksum of a file, as noted when it was downloaded."""
+    """Commit and checksum of a file, as recorded when it was downloaded."""
     lines = [*note.read_text(encoding="utf-8").splitlines(), "", ""]
     return lines[0].strip(), lines[1].strip()
 
 
 def _git_checksum(file: Path) -> str:
-    """The checksum of a small file on the hub: that of git."""
+    """The git checksum of a file, which the hub uses for small files."""
     content = file.read_bytes() if file.stat().st_size < 1 << 26 else b""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -1,8 +1,8 @@
-"""The lock file: to which commit a repository of the hub was resolved, and the shape of a model at that commit.
+"""The lock file: the commit to which each hub repository was resolved, and the shape of a model at that commit.
 
-A source that names a repository without a commit (or by a branch or tag) is resolved once, by the job that fetches it or by
-`make lock`, and recorded here. From then on every machine that has the file uses the same commit. The file is small and read at
-every start, so nothing heavy is imported.
+A source that names a repository without a commit (or by a branch or tag) is resolved once, by the job that downloads it or by
+`make lock`, and recorded here. From then on every machine with this file uses the same commit. The file is read at every start,
+so nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Lock = Mapping[str, Mapping[str, Mapping[str, Record]]]
 
 
 def is_commit(reference: str) -> bool:
-    """Whether a reference is a commit by its 40 hex digits, and no branch or tag."""
+    """Whether a reference is a commit (40 hex digits), not a branch or tag."""
     return _COMMIT.fullmatch(reference) is not None
 
 
 def reference_of(source: Mapping[str, Any]) -> str:
-    """The commit, branch or tag that a source asks for."""
+    """The commit, branch or tag that a source names."""
     return str(source.get("revision", "main"))
 
 
@@ -53,7 +53,7 @@ def lock_path() -> Path:
 
 
 def read_lock(path: str | Path | None = None) -> Lock:
-    """The content of the lock file; empty where there is none. It is asked for thousands of times a start, and parsed once.
+    """The content of the lock file; empty if there is none. It is read thousands of times per start, and parsed once.
 
     Raises:
         AtlasError: the file is not a lock file; names it.
@@ -69,7 +69,7 @@ def read_lock(path: str | Path | None = None) -> Lock:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(file: Path, state: tuple[int, ...]) -> Lock:
-    """The content of a lock file in a state: inode, time of its last change, size; not to be changed."""
+    """The content of a lock file in a state (inode, time of last change, size); do not modify it."""
     try:
         lock = read_yaml(file) or {}
         for kind, repositories in lock.items():
@@ -86,12 +86,12 @@ def _parsed(file: Path, state: tuple[int, ...]) -> Lock:
 
 
 def locked(lock: Lock, kind: str, source: Mapping[str, Any]) -> Record | None:
-    """What the lock file says of a source of kind hub; None where it is not in it."""
+    """The lock file's record of a source of kind hub; None if there is none."""
     return lock.get(kind, {}).get(str(source["hub"]), {}).get(reference_of(source))
 
 
 def commit_of(lock: Lock, kind: str, source: Mapping[str, Any]) -> str | None:
-    """The commit of a source of kind hub: the one that it names, or the one in the lock file; None where neither says it."""
+    """The commit of a source of kind hub: the one that it names, or the one in the lock file; None if unknown."""
     reference = reference_of(source)
     if is_commit(reference):
         return reference
@@ -100,33 +100,33 @@ def commit_of(lock: Lock, kind: str, source: Mapping[str, Any]) -> str | None:
 
 
 def replacing_commit(lock: Lock, kind: str, source: Mapping[str, Any]) -> str:
-    """The commit with which `make lock` replaced an earlier one; empty for a commit that was recorded first.
+    """The commit with which `make lock` replaced an earlier one; empty if the recorded commit is the first.
 
-    A parameter of the jobs that fetch: what they made when the commit was not yet known stays valid once it is recorded, and
-    only a refreshed commit makes them run again.
+    It is a parameter of download jobs: their outputs stay valid when the commit is first recorded, and only a refreshed commit
+    makes them run again.
     """
     record = None if is_commit(reference_of(source)) else locked(lock, kind, source)
     return str(record["commit"]) if record and "replaces" in record else ""
 
 
 def record(kind: str, source: Mapping[str, Any], resolve: Callable[[], Record], refresh: bool = False) -> Record:
-    """What the lock file says of a source; resolved and recorded first where it says nothing, by one process at a time.
+    """The lock file's record of a source; if there is none, it is resolved and recorded first, by one process at a time.
 
     Args:
         kind: models or datasets.
-        source: of kind hub.
-        resolve: gives the record.
-        refresh: resolve also what is recorded already, and record what has changed.
+        source: a source of kind hub.
+        resolve: function that returns the record.
+        refresh: whether to resolve recorded sources again, and record changes.
 
     Raises:
-        AtlasError: the lock file cannot be written; or what `resolve` raises.
+        AtlasError: the lock file cannot be written, or `resolve` raises it.
     """
     from filelock import FileLock
 
     path = lock_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it and hidden: the lock file itself is replaced as a whole.
+        # A separate hidden file, since the lock file itself is replaced.
         guard = FileLock(path.with_name(f".{path.name}.guard"))
         with guard:
             lock = {k: {r: dict(refs) for r, refs in repositories.items()} for k, repositories in read_lock(path).items()}

@@ -1,4 +1,4 @@
-"""Text files of installed packages, such as the scripts that pages carry."""
+"""Text files of installed packages, such as scripts that are embedded in pages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from attention_atlas.errors import AtlasError
 
 
 def installed_text(package: str, name: str) -> str:
-    """Text of a file of an installed package, which need not be imported for it.
+    """Text of a file of an installed package, without importing the package.
 
     Args:
         package: name of the distribution.
-        name: of the file, without its folder.
+        name: name of the file, without its folder.
 
     Raises:
         AtlasError: the package is not installed or has no such file.
@@ -26,7 +26,7 @@ def installed_text(package: str, name: str) -> str:
 
 
 def script_text(package: str, name: str) -> str:
-    """The same for a script that is put into a page: its text cannot end the script.
+    """The same for a script embedded in a page: escaped so that it cannot close its script element.
 
     Raises:
         AtlasError: the package is not installed or has no such file.

@@ -1,4 +1,4 @@
-"""Progress of long loops: a bar on a terminal, plain log lines now and then everywhere else."""
+"""Progress of long loops: a bar on a terminal, occasional log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _log = logging.getLogger(__name__)
 
 
 def progress(items: Iterable[Item], total: int | None = None, label: str = "", every_s: float = 30.0) -> Iterator[Item]:
-    """Yield `items`, showing how far the loop is.
+    """Yield `items` and show the progress of the loop.
 
     Args:
-        items: anything that can be iterated over.
-        total: number of items, where `len` does not tell.
-        label: what is being worked on.
-        every_s: seconds between two log lines when standard error is no terminal.
+        items: any iterable.
+        total: number of items, if `len` is not available.
+        label: name of the work.
+        every_s: seconds between two log lines if standard error is not a terminal.
     """
     if sys.stderr.isatty():
         yield from tqdm(items, total=total, desc=label)

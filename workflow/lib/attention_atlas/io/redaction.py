@@ -1,4 +1,4 @@
-"""Access tokens of the hub stay out of messages and logs."""
+"""Redaction of the hub's access tokens in messages and logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HIDDEN = "(token)"
 
 
 def redacted(text: str) -> str:
-    """The text without anything that is, or looks like, an access token of the Hugging Face hub."""
+    """The text without access tokens of the Hugging Face hub, or anything that looks like one."""
     for name in TOKEN_VARIABLES:
         if value := os.environ.get(name):
             text = text.replace(value, HIDDEN)
@@ -20,7 +20,7 @@ def redacted(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter whose lines, tracebacks included, hold no token."""
+    """A formatter that removes tokens from log lines and tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))

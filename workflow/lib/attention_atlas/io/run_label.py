@@ -1,4 +1,4 @@
-"""Model, corpus and run, in the words that tables and figures show."""
+"""Names of model, corpus and run in tables and figures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RunLabel:
-    """Names of a run's parts.
+    """Names of a run, its model and its corpus.
 
     Attributes:
         run: title of the run.
         model, corpus: names of the model and of the corpus.
-        model_reference, corpus_reference: the published model and data set that these are (not resemble), or "".
+        model_reference, corpus_reference: the published model and data set, if these are used exactly, otherwise "".
         sample: whether the corpus is generated.
         converted: whether its relations were converted from Universal Dependencies.
-        stand_in: whether model and corpus are generated and stand for the published ones whose names they bear.
+        stand_in: whether model and corpus are generated stand-ins for the published ones with the same names.
     """
 
     run: str
@@ -54,7 +54,7 @@ def run_label_of(values: Mapping[str, Any]) -> RunLabel:
 
 
 def joint_lines(labels: Iterable[RunLabel]) -> list[str]:
-    """The lines of several settings: those that differ in their corpus alone share one, and each caveat stands once, last."""
+    """The lines of several settings: those that differ only in the corpus share a line; then each caveat once."""
     groups: dict[RunLabel, list[str]] = {}
     for label in labels:
         corpora = groups.setdefault(replace(label, corpus="", corpus_reference=""), [])

@@ -1,6 +1,6 @@
-"""Shards: one safetensors file with one array per record and a JSON description beside it, which holds its checksum.
+"""Shards: a safetensors file with one array per record, and a JSON description beside it with its checksum.
 
-The caches of attention and of hidden states are made of them.
+The caches of attention and of hidden states consist of shards.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ def tensor_name(record: int) -> str:
 
 
 class ShardWriter:
-    """Writes the arrays of one shard, in any order, each at its place in the file; see `new_shard`."""
+    """Writes the arrays of one shard, in any order, each at its position in the file; see `new_shard`."""
 
     def __init__(self, stream: BinaryIO, shapes: Mapping[int, tuple[int, ...]]) -> None:
         self._stream = stream
-        # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
+        # safetensors does not allow files without tensors; a shard after the end of a corpus has none.
         header, self._starts = _header({tensor_name(record): shape for record, shape in shapes.items()} or {"empty": (0,)})
         self._missing = dict(shapes)
         stream.write(header)
 
     def write(self, record: int, array: npt.NDArray[np.float16]) -> None:
-        """Write the array of a record; afterwards its memory may be used for another.
+        """Write the array of a record; its memory can then be reused.
 
         Raises:
-            OSError: it cannot be written, such as on a full disk.
-            ValueError: there is no such record, its array was written before, or this one has another shape or type.
+            OSError: it cannot be written, for example because the disk is full.
+            ValueError: the record is unknown or already written, or the array has the wrong shape or type.
         """
         shape = self._missing.pop(record, None)
         if array.shape != shape or array.dtype != np.float16:
-            raise ValueError(f"record {record}: {array.dtype} {array.shape} where float16 {shape} is to be written")
+            raise ValueError(f"record {record}: expected float16 {shape}, got {array.dtype} {array.shape}")
         self._stream.seek(self._starts[tensor_name(record)])
         self._stream.write(np.ascontiguousarray(array, _HALF).data)
 
@@ -62,15 +62,15 @@ class ShardWriter:
 def new_shard(
     path: str | Path, description: str | Path, shapes: Mapping[int, tuple[int, ...]], facts: Mapping[str, Any]
 ) -> Iterator[ShardWriter]:
-    """Write one shard and its description; each is whole or not there, and the description comes last.
+    """Write one shard and its description atomically, the description last.
 
-    The file is the one that `safetensors.numpy.save_file` writes, byte for byte, but no more of it than one array is in memory.
+    The file equals that of `safetensors.numpy.save_file`, byte for byte, but only one array is in memory at a time.
 
     Args:
         path: the safetensors file.
         description: the JSON file.
-        shapes: record -> shape of its float16 array; each has to be written within the block.
-        facts: what they are; must hold `examples`, a list with record, id, tokens, word and words of each.
+        shapes: record -> shape of its float16 array; each must be written within the block.
+        facts: description of the arrays; must contain `examples`, a list with record, id, tokens, word and words of each.
 
     Raises:
         AtlasError: the disk is full.
@@ -81,7 +81,7 @@ def new_shard(
             writer = ShardWriter(stream, shapes)
             yield writer
             writer.check_complete()
-        # Arrays come in any order, a checksum goes from start to end; what was just written is still in the page cache.
+        # Arrays arrive in any order, but a checksum needs file order; the file is still in the page cache.
         checksum = _checksum(part)
     write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
 
@@ -96,10 +96,10 @@ def write_shard(
 
 
 def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
-    """What a safetensors file with float16 arrays of these names starts with, and the byte at which each array starts.
+    """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts.
 
-    The library writes a header only together with the arrays. The format: 8 bytes with the length of what follows, JSON with
-    type, shape, start and end of each array from the end of the header, and spaces up to a multiple of 8 bytes.
+    The library writes a header only together with the arrays. The format: 8 bytes with the length of the rest, JSON with type,
+    shape, start and end of each array relative to the end of the header, and spaces up to a multiple of 8 bytes.
     """
     entries, starts, end = {}, {}, 0
     for name in sorted(shapes):
@@ -116,7 +116,7 @@ def read_description(path: str | Path) -> dict[str, Any]:
     """The description beside a shard.
 
     Raises:
-        AtlasError: it is missing, damaged, or of another format.
+        AtlasError: it is missing, damaged, or in a different format.
     """
     description = Path(path).with_suffix(".json")
     try:
@@ -133,7 +133,7 @@ def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
     """Compare a shard with the checksum in its description.
 
     Raises:
-        AtlasError: they differ, or the file is not there.
+        AtlasError: they differ, or the file is missing.
     """
     if not Path(path).is_file():
         raise damaged(path, "the file is not there")

@@ -1,4 +1,4 @@
-"""Tidy tables: tab-separated files, byte for byte the same for the same numbers."""
+"""Tidy tables: tab-separated files, byte-identical for the same numbers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
 
 def write_quantities(values: Mapping[str, object], path: str | Path) -> None:
-    """Write single values by name: quantity, value."""
+    """Write named values as a table with the columns quantity and value."""
     write_table(pd.DataFrame({"quantity": list(values), "value": list(values.values())}), path)
 
 
 def read_quantities(path: str | Path) -> pd.Series:
-    """Read what `write_quantities` wrote: quantity -> value, as text where not all of them are numbers.
+    """Read a table of `write_quantities`: quantity -> value, as text unless all values are numbers.
 
     Raises:
-        AtlasError: as `read_table`.
+        AtlasError: as for `read_table`.
     """
     return read_table(path, ["quantity", "value"]).set_index("quantity")["value"]
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a frame as Parquet, for tables with one row per example, whole or not at all."""
+    """Write a frame as Parquet, for tables with one row per example, atomically."""
     with whole_file(path) as part:
         frame.to_parquet(part, index=False)
 
@@ -41,9 +41,9 @@ def read_parquet(path: str | Path, columns: Sequence[str], equal: Mapping[str, s
     """Read columns of a Parquet table.
 
     Args:
-        path: of the table.
-        columns: to read.
-        equal: column -> value: only such rows; others never come into memory.
+        path: path of the table.
+        columns: columns to read.
+        equal: column -> value: read only rows with these values; others are never in memory.
 
     Raises:
         AtlasError: the file is missing, damaged, or lacks a column.
@@ -62,7 +62,7 @@ def read_table(path: str | Path, columns: list[str] | None = None, separator: st
         AtlasError: the file is missing, empty or lacks a column; names both.
     """
     try:
-        # Relations such as "null" or "nan" are names here; only an empty cell is a missing value.
+        # "null" and "nan" can be names of relations; only an empty cell is a missing value.
         frame = pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error

@@ -1,6 +1,6 @@
-"""What a head attends to over a parsed corpus: its strongest pairs of words, and what kinds of pairs it attends to.
+"""What a head attends to on a parsed corpus: the word pairs with the largest weights, and its attention by kind of pair.
 
-Pairs are those of different words of a sentence; special tokens and the attention to them are left out.
+Only pairs of different words of a sentence count; special tokens and the attention to them are ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention sinks: tokens that take attention which has nowhere else to go.
+"""Attention sinks: tokens that receive much attention whatever their content.
 
 Xiao et al. (2023), Efficient Streaming Language Models with Attention Sinks.
 """
@@ -16,10 +16,10 @@ def sink_share(maps: npt.NDArray[np.floating], special: npt.NDArray[np.bool_]) -
 
     Args:
         maps: [layer, head, n, n], row = query token.
-        special: [n] whether a token is special, such as [CLS], [SEP] or a token that opens every text.
+        special: [n] whether a token is special, such as [CLS], [SEP] or a token at the start of every text.
 
     Returns:
-        NaN where every token is a sink.
+        NaN if every token is a sink.
     """
     sinks = sink_tokens(special)
     return received_share(maps, ~sinks, sinks)
@@ -39,10 +39,10 @@ def received_share(
 
     Args:
         maps: [layer, head, n, n], row = query token.
-        queries, keys: [n] which tokens they are.
+        queries, keys: [n] whether a token is a query token, and whether it is a key token.
 
     Returns:
-        NaN where there is no query or no key token.
+        NaN if there is no query token or no key token.
     """
     if not queries.any() or not keys.any():
         return np.full(maps.shape[:2], np.nan)

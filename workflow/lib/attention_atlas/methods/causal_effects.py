@@ -1,4 +1,4 @@
-"""What a head does for the words of its relation: the loss on them with the head masked, against matched words.
+"""Effect of a head on the words of its relation: the change in loss when it is masked, compared with matched words.
 
 A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
 direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
@@ -43,7 +43,7 @@ class Pair:
 
 
 def carriers(example: Example, relation: str, direction: str) -> list[int]:
-    """Positions of the words that carry a relation: dependents, or heads of dependents, each once."""
+    """Positions of the words that carry a relation: dependents, or heads of dependents, without duplicates."""
     places = []
     for word, (head, label) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
         if label == relation and head > 0:
@@ -65,11 +65,11 @@ def matched_pairs(
     most: int,
     seed: int,
 ) -> list[Pair]:
-    """Up to `most` randomly drawn pairs of a relation; words without a possible match are left out.
+    """Up to `most` randomly drawn pairs of a relation; words without a possible match are skipped.
 
     Args:
         examples: sentences with their trees.
-        relation, direction: those of the head.
+        relation, direction: the relation of the head and its direction.
         frequencies: word counts in the corpus.
         usable: [m] for each record, whether a word has a loss; words that the model cannot predict have none.
         most: largest number of pairs.
@@ -129,7 +129,7 @@ def effect_of(
 ) -> Effect:
     """Mean changes over pairs, with bootstrap intervals over units and p by exchanging relation and match within units.
 
-    Units are documents, or sentences where the corpus names no documents. Intervals over few units are expanded.
+    Units are documents, or sentences if the corpus names no documents. Intervals over few units are widened.
 
     Args:
         pairs: pairs of the head, at least one.
@@ -165,7 +165,7 @@ def effect_of(
 
 
 def _units(pairs: Sequence[Pair], documents: Sequence[str | None]) -> Units:
-    """Documents as units, or sentences where the corpus names no documents."""
+    """Documents as units, or sentences if the corpus names no documents."""
     units = independent_units(documents, "sentences")
     if units.name != "sentences":
         return units

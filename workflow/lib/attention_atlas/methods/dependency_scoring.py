@@ -1,6 +1,6 @@
-"""Single heads against dependency relations: Clark et al. (2019), section 4.2, Table 1.
+"""Dependency relations predicted by single heads: Clark et al. (2019), section 4.2, Table 1.
 
-Everything is kept a token at a time, as arrays over all tokens of the corpus: which word each head points at, and what is gold.
+Predictions and gold trees are arrays over all tokens of the corpus: which word each head points at, and the gold head.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _NO_WORD = -1
 
 @dataclass(frozen=True)
 class Gold:
-    """The trees of all sentences, one entry a token.
+    """The gold trees of all sentences, one entry per token.
 
     Attributes:
         sentence: [token] number of its sentence, from 0.
         position: [token] 1-indexed position in the sentence.
-        length: [token] words of the sentence.
+        length: [token] number of words in the sentence.
         head: [token] position of the head, 0 = ROOT.
         relation: [token] label.
-        upos: [token] part of speech, "_" where unknown.
+        upos: [token] part of speech, "_" if unknown.
         before_possessive: [token] the next word is 's or s'.
         ids: [sentence] names of the sentences.
-        documents: [sentence] names of their documents, None where the corpus does not say; empty if it says nothing.
+        documents: [sentence] names of their documents, None if unknown; empty if the corpus names no documents.
     """
 
     sentence: npt.NDArray[np.intp]
@@ -70,12 +70,12 @@ class Gold:
 
     @cached_property
     def units(self) -> Units:
-        """Units of the tokens, for intervals and folds: documents, or sentences where the corpus names no documents."""
+        """Units of the tokens, for intervals and folds: documents, or sentences if the corpus names no documents."""
         units = independent_units(self.documents or [None] * self.sentences, "sentences")
         return Units(units.of_item[self.sentence], units.count, units.name)
 
     def tokens_of(self, relation: str, options: Options) -> Bools:
-        """[token] which tokens count for a row of the table; `all` is every token, or every word, as the options say."""
+        """[token] which tokens count for a row of the table; `all` is every token or every word, depending on the options."""
         if relation != ALL:
             return self.relation == relation
         if options.all_tokens == "every":
@@ -83,7 +83,7 @@ class Gold:
         return ~np.isin(self.relation, ("punct", "root"))
 
     def relations(self, min_count: int = 1) -> list[str]:
-        """Labels of at least `min_count` tokens or with a row in the paper's table, most frequent first; no root and punct."""
+        """Labels with `min_count` tokens or a row in the paper's table, most frequent first, without root and punct."""
         labels, counts = np.unique(self.relation, return_counts=True)
         counted_labels = [
             (-n, str(label)) for label, n in zip(labels, counts, strict=True) if n >= min_count or str(label) in PAPER_RELATIONS
@@ -132,7 +132,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
 def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
     """The word that every head picks for every word (section 4.2).
 
-    The diagonal is set to 0 and special tokens are left out, without renormalising. From dependent to head, word i picks the
+    The diagonal is set to 0 and special tokens are ignored, without renormalising. From dependent to head, word i picks the
     word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word.
 
     Args:
@@ -165,8 +165,8 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
     Args:
         picked: [token, ...] picked positions, from 1.
         gold: the trees.
-        poss_rule: a token of relation poss that stands before 's or s' is scored by what that word picks, unless the token
-            itself picks the last word of the sentence (published code).
+        poss_rule: a token of relation poss before 's or s' is scored by the pick of that word, unless the token itself
+            picks the last word of the sentence (published code).
 
     Returns:
         [token, ...]
@@ -185,12 +185,12 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
 
 @dataclass(frozen=True)
 class Scores:
-    """What heads and offsets got right under one setting of the options.
+    """Correct predictions of heads and offsets under one setting of the options.
 
     Attributes:
         heads: [token, direction, layer, head].
         offsets: [token, offset].
-        heads_all, offsets_all: the same for the row All, where the possessive rule may not count.
+        heads_all, offsets_all: the same for the row All, to which the possessive rule may not apply.
     """
 
     heads: Bools
@@ -199,7 +199,7 @@ class Scores:
     offsets_all: Bools
 
     def of(self, relation: str) -> tuple[Bools, Bools]:
-        """Heads and offsets as they count for a row of the table."""
+        """Correct predictions of heads and offsets for a row of the table."""
         return (self.heads_all, self.offsets_all) if relation == ALL else (self.heads, self.offsets)
 
 
@@ -215,7 +215,7 @@ def score(picked: Ints, gold: Gold, options: Options) -> Scores:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What is kept of all maps: picks by word mode, and the mass that each word sends to [SEP].
+    """Values extracted from all maps: picks by word mode, and the attention of each word to [SEP] and [CLS].
 
     Attributes:
         picked: word mode -> [token, direction, layer, head].
@@ -231,16 +231,16 @@ class Predictions:
 def predict(
     examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], cls: str | None, sep: str | None
 ) -> Predictions:
-    """Run through the cache once and keep what Table 1 and its options need.
+    """Read the cache once and extract what Table 1 and its options need.
 
     Args:
         examples: the sentences, in the order of the cache.
         cached: their attention.
-        modes: word modes to predict with; those that the cache cannot give are left out.
-        cls, sep: vocabulary entries of [CLS] and [SEP], None where the model has none.
+        modes: word modes to predict with; modes that the cache does not support are skipped.
+        cls, sep: vocabulary entries of [CLS] and [SEP], None if the model has none.
 
     Raises:
-        AtlasError: cache and examples are not of the same corpus.
+        AtlasError: cache and examples are from different corpora.
     """
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
     to_special: dict[str, list[npt.NDArray[np.float32]]] = {"cls": [], "sep": []}

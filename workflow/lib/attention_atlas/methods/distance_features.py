@@ -1,7 +1,7 @@
-"""How far heads attend: the 21 features of Guan et al. (2020), Equation 2, of every head in one product.
+"""How far heads attend: the 21 features of Guan et al. (2020), Equation 2, for all heads in one matrix product.
 
-Every cell of a map belongs to one feature, so that the features of a head are sums of its map over a partition of the cells,
-divided by the number of tokens: they sum to 1.
+Every cell of a map belongs to exactly one feature. A feature is the sum of the map over its cells, divided by the number of
+tokens; the features of a head sum to 1.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ _FIRST_WINDOW = len(SPECIAL) + 1
 
 @dataclass(frozen=True)
 class FeatureOptions:
-    """What Equation 2 leaves open; the first of each is the default.
+    """Choices that Equation 2 leaves open; the first value of each is the default.
 
     Attributes:
-        binning: floor: a token d > 0 away is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
-        diagonal: special: attention of a special token to itself counts for that token; self: as attention to itself.
+        binning: floor: a token at distance d > 0 is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
+        diagonal: special: attention of a special token to itself counts as attention to that special token; self: as
+            attention of a token to itself.
     """
 
     binning: str = "floor"
@@ -56,11 +57,11 @@ def alternatives() -> list[FeatureOptions]:
 
 
 def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> npt.NDArray[np.intp]:
-    """[n] number of the special feature of each token, all occurrences of its word piece, or -1.
+    """[n] index of the special feature of each token (every occurrence of [CLS], [SEP], comma, full stop), or -1.
 
     Args:
         tokens: vocabulary entries of the tokens.
-        cls, sep: vocabulary entries of the special tokens, None where the model has none.
+        cls, sep: vocabulary entries of the special tokens, None if the model has none.
     """
     named = {",": 2, ".": 3}
     numbers = np.asarray([named.get(without_space_mark(token), -1) for token in tokens], dtype=np.intp)
@@ -74,8 +75,8 @@ def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DE
     """[n, n] the feature that each cell belongs to; row = query token.
 
     Args:
-        special: [n] of `special_columns`.
-        options: binning, and what the diagonal of special tokens is.
+        special: [n] from `special_columns`.
+        options: binning, and the feature of the diagonal of special tokens.
     """
     n = len(special)
     distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
@@ -94,7 +95,7 @@ def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp
 
     Args:
         maps: [..., n, n] attention without padding, rows sum to 1.
-        cells: [n, n] of `feature_of_cells`.
+        cells: [n, n] from `feature_of_cells`.
 
     Returns:
         [..., 21], summing to 1.
@@ -110,7 +111,7 @@ def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp
 def mean_features(
     cached: Iterable[CachedExample], cls: str | None, sep: str | None, options: Sequence[FeatureOptions]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """Features of every head on every example under several options, one pass over the cache.
+    """Features of every head on every example under several options, in one pass over the cache.
 
     Args:
         cached: the examples; their maps are over word pieces.
@@ -128,8 +129,8 @@ def mean_features(
     for example in cached:
         if example.level != "tokens":
             raise AtlasError(
-                f"example {example.id}: the attention cache was stored at level {example.level}, but distances are those of "
-                "word pieces: set level: tokens for this corpus."
+                f"example {example.id}: the attention cache was stored at level {example.level}, but distances are "
+                "measured between word pieces: set level: tokens for this corpus."
             )
         special = special_columns(example.tokens, cls, sep)
         features.append(np.stack([distance_features(example.maps, feature_of_cells(special, option)) for option in options]))

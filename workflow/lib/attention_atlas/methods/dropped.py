@@ -1,4 +1,4 @@
-"""Records that were dropped from the corpora of a study, and text that gave no record, with the reasons."""
+"""Records that were dropped from the corpora of a study, and text that yielded no record, with the reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dropped_table(
 ) -> None:
     """Write corpus, outcome (kept, or the reason of dropping), unit, n and share for every corpus of a study.
 
-    Shares are of the records. Text that a recipe of segments makes no record of counts in its own unit, without a share.
+    Shares are relative to the records. Text from which segments yield no record is counted in its own unit, without a share.
 
     Args:
         corpora: corpus -> its example files, its tables of dropped records, and its limit.
@@ -38,7 +38,7 @@ def dropped_table(
         reasons: Counter[tuple[str, str]] = Counter()
         for path in dropped_files:
             for row in read_table(path).itertuples():
-                # What is lost behind the last record has its number, which is below the limit if the corpus ends before.
+                # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
                 if int(row.record) < limit:
                     reasons[str(row.unit), str(row.reason)] += int(row.n)
         outcomes = {(RECORD, "kept"): sum(record < limit for record in records), **dict(sorted(reasons.items()))}

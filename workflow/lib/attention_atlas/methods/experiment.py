@@ -1,4 +1,4 @@
-"""A model and its task: heads are scored by its answers and its loss."""
+"""A model and its task: heads are scored by the model's answers and loss."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Experiment(Protocol):
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """Layers and heads of each kind of attention."""
+        """Number of layers and heads of each kind of attention."""
         ...
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """References or labels.
+        """References or labels of examples.
 
         Raises:
             AtlasError: an example has none, or there is no example.

@@ -1,8 +1,8 @@
-"""Derivatives of each example's loss by a gate on each head, from one backward pass a batch (Michel et al. 2019, equation 2).
+"""Derivatives of each example's loss by a gate on each head, one backward pass per batch (Michel et al. 2019, equation 2).
 
-Each head's output is scaled by a gate of one, and every example has a separate gate. The loss is summed over examples, so that
-the derivative by an example's gate is that of this example's loss. The same pass gives the products of output and gradient at
-every position, whose magnitudes the published code sums.
+Each head's output is multiplied by a gate with value 1, separately for every example. Since the loss is summed over examples,
+the derivative by an example's gate is that of this example's loss. The same pass yields the product of output and gradient at
+every position; the published code sums the magnitudes of these products.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Plan | None = None) -> Derivatives:
-    """Derivatives for all heads and examples, examples in their order.
+    """Derivatives for all heads and examples, in the order of the examples.
 
     Args:
         experiment: the model and its loss.
-        examples: with references or labels.
+        examples: examples with references or labels.
         plan: heads that are masked already; their derivatives are 0.
 
     Raises:

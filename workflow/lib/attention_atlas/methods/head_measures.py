@@ -1,6 +1,6 @@
 """Measures of single heads, each selected from a table of a study: the columns of the atlas.
 
-Declarations alone: what they import when a table is read is imported then, since the workflow reads them at every start.
+Declarations only: whatever is needed to read a table is imported at that time, since the workflow reads them at every start.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Measure:
     """A column of the atlas.
 
     Attributes:
-        name: of the column.
-        title: what it is, in words.
-        item: of the paper.
-        unit: of the values; empty for names.
+        name: name of the column.
+        title: description in words.
+        item: table, figure or section of the paper.
+        unit: unit of the values; empty for names.
         higher_means: what a larger value means.
-        chance: value of a head without the effect that the measure is of; None where there is none that is known beforehand.
-        null: whose values the range of its null distribution is of; empty where it has none, or a known value.
-        about: measure of the same head whose name says what the value is about, such as the relation of an accuracy.
-        shares: measures that go together with it by their definitions, since they count the same weights or answers.
+        chance: value of a head without the effect that is measured; None if it is not known in advance.
+        null: source of the values in its null distribution; empty if it has none, or if the chance value is known.
+        about: measure of the same head that names the object of the value, such as the relation of an accuracy.
+        shares: measures that correlate with it by definition, since they count the same weights or answers.
         part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
     """
 
@@ -67,12 +67,12 @@ class Measure:
 
 @dataclass(frozen=True)
 class Examples:
-    """How many examples measures are taken over.
+    """Number of examples behind each value of a measure.
 
     Attributes:
-        unit: what they are: sentences, documents, words, ...
-        select: as `Source.select`, with the number in the place of each measure.
-        columns: that the table must have for it.
+        unit: unit of the count: sentences, documents, words, ...
+        select: like `Source.select`, with the number of examples in place of each measure.
+        columns: columns that the table must have for it.
     """
 
     unit: str
@@ -82,12 +82,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class Caution:
-    """What can make measures say nothing of single heads, by another table of the study.
+    """A condition, read from another table of the study, under which measures say nothing about single heads.
 
     Attributes:
         table: `study/name`.
-        columns: that it must have.
-        reason: from that table to a sentence; empty where the measures can be used.
+        columns: columns that it must have.
+        reason: from that table to a sentence; empty if the measures can be used.
     """
 
     table: str
@@ -101,22 +101,22 @@ class Source:
 
     Attributes:
         table: `study/name`.
-        select: how they are selected from it.
-        measures: what they are.
-        columns: that the table must have.
-        examples: how many examples they are taken over; None where the table does not say.
-        caution: what can make them say nothing; None where nothing is known that could.
-        group: what they are of, in a few words: the page of the atlas shows measures by group.
+        select: function that selects them from it.
+        measures: the measures.
+        columns: columns that the table must have.
+        examples: number of examples behind them; None if the table does not say.
+        caution: condition under which they say nothing; None if there is none.
+        group: heading of these measures on the page of the atlas.
         model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
-        family: whether they are means over a family of models that are trained from that model.
-        attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
-            study of the run does.
-        further: from the table to measures that it declares: patterns of a user's choice, or one of `measures` with a title
-            that says what only the table knows.
-        chances: from the table to measure -> its value for a head without the effect, where that depends on the examples.
+        family: whether they are means over a family of models that are fine-tuned from that model.
+        attention_alone: whether they need only a model's attention. The atlas computes these on its sentences if no study of
+            the run does.
+        further: from the table to measures that it declares: a user's patterns, or one of `measures` with a title that
+            depends on the table.
+        chances: from the table to measure -> its value for a head without the effect, if this depends on the examples.
         reasons: from the table to measure -> why it has no value.
-        no_null: why measures without null distribution and chance value have neither, a sentence.
-        no_interval: why measures without interval have none, a sentence.
+        no_null: sentence that explains why measures have neither a null distribution nor a chance value.
+        no_interval: sentence that explains why measures have no interval.
     """
 
     table: str
@@ -158,7 +158,7 @@ def null_of(name: str) -> tuple[str, str, str]:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Names of what is shown with a measure: the ends of its interval, and its null distribution."""
+    """Names of the values shown with a measure: the ends of its interval, and its null distribution."""
     return (*ends_of(name), *null_of(name))
 
 
@@ -177,8 +177,8 @@ def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Me
     """A measure, and the ends of its interval as parts of it.
 
     Args:
-        measure: whose values are selected with `interval` in `where`.
-        interval: what it is, for the titles of its ends.
+        measure: measure whose values `where` selects with `interval`.
+        interval: description of the interval, for the titles of its ends.
     """
     sides = zip(ends_of(measure.name), ("lower", "upper"), strict=True)
     low, high = (
@@ -189,7 +189,7 @@ def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Me
 
 
 def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure, Measure]:
-    """A measure, the ends of its interval, and its p adjusted for all heads, which the page shows as q."""
+    """A measure, the ends of its interval, and its p-value adjusted for all heads, which the page shows as q."""
     adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
     return (*with_interval(measure, interval), adjusted)
 

@@ -2,7 +2,7 @@
 
 Among dozens of relations and two directions every head scores best on one of them, even with random weights. The data on
 which a relation was chosen therefore cannot show that the head follows it: selection and test use different documents
-(sentences, where the corpus names no documents).
+(sentences if the corpus names no documents).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Candidates:
         relations: labels.
         offsets: [relation] index of the best offset on the first half.
         directions: [relation, head] index of the best direction.
-        lows: [relation, head] lower end of the margin's interval on the first half; -inf where the margin is not positive.
+        lows: [relation, head] lower end of the margin's interval on the first half; -inf if the margin is not positive.
         right: [unit, relation, head] words that the head gets right, second half only.
         offset_right: [unit, relation] words that the offset gets right.
         words: [unit, relation] words of the relation.
@@ -66,21 +66,21 @@ class _Candidates:
 def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Up to five relations of every head, best first, columns `HEAD_RELATIONS`.
 
-    The units (documents, or sentences where the corpus names no documents) are split at random into two halves. The first half
-    ranks relations for each head by the lower end of the 95 % interval of their margin, the accuracy of the head in its better
-    direction minus that of the best fixed offset on that half; only relations with a positive margin are chosen. All the rest
-    comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
-    chose), margin and its interval ci_low to ci_high by bootstrap over units (accuracy_low to accuracy_high for the
-    accuracy), p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the
-    same rank of all heads. choice_low: the lower end on the first half, by which the relation was chosen. unit: what is
-    resampled; units: how many of the second half have the relation. A head without a chosen relation has one row,
-    relation `NONE`.
+    The units (documents, or sentences if the corpus names no documents) are split at random into two halves. The first half
+    ranks relations for each head by the lower end of the 95 % interval of their margin: the accuracy of the head in its better
+    direction minus that of the best fixed offset on that half. Only relations with a positive margin are chosen. All other
+    columns are from the second half: n (words of the relation), accuracy, baseline_accuracy (of the offset chosen on the first
+    half), margin and its interval ci_low to ci_high by bootstrap over units (accuracy_low to accuracy_high for the accuracy),
+    p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low is the lower end on the
+    first half, by which the relation was chosen; unit is what is resampled; units counts those of the second half that have
+    the relation.
+    A head without a chosen relation has one row, relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
 
     Args:
-        scores, gold, options: all of the same treebank.
-        resampling: settings of the split, bootstrap and exchanges; there are enough exchanges to reach q < `LEVEL`.
+        scores, gold, options: scores, trees and options of the same treebank.
+        resampling: settings of the split, bootstrap and exchanges; the number of exchanges suffices to reach q < `LEVEL`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -157,7 +157,7 @@ def _lower_ends(differences: Floats, words: Floats) -> Floats:
 
 
 def _chosen(lows: Floats) -> Ints:
-    """[rank, head] index of the relation at each rank; -1 where a head has none. Ties go to the more frequent relation."""
+    """[rank, head] index of the relation at each rank; -1 if a head has none. Ties go to the more frequent relation."""
     order = np.argsort(-lows, axis=0, kind="stable")[:_RANKS]
     return np.where(np.isfinite(np.take_along_axis(lows, order, axis=0)), order, -1)
 

@@ -14,7 +14,7 @@ from attention_atlas.stats.held_out import Bools
 
 
 def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
-    """[layer, head] as a frame with 1-indexed columns layer and head, one row for each head."""
+    """Values [layer, head] as a frame with 1-indexed columns layer and head, one row for each head."""
     layers, heads = np.indices(values.shape)
     return pd.DataFrame({"layer": layers.ravel() + 1, "head": heads.ravel() + 1, name: values.ravel()})
 
@@ -41,7 +41,7 @@ def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units
 
 
 def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
-    """Accuracy of every head in every direction: layer, head, direction, n, correct, accuracy (NaN where n is 0).
+    """Accuracy of every head in every direction: layer, head, direction, n, correct, accuracy (NaN if n is 0).
 
     Args:
         right: [item, direction, layer, head].

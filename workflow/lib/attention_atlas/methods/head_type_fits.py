@@ -21,7 +21,7 @@ def profiles(means: Floats) -> Floats:
 
 
 def fits(means: Floats) -> Floats:
-    """[cluster, type] by how much attention each of `TYPES` has what names it, -1 to 1; a cluster fits where it is positive.
+    """[cluster, type] margin in attention, -1 to 1, by which a cluster meets the condition of each type; it fits if positive.
 
     Dense: far exceeds special and near. Dense and vertical: both special and far exceed near. Vertical: special exceeds near
     and far. Diagonal: near exceeds special and far.

@@ -18,5 +18,5 @@ TITLES = {
 
 
 def shown_types(types: Iterable[str]) -> tuple[str, ...]:
-    """`TYPES`, and `UNNAMED` where a head has no type."""
+    """`TYPES`, and `UNNAMED` if a head has no type."""
     return (*TYPES, UNNAMED) if UNNAMED in set(types) else TYPES

@@ -31,7 +31,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
     Args:
         features: [head, 21], not scaled.
         count: number of clusters.
-        seed: of the starts.
+        seed: seed of the starting points.
         method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
 
     Returns:
@@ -58,18 +58,19 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
 def scores(means: Floats) -> Floats:
     """[cluster, type] how well each cluster's means fit each of `TYPES`.
 
-    With the parts of `head_type_fits.PROFILE`: dense far - special, vertical special, diagonal near; dense and vertical is what
-    remains, 0. They order namings; whether a cluster fits its name is said by `head_type_fits.fits`.
+    With the parts of `head_type_fits.PROFILE`: dense is far - special, vertical is special, diagonal is near; the remaining
+    type, dense and vertical, scores 0. Scores rank the possible namings; `head_type_fits.fits` says whether a cluster fits its
+    name.
     """
     special, near, far = profiles(means).T
     return np.stack([far - special, np.zeros(len(means)), special, near], axis=1)
 
 
 def names(means: Floats) -> tuple[str, ...]:
-    """Name of each of four clusters: of all namings the one with the largest sum of scores.
+    """Names of four clusters: the assignment of names with the largest sum of scores.
 
     Raises:
-        AtlasError: two namings fit equally well, so that no name is better than chance.
+        AtlasError: two namings fit equally well, so that the choice would be arbitrary.
     """
     table = scores(means)
     totals = {naming: float(table[range(len(TYPES)), naming].sum()) for naming in permutations(range(len(TYPES)))}
@@ -78,18 +79,18 @@ def names(means: Floats) -> tuple[str, ...]:
         shown = " or ".join(", ".join(TYPES[k] for k in naming) for naming in (best, second))
         raise AtlasError(
             f"the four clusters of heads cannot be named: two namings fit equally well ({shown}). "
-            "Take more examples, or another model: heads that are alike have no types."
+            "Use more examples or another model: heads that are all alike have no types."
         )
     return tuple(TYPES[k] for k in best)
 
 
 @dataclass(frozen=True)
 class HeadTypes:
-    """Types of heads, [head].
+    """Types of heads, as arrays [head].
 
     Attributes:
-        clusters: the type of `TYPES` that the best naming gives the head's cluster, each to one cluster.
-        names: the same, or `UNNAMED` where the cluster does not fit it.
+        clusters: the type of `TYPES` that the best naming assigns to the head's cluster, one type per cluster.
+        names: the same, or `UNNAMED` if the cluster does not fit the type.
     """
 
     clusters: tuple[str, ...]
@@ -100,7 +101,7 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
     """Types of heads: four clusters, named.
 
     Raises:
-        AtlasError: as `clusters` and `names`.
+        AtlasError: as for `clusters` and `names`.
     """
     labels, means = clusters(features, len(TYPES), seed, method)
     named = names(means)
@@ -110,12 +111,12 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
 
 
 def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Sequence[str]) -> tuple[str, ...]:
-    """[head] cluster of each head by the nearest mean of the clusters of other heads.
+    """[head] cluster of each head: the cluster of the reference heads with the nearest mean.
 
     Args:
         features: [head, 21].
-        reference: [other head, 21].
-        reference_clusters: [other head] their clusters, by the names of `TYPES`.
+        reference: [reference head, 21].
+        reference_clusters: [reference head] their clusters, by the names of `TYPES`.
     """
     known = [name for name in TYPES if name in reference_clusters]
     means = np.stack([reference[np.asarray(reference_clusters) == name].mean(axis=0) for name in known])
@@ -124,7 +125,7 @@ def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Se
 
 
 def matched(labels: Labels, reference: Labels, count: int) -> Labels:
-    """Labels renumbered so that they agree with a reference in as many places as can be (Hungarian assignment)."""
+    """Labels renumbered to maximise agreement with a reference (Hungarian assignment)."""
     table = confusion_matrix(labels, reference, labels=range(count))
     label_numbers, reference_numbers = linear_sum_assignment(-table)
     renumbered = np.empty(count, dtype=np.intp)

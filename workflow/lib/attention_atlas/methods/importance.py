@@ -22,14 +22,14 @@ GRADIENTS = [*HEAD, "record", *MEASURES]
 
 @dataclass(frozen=True)
 class Derivatives:
-    """What a head's output is worth to the loss of each example.
+    """Derivatives of the loss of each example by gates on the heads.
 
     Attributes:
         heads: one row for each head, columns `names.HEAD`.
         gradient: [example, head] derivative of the example's loss by a gate on the head.
         by_position: [example, head] magnitudes of output times gradient, summed over positions.
-        positions: [example, head] positions of the head's layer that reach the loss: padding does not, nor does what the last
-            layer gathers elsewhere than at the token that is classified.
+        positions: [example, head] positions of the head's layer that affect the loss: not padding, and in the last layer of a
+            classifier only the classified token.
     """
 
     heads: pd.DataFrame
@@ -50,20 +50,20 @@ def read_derivatives(path: str | Path) -> Derivatives:
 
 
 def unnormalised(of: Derivatives, definition: str, batch: int, counts: Floats | None = None) -> Floats:
-    """[..., head] importance before it is scaled within layers.
+    """[..., head] importance before scaling within layers.
 
     * paper: mean over examples of the magnitude of the derivative (equation 2).
-    * michel_code: magnitudes of output times gradient at each position, summed, per position that reaches the loss. (The
-      published code divides by tokens, and by examples in the last layer of BERT, where one position reaches it.)
+    * michel_code: magnitudes of output times gradient, summed over positions, per position that affects the loss. (The
+      published code divides by tokens, and by examples in the last layer of BERT, where only one position affects it.)
     * per_batch: magnitude of the derivative summed over a batch, the batches in the order of the file, per example.
-    * run_bertology: as per_batch, but of the sum over all batches so far: transformers' script never sets the derivative
-      back to zero.
+    * run_bertology: like per_batch, but with the sum over all batches so far: transformers' script never resets the
+      derivative to zero.
 
     Args:
         of: derivatives of the loss of each example.
         definition: of `DEFINITIONS`.
-        batch: examples of a batch, for the last two.
-        counts: [resample, example] how often each example is drawn, for the first two; None for the examples as they are.
+        batch: examples per batch, for the last two.
+        counts: [resample, example] how often each example is drawn, for the first two; None without resampling.
     """
     size = len(of.gradient)
     if definition in (PAPER, CODE):
@@ -84,6 +84,6 @@ def normalised(values: Floats, heads: pd.DataFrame) -> Floats:
 
 
 def importance(of: Derivatives, definition: str, batch: int, scaled: bool = True) -> Floats:
-    """[head] importance by a definition, divided by the norm of each layer or as it is."""
+    """[head] importance by a definition, divided by the norm of each layer or unscaled."""
     values = unnormalised(of, definition, batch)
     return normalised(values, of.heads) if scaled else values

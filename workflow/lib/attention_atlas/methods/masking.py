@@ -37,7 +37,7 @@ def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
     """All masks of a model: for each kind, layer and head, the head alone and all other heads of its layer.
 
     Args:
-        shape: layers and heads of each kind of attention (`engine.attention_shape`).
+        shape: number of layers and heads of each kind of attention (`engine.attention_shape`).
     """
     for kind, site in KINDS.items():
         layers, heads = shape.get(site, (0, 0))

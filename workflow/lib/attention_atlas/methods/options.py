@@ -1,4 +1,4 @@
-"""The choices of Clark et al. (2019) on which paper, published code and good practice part."""
+"""Choices of Clark et al. (2019) on which paper, published code and good practice differ."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Options:
 
     Attributes:
         word_mode: attention from a word: `mean` of its tokens' rows (the paper), `first` token (default of the code) or `max`.
-        poss_rule: score the 's after a possessor in the possessor's place.
-        poss_in_all: let that rule count for the row All too (the authors' notebook).
+        poss_rule: score a possessor by the prediction of the following 's.
+        poss_in_all: apply that rule to the row All as well (the authors' notebook).
         all_tokens: row All over `every` token, punctuation and root included, or `words` without them.
         offsets: offsets of the baseline.
         offset_edges: an offset that leaves the sentence is `clip`ped to ROOT or the last word, or predicts `none`.
@@ -55,7 +55,7 @@ CORRECTED = Options(
 )
 PRESETS = {"as_published": AS_PUBLISHED, "corrected": CORRECTED}
 
-# Options whose alternative is no correction but another thing that the authors did or left open.
+# Options whose alternative is not a correction but another choice that the authors made or left open.
 OTHER_CHOICES: tuple[tuple[str, Any], ...] = (("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True))
 NOTES = {
     "word_mode": "the paper says mean; the published code takes the first piece by default",
@@ -71,7 +71,7 @@ NOTES = {
 
 
 def options_of(settings: Mapping[str, Any]) -> Options:
-    """The options of a run: the preset it names, with its single keys on top."""
+    """The options of a run: its preset, overridden by its individual keys."""
     overrides: dict[str, Any] = {
         key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"
     }
@@ -79,7 +79,7 @@ def options_of(settings: Mapping[str, Any]) -> Options:
 
 
 def alternatives() -> list[tuple[str, Options]]:
-    """Every option moved alone from the published setting to the other one: (name, options)."""
+    """Each option changed alone from the published setting to the alternative: (name, options)."""
     moved = [
         (f.name, replace(AS_PUBLISHED, **{f.name: getattr(CORRECTED, f.name)}))
         for f in fields(Options)

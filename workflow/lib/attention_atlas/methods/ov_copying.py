@@ -21,17 +21,17 @@ def embedding_product(embedding: torch.Tensor, unembedding: torch.Tensor) -> tor
 def copying_scores(value: torch.Tensor, output: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
     """[head] sum of the real parts of the eigenvalues of W_U W_O W_V W_E over the sum of their absolute values.
 
-    1 where every eigenvalue is positive: attending to a token makes the same token more likely (copying). -1 where all are
+    1 if all eigenvalues are positive: attending to a token makes the same token more likely (copying). -1 if all are
     negative, and about 0 for weights without a preference. The nonzero eigenvalues of this [token, token] matrix are those
     of W_V (W_E W_U) W_O [size, size]. Biases and layer norms are left out, as in the source.
 
     Args:
         value: [head, size, hidden] W_V.
         output: [head, hidden, size] W_O.
-        product: [hidden, hidden] of `embedding_product`.
+        product: [hidden, hidden] from `embedding_product`.
 
     Returns:
-        NaN where all eigenvalues are 0.
+        NaN if all eigenvalues are 0.
     """
     eigenvalues = torch.linalg.eigvals((value @ product @ output).double())
     return eigenvalues.real.sum(-1) / eigenvalues.abs().sum(-1)

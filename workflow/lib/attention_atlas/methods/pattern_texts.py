@@ -1,9 +1,9 @@
-"""Texts of patterns: how a user names the pairs of tokens that heads are measured on.
+"""Texts of patterns: how a user specifies the pairs of tokens that heads are measured on.
 
-    relation:nsubj              a word and its head, both ways, where the word's relation is nsubj
+    relation:nsubj              a word with relation nsubj and its head, in both directions
     relation:nsubj>head         from the dependent to its head; `>dependent` is from the head to the dependent
-    pos:ADJ>NOUN                from a word of one part of speech to another word of one; * is any
-    my_patterns.py:same_letter  a function in a file: from an example to a boolean matrix [n, n], row = query token
+    pos:ADJ>NOUN                from an adjective to a noun; * is any part of speech
+    my_patterns.py:same_letter  a function in a file, from an example to a boolean matrix [n, n], row = query token
 
 Imports nothing heavy, since the workflow checks patterns at every start.
 """
@@ -26,7 +26,7 @@ _FORMS = "relation:NAME, relation:NAME>head, relation:NAME>dependent, pos:TAG>TA
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern as a user names it.
+    """A pattern as specified by a user.
 
     Attributes:
         text: the pattern, such as `relation:nsubj>head`.
@@ -42,7 +42,7 @@ class Pattern:
 
     @property
     def measure(self) -> str:
-        """Name of its measure: letters, digits and underscores."""
+        """Name of its measure, with letters, digits and underscores."""
         parts: tuple[str, ...]
         if self.kind == RELATION:
             parts = (self.kind, self.first, *(("to", self.second) if self.second else ()))
@@ -54,10 +54,10 @@ class Pattern:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """A pattern from its text; the file and the function of one that names them exist.
+    """Parse a pattern, and check that its file and function exist, if it names them.
 
     Raises:
-        AtlasError: the text has none of the forms, there is no such file, or no such function in it.
+        AtlasError: the text has none of these forms, the file does not exist, or the function is not in it.
     """
     kind, _, rest = text.partition(":")
     if kind == RELATION:
@@ -73,28 +73,28 @@ def parse_pattern(text: str) -> Pattern:
         if path.endswith(".py") and name.isidentifier():
             _check_function(text, Path(path), name)
             return Pattern(text, FUNCTION, path, name)
-    raise AtlasError(f"pattern '{text}': this is none of the forms {_FORMS}.")
+    raise AtlasError(f"pattern '{text}': it has none of the forms {_FORMS}.")
 
 
 def parse_patterns(texts: Iterable[str]) -> list[Pattern]:
     """Patterns from their texts, in order.
 
     Raises:
-        AtlasError: as `parse_pattern`, or two patterns would have the same name.
+        AtlasError: as for `parse_pattern`, or two patterns have the same name.
     """
     by_name: dict[str, Pattern] = {}
     for pattern in map(parse_pattern, texts):
         if pattern.measure in by_name:
             raise AtlasError(
-                f"pattern '{pattern.text}': its measure would be called {pattern.measure}, as that of "
-                f"'{by_name[pattern.measure].text}': leave one out, or rename its function."
+                f"pattern '{pattern.text}': its measure would be called {pattern.measure}, like that of "
+                f"'{by_name[pattern.measure].text}': remove one of them, or rename its function."
             )
         by_name[pattern.measure] = pattern
     return list(by_name.values())
 
 
 def _check_function(text: str, path: Path, name: str) -> None:
-    """That a file defines a function, without running it."""
+    """Check that a file defines a function, without running it."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Patterns: which pairs of tokens a head is measured on, as a user names them (`pattern_texts`).
+"""Patterns: pairs of tokens that a head is measured on, as specified by a user (`pattern_texts`).
 
 A share is the part of a query token's attention that goes to the key tokens with which the pattern pairs it; query tokens
-without such a key are ignored. A word of several subwords counts with all of them.
+without such a key are ignored. A word of several subwords counts with all of its subwords.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_annotation(pattern: Pattern, examples: Sequence[Example]) -> None:
     """Check that a corpus has the relation or the parts of speech of a pattern.
 
     Raises:
-        AtlasError: no example has it, or the corpus has no such annotation.
+        AtlasError: no example has it, or the corpus lacks this annotation.
     """
     if pattern.kind == RELATION:
         _check_names(pattern, {pattern.first}, "dependency relation", examples, ("relations",))
@@ -56,7 +56,7 @@ def pattern_share(maps: npt.NDArray[np.floating], pairs: Bools, causal: bool) ->
         causal: whether a token attends only to itself and earlier tokens; pairs with later keys are ignored.
 
     Returns:
-        NaN where no query token has such a key.
+        NaN if no query token has such a key.
     """
     visible = np.tril(pairs) if causal else pairs
     queries = visible.any(axis=1)

@@ -38,7 +38,7 @@ def random_orders(heads: int, draws: int, seed: int) -> list[list[int]]:
 
 
 def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> list[int]:
-    """The masked indices plus those of the smallest remaining values, `count` in total."""
+    """The masked indices plus those with the smallest remaining values, `count` in total."""
     already_masked = set(masked)
     remaining_places = [place for place in ascending(values) if place not in already_masked]
     return [*masked, *remaining_places[: count - len(masked)]]
@@ -59,7 +59,7 @@ class Step:
 def step_answers(
     experiment: Experiment, heads: pd.DataFrame, pruning_steps: Sequence[Step], examples: Sequence[Example]
 ) -> pd.DataFrame:
-    """Answers of the model at each step, columns `STEP` and `ANSWERS`; equal sets of masked heads are run once."""
+    """Answers of the model at each step, columns `STEP` and `ANSWERS`; equal sets of masked heads are evaluated once."""
     expected = dict(zip((e.record for e in examples), experiment.expected(examples), strict=True))
     place = {example.record: number for number, example in enumerate(examples)}
     known: dict[tuple[int | None, frozenset[int]], list[str]] = {}
@@ -78,7 +78,7 @@ def step_answers(
         key = (step.order, step.scope, step.draw, step.percent, len(step.places))
         frames.append(pd.DataFrame({**dict(zip(STEP, key, strict=True)), **dict(zip(ANSWERS, values, strict=True))}))
     table = pd.concat(frames, ignore_index=True)
-    # The two halves of a held-out order together make one step over all examples.
+    # The two halves of a held-out order together form one step over all examples.
     order = {key: number for number, key in enumerate(table[STEP].drop_duplicates().itertuples(index=False, name=None))}
     numbers = [order[key] for key in table[STEP].itertuples(index=False, name=None)]
     table = table.assign(_step=numbers, _place=table["record"].map(place)).sort_values(["_step", "_place"], kind="stable")

@@ -20,7 +20,7 @@ from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchan
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
-    """Accuracy of every head in both directions on every relation, rows All and root and punct included."""
+    """Accuracy of every head in both directions on every relation, including All, root and punct."""
     frames = []
     labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
     for relation in labels:
@@ -37,7 +37,7 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
     Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
     heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
     offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
-    unit (documents, or sentences where the corpus names no documents) and units (how many of them have the relation);
+    unit (documents, or sentences if the corpus names no documents) and units (how many of them have the relation);
     tested_margin, p_value and p_holm (`_tests`).
     """
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
@@ -51,12 +51,12 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
 
 
 def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resampling: Resampling) -> pd.DataFrame:
-    """A row a relation: whether its best head is better than its best offset, both chosen on one half of the units.
+    """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
 
-    Held-out folds would not do: their choices depend on each other (`choosing_half`), and so do the tokens of a unit.
+    Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
 
-    Columns: tested_margin (accuracy of the head less that of the offset on the other half), p_value (random exchanges of head
-    and offset within the units of that half), p_holm (Holm over the relations). All are NaN for a relation that one half lacks.
+    Columns: tested_margin (accuracy of the head minus that of the offset on the test half), p_value (random exchanges of head
+    and offset within the units of that half), p_holm (Holm over the relations). NaN if a relation is missing from one half.
     """
     unit, units = gold.units.of_item, gold.units.count
     in_first = choosing_half(units, resampling.seed)

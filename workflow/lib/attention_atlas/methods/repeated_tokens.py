@@ -7,8 +7,8 @@ Framework for Transformer Circuits, section "Induction heads"; Olsson et al. 202
 prefix matching). In an encoder each half can attend to the other, and the token before the other occurrence is as informative
 as the one after it.
 
-The length of the block differs from sequence to sequence: a head that always attends a fixed number of tokens back would hit
-the other occurrence for one length only.
+The length of the block varies between sequences, so that a head that always attends a fixed number of tokens back reaches the
+other occurrence for one length only.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> l
 def repeated_sequences(
     pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
 ) -> list[Repeated]:
-    """Sequences with a repeated block of distinct random tokens, `SHORTEST` to `LONGEST` tokens or as many as fit.
+    """Sequences with a repeated block of distinct random tokens, of `SHORTEST` to `LONGEST` tokens, or as many as fit.
 
     Args:
         pieces: ids to draw from.
-        before, after: ids of the special tokens that open and close a text.
+        before, after: ids of the special tokens at the start and end of a text.
         max_tokens: largest number of tokens in a sequence.
         count: number of sequences.
         seed: seed of the draws.
@@ -106,7 +106,7 @@ def repetition_measures(maps: npt.NDArray[np.floating], sequence: Repeated, caus
     m = sequence.length
     first = np.arange(m) + sequence.start
     second = first + m
-    # Pairs with the key in the other half; encoders attend in both directions.
+    # Pairs with the key in the other block; encoders attend in both directions.
     queries = second if causal else np.concatenate([first, second])
     occurrences = first if causal else np.concatenate([second, first])
     blocks = np.arange(sequence.start, sequence.start + 2 * m)

@@ -1,6 +1,6 @@
-"""Surface patterns of heads: where they attend, and how widely (Clark et al. 2019, sections 3.1 to 3.3).
+"""Surface patterns of heads: where they attend, and how broadly (Clark et al. 2019, sections 3.1 to 3.3).
 
-Per example and head, then averaged over examples with equal weight.
+Measures are computed per example and head, then averaged over examples with equal weight.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PUNCTUATION = {".", ","}
 
 @dataclass(frozen=True)
 class TokenClasses:
-    """Which tokens of one example are special or punctuation; boolean, [n] each."""
+    """Which tokens of one example are special or punctuation, as boolean arrays [n]."""
 
     cls: npt.NDArray[np.bool_]
     sep: npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> To
 
     Args:
         tokens: vocabulary entries of the tokens.
-        cls, sep: vocabulary entries of the special tokens, None where the model has none.
+        cls, sep: vocabulary entries of the special tokens, None if the model has none.
     """
     names = np.asarray(tokens, dtype=object)
     plain = [without_space_mark(token) in _PUNCTUATION for token in tokens]
@@ -66,13 +66,13 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
 
     Args:
         a: maps [layer, head, n, n], rows sum to 1.
-        classes: of the n tokens.
-        options: `sep_sep_denominator` counts.
+        classes: classes of the n tokens.
+        options: only `sep_sep_denominator` is used.
 
     Returns:
-        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, special tokens included, of the summed mass on
-        that class. `rest_sep`, `sep_sep`: mass on [SEP] from the other tokens and from the [SEP] themselves. NaN for special
-        tokens that the model does not have; a segment without punctuation has 0.
+        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the attention to
+        that class. `rest_sep`, `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special
+        tokens that the model does not have; 0 for a segment without punctuation.
     """
     n = a.shape[-1]
     received = a.sum(axis=-2, dtype=np.float64) / n
@@ -90,7 +90,7 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
 
 
 def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Mean attention to the next, previous and current token of one segment (section 3.1); arguments as above."""
+    """Mean attention to the next, previous and current token in one segment (section 3.1); arguments as above."""
     n = a.shape[-1]
     neighbours = n if options.position_denominator == "all" else n - 1
     none = np.full(a.shape[:-2], np.nan)
@@ -115,7 +115,7 @@ def maximum_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options
     return {"row_maximum": a.max(axis=-1).mean(axis=-1, dtype=np.float64)}
 
 
-# Each group of measures with the one option that moves it.
+# Each group of measures with the only option that affects it.
 GROUPS: dict[str, tuple[Callable[[npt.NDArray[np.floating], TokenClasses, Options], Measures], str | None]] = {
     "targets": (target_measures, "sep_sep_denominator"),
     "positions": (position_measures, "position_denominator"),
@@ -131,10 +131,10 @@ def surface_frame(
 
     Args:
         cached: examples with maps over word pieces.
-        card: of the model.
+        card: card of the model.
         options: the options of the measures.
-        resamples, seed: of the bootstrap over documents, or examples where the corpus names none.
-        items: what the examples are: segments or sentences.
+        resamples, seed: settings of the bootstrap over documents, or over examples if the corpus names no documents.
+        items: unit of the examples: segments or sentences.
 
     Raises:
         AtlasError: there is no example.
@@ -158,7 +158,7 @@ def mean_frame(values_by_measure: Mapping[str, Sequence[Floats]], units: Units, 
     Args:
         values_by_measure: measure -> values of every example.
         units: what the bootstrap resamples.
-        resamples, seed: of the bootstrap.
+        resamples, seed: settings of the bootstrap.
     """
     frames = [
         mean_rows(np.stack(values), resamples, seed, units).assign(measure=measure)

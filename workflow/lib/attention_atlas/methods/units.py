@@ -1,4 +1,4 @@
-"""What intervals and folds resample: documents, or examples where the corpus does not name its documents."""
+"""The units that intervals and folds resample: documents, or examples if the corpus does not name its documents."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ UNIT_COLUMNS = ("unit", "units")
 class Units:
     """The independent units of a list of items.
 
-    Sentences, segments and windows of one document share its topic, words and author. An interval that resamples them one by
-    one is too narrow.
+    Sentences, segments and windows of one document share its topic, words and author, so an interval that resamples them
+    individually is too narrow.
 
     Attributes:
         of_item: [item] number of its unit, from 0 in the order of the items.
-        count: how many units.
-        name: what they are: documents, or the items themselves (segments, sentences, passages).
+        count: number of units.
+        name: documents, or the kind of the items themselves (segments, sentences, passages).
     """
 
     of_item: npt.NDArray[np.intp]
@@ -39,21 +39,21 @@ class Units:
         return sums
 
     def sizes(self) -> Floats:
-        """[unit] items of each unit."""
+        """[unit] number of items of each unit."""
         return np.bincount(self.of_item, minlength=self.count).astype(np.float64)
 
     def at(self, items: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Units:
-        """The units of some of the items, such as those that have a value; a unit without any of them is left out."""
+        """The units of a subset of the items, such as those with a value; units without any of these items are dropped."""
         present, numbers = np.unique(self.of_item[items], return_inverse=True)
         return Units(numbers.astype(np.intp), len(present), self.name)
 
 
 def independent_units(documents: Iterable[str | None], items: str) -> Units:
-    """Documents as units; the items themselves if a document is unknown or all items are of one document.
+    """Documents as units; the items themselves if any document is unknown or all items come from one document.
 
     Args:
-        documents: [item] name of its document, None where the corpus does not say.
-        items: what the items are (segments, sentences, passages), for the name of the units.
+        documents: [item] name of its document, None if unknown.
+        items: kind of the items (segments, sentences, passages), for the name of the units.
     """
     names = list(documents)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -1,4 +1,4 @@
-"""Answering questions on passages: the best span of a model's scores."""
+"""Answering questions on passages: the best answer span by a model's scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_ANSWER = 30
 
 
 def span_of_pieces(example: Example) -> tuple[int, int] | None:
-    """First and last token of the first reference answer, None where the window does not hold it."""
+    """First and last token of the first reference answer, None if the window does not contain it."""
     if example.question is None or example.question.span is None:
         return None
     first, stop = example.question.span
@@ -22,10 +22,10 @@ def span_of_pieces(example: Example) -> tuple[int, int] | None:
 
 
 def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
-    """[example, length] whether a token belongs to the passage; padding, question and special tokens do not.
+    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens.
 
     Raises:
-        AtlasError: an example holds no question.
+        AtlasError: an example has no question.
     """
     allowed = torch.zeros((len(batch), length), dtype=torch.bool)
     for row, example in enumerate(batch):
@@ -36,11 +36,11 @@ def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
 def best_spans(
     start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor, longest: int = LONGEST_ANSWER
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The span with the largest sum of its start and its end score, of at most `longest` tokens of the passage.
+    """The span of at most `longest` passage tokens with the largest sum of start and end score.
 
     Args:
         start, end: [example, token] scores.
-        allowed: [example, token] of `passage_pieces`.
+        allowed: [example, token] from `passage_pieces`.
         longest: maximum number of tokens in a span.
 
     Returns:
@@ -49,7 +49,7 @@ def best_spans(
     length = start.shape[1]
     low = torch.finfo(torch.float32).min / 4
     first, last = start.float().masked_fill(~allowed, low), end.float().masked_fill(~allowed, low)
-    # Ends 0 .. longest - 1 pieces after each start, beyond the input none.
+    # Ends 0 .. longest - 1 tokens after each start, but not beyond the input.
     windows = torch.nn.functional.pad(last, (0, longest - 1), value=low).unfold(1, longest, 1)
     scores, place = (first[:, :, None] + windows).flatten(1).max(dim=1)
     starts = place // longest
@@ -59,12 +59,12 @@ def best_spans(
 def answer_texts(
     batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
 ) -> list[tuple[str, float]]:
-    """Answer and score for each example of a batch: whole words of its passage.
+    """Answer (whole words of the passage) and score for each example of a batch.
 
     Args:
         batch: the examples.
         start, end: [example, token] scores of the model.
-        allowed: [example, token] of `passage_pieces`.
+        allowed: [example, token] from `passage_pieces`.
     """
     firsts, lasts, scores = best_spans(start, end, allowed)
     answers = []

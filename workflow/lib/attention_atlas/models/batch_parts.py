@@ -1,7 +1,7 @@
 """Training on a batch in parts of similar length: the gradient of the whole batch, with less padding.
 
-Random batches, as the papers draw them, are padded to their longest example, about twice the mean. The gradient of a mean loss
-is the sum of the gradients of parts, each weighted by its share of the targets; only the numbers that dropout draws differ.
+Random batches, as used in the papers, are padded to their longest example, about twice the mean length. The gradient of a mean
+loss is the sum of the gradients of parts, each weighted by its share of the targets; only the dropout masks differ.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
 
 
 def pieces_of_a_part(weights: torch.Tensor) -> int:
-    """Padded tokens that take as long as one more part does, where some weights of the model are."""
+    """Number of padded tokens that take as long as one more part, on the device of the model's weights."""
     return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
 
 
 def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
-    """Places of the examples in parts, such that padded pieces and `part_pieces` for each part are the fewest together.
+    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part.
 
-    The parts go from long to short examples. A batch that is best left whole keeps the order of its examples.
+    Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
 
     Args:
         lengths: [example] number of tokens.
-        part_pieces: what one more part costs, in padded tokens.
+        part_pieces: cost of one more part, in padded tokens.
     """
     places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
-    # least[n], first[n]: the fewest pieces for the n longest examples, and where the last of their parts begins.
+    # least[n], first[n]: minimum number of tokens for the n longest examples, and the start of their last part.
     least, first = [0], [0]
     for end in range(1, len(places) + 1):
         costs = [least[start] + part_pieces + lengths[places[start]] * (end - start) for start in range(end)]
@@ -50,7 +50,7 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
 
 
 class PartsTrainer(Trainer):
-    """A Trainer of batches {PARTS: [part, ...]}: each part is inputs of the model, with its SHARE of the batch's targets."""
+    """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
 
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
@@ -68,12 +68,12 @@ class PartsTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: torch.Tensor | int | None = None,
     ) -> torch.Tensor | tuple[torch.Tensor, Any]:
-        """What a part adds to the mean loss of its batch."""
+        """Contribution of a part to the mean loss of its batch."""
         share = inputs[SHARE]
         loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
         assert isinstance(loss, torch.Tensor)
         return loss if share == 1 else loss * share
 
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
-        """Operations of a batch, which the Trainer counts."""
+        """Number of operations of a batch, for the Trainer's count."""
         return sum(int(super(PartsTrainer, self).floating_point_ops(part)) for part in inputs[PARTS])

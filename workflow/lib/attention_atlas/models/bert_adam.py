@@ -1,4 +1,4 @@
-"""Adam as BERT was published with: no correction of the moments' bias, each tensor's gradient clipped by itself."""
+"""Adam as in BERT's published code: no bias correction of the moments, and separate gradient clipping for each tensor."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 class BertAdam(torch.optim.Optimizer):
     """m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - lr (m / (sqrt(v) + eps) + decay w).
 
-    Source: the optimiser of the code of Devlin et al. (2019), which that of Kovaleva et al. (2019) goes back to. torch's AdamW
-    divides m and v by 1 - b^t, so that its first steps are smaller by up to a third, and leaves clipping to the caller.
+    Source: the optimiser in the code of Devlin et al. (2019), on which that of Kovaleva et al. (2019) is based. torch's AdamW
+    divides m and v by 1 - b^t, which makes its first steps up to a third smaller, and leaves clipping to the caller.
 
     Args:
         params: parameters or groups of them; `weight_decay` may differ by group.
         lr: learning rate.
-        betas: decay of the two moments.
+        betas: decay rates of the two moments.
         eps: added to the root of the second moment.
-        weight_decay: decoupled.
-        max_norm: bound of the norm of each tensor's gradient.
+        weight_decay: decoupled weight decay.
+        max_norm: maximum norm of each tensor's gradient.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class BertAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step; a closure, where there is one, is called for the loss."""
+        """Take one step; the closure, if given, computes the loss."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

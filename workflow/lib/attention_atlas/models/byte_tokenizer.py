@@ -1,7 +1,7 @@
-"""A tokenizer of bytes, for models that come without one.
+"""A byte tokenizer, for models without a tokenizer.
 
-SentencePiece vocabularies with byte fallback (Llama and its kin) begin with <unk>, <s>, </s> and the 256 bytes, in this order:
-any text can be spelled with them, though a model has seen it so only where no other token fits.
+SentencePiece vocabularies with byte fallback (as in Llama models) start with <unk>, <s>, </s> and the 256 bytes, in this order.
+Any text can be encoded as bytes, but this input is out of distribution: in training, bytes occur only if no other token fits.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def byte_tokenizer(settings: Any) -> PreTrainedTokenizerFast:
-    """Text as <s> and the bytes of its words, a space before each word within it.
+    """A tokenizer that encodes text as <s> and the bytes of its words, with a space between words.
 
     Args:
-        settings: the model's configuration: vocab_size, max_position_embeddings.
+        settings: the model's configuration; only vocab_size and max_position_embeddings are used.
 
     Raises:
-        AtlasError: the vocabulary has no room for the bytes.
+        AtlasError: the vocabulary is too small to contain the bytes.
     """
     from tokenizers import Tokenizer, decoders, models, processors
     from transformers import PreTrainedTokenizerFast
 
     if settings.vocab_size < len(_SPECIAL) + len(_BYTES):
         raise AtlasError(
-            f"a vocabulary of {settings.vocab_size} entries has no room for 256 bytes: put the model's tokenizer.json into its "
+            f"a vocabulary of {settings.vocab_size} entries cannot contain 256 bytes: put the model's tokenizer.json into its "
             "folder instead of tokenizer: bytes."
         )
     entries = {piece: number for number, piece in enumerate((*_SPECIAL, *_BYTES))}

@@ -1,4 +1,4 @@
-"""The model card: the facts about a model that jobs need without loading it."""
+"""The model card: facts about a model for jobs that do not load it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class ModelCard:
     """Facts about a model.
 
     Attributes:
-        name: registry name.
-        origin: where the weights come from, in words.
+        name: name in the registry.
+        origin: origin of the weights, in words.
         model_type: architecture family in transformers.
         layers, heads: shape of the (encoder) self-attention.
         max_tokens: longest input in tokens, special tokens included.
-        cls, sep: vocabulary entries of the tokens that open and close a text, None where the model has none.
-        pad: id of the padding token, None where the vocabulary has none.
-        weights_sha256: of the weights file; empty for random initialisation.
-        init: pretrained, random, or random_encoder (word and position embeddings pretrained, all else random).
-        seed: of random initialisation.
+        cls, sep: vocabulary entries of the tokens at the start and end of a text, None if the model has none.
+        pad: id of the padding token, None if the vocabulary has none.
+        weights_sha256: checksum of the weights file; empty for random initialisation.
+        init: pretrained, random, or random_encoder (pre-trained word and position embeddings, random encoder).
+        seed: seed of random initialisation.
         dtype: precision of the forward pass.
-        mask: id of the mask token, None where the vocabulary has none.
-        batches: order of the examples in the batches of its training here (random, by_length); empty for other models.
+        mask: id of the mask token, None if the vocabulary has none.
+        batches: order of the examples in training batches (random, by_length); empty for models not trained in the workflow.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ModelCard:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The facts that identify this model in the description of a cache."""
+        """Facts that identify this model in the description of a cache."""
         return {"name": self.name, "origin": self.origin, "weights_sha256": self.weights_sha256, "init": self.init}
 
 

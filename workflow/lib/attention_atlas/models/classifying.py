@@ -1,4 +1,4 @@
-"""Classes and scores of sentences and pairs: what models with a head for them predict."""
+"""Classification and regression of sentences and pairs: predictions of models with a task head."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def logits_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> torch.Tensor:
-    """[1 + plan, example, class] scores of the unchanged model and under each plan, examples in their order.
+    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples.
 
-    Examples of similar length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
     """
     batches = list(batch_by_length(examples, batch_tokens))
     scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
@@ -54,7 +54,7 @@ def logits_under(
 
 
 def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -> list[int]:
-    """For each example the row at which it comes in the batches."""
+    """For each example, its row in the concatenated batches."""
     rows = {example.record: row for row, example in enumerate(chain.from_iterable(batches))}
     return [rows[example.record] for example in examples]
 
@@ -66,12 +66,12 @@ def untrained_logits(
     """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once.
 
     Args:
-        entry: registry entry of a model without such a head.
+        entry: registry entry of a model without a task head.
         examples: the examples.
         pad: id of the padding token.
-        classes: outputs of the layer, 1 for a score.
-        seeds: of the layer's weights.
-        device: where the model runs.
+        classes: number of outputs of the layer, 1 for a score.
+        seeds: seeds of the layer's weights.
+        device: device of the model.
     """
     model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
     model = in_evaluation(model, device).requires_grad_(False)
@@ -96,7 +96,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
     """Labels of the examples.
 
     Raises:
-        AtlasError: one has none.
+        AtlasError: an example has no label.
     """
     labels = [example.label for example in examples]
     if not examples or None in labels:
@@ -115,13 +115,13 @@ def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
     """Names of the classes of a model, in the order of its outputs.
 
     Raises:
-        AtlasError: it does not know one of the labels.
+        AtlasError: the model does not know one of the labels.
     """
     names = _output_names(model)
     if not set(labels) <= set(names):
         raise AtlasError(
-            f"{model.config.name_or_path}: this model knows the labels {', '.join(names)}, the corpus has "
-            f"{', '.join(sorted(set(labels)))}: name the corpus that belongs to its task."
+            f"{model.config.name_or_path}: this model knows the labels {', '.join(names)}, but the corpus has "
+            f"{', '.join(sorted(set(labels)))}: name a corpus of the model's task."
         )
     return names
 

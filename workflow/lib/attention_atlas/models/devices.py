@@ -1,4 +1,4 @@
-"""Which device models run on."""
+"""The device that models run on."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ DEVICE_VARIABLE = "ATLAS_DEVICE"
 
 
 def gpu_here() -> bool:
-    """Whether this machine has a GPU, without importing torch: whether NVIDIA's tool is installed."""
+    """Whether this machine has a GPU, without importing torch: true if NVIDIA's tool is installed."""
     return shutil.which("nvidia-smi") is not None
 
 
 def pick_device() -> str:
-    """ "cpu" or "cuda", as the environment variable ATLAS_DEVICE says (auto, the default: a GPU where there is one).
+    """ "cpu" or "cuda", according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
 
-    The workflow sets it from `device` in the configuration; it is no parameter of a job, since results on a GPU are those on a
-    CPU within rounding.
+    The workflow sets it from `device` in the configuration. It is not a parameter of jobs, since results on GPU and CPU are
+    equal up to rounding.
 
     Raises:
         AtlasError: the variable requires a GPU and there is none, or its value is unknown.
     """
     wanted = os.environ.get(DEVICE_VARIABLE, "auto")
     if wanted not in ("auto", "cpu", "cuda"):
-        raise AtlasError(f"{DEVICE_VARIABLE}={wanted}: say auto, cpu or cuda.")
+        raise AtlasError(f"{DEVICE_VARIABLE}={wanted}: use auto, cpu or cuda.")
     if wanted == "cpu" or (wanted == "auto" and not gpu_here()):
         return "cpu"  # without importing torch
     import torch
@@ -42,8 +42,8 @@ def pick_device() -> str:
 
 
 def on_gpu(tensor: Tensor) -> bool:
-    """Whether a tensor is on a GPU: for code that goes another way there, because it is faster or sums in a fixed order.
+    """Whether a tensor is on a GPU, for code with a separate GPU branch that is faster or sums in a fixed order.
 
-    It is asked as `devices.on_gpu`, so that tests can have the way of a CPU on a GPU that is pretended, and compare the bytes.
+    Always called as `devices.on_gpu`, so that tests can replace it, and compare both branches byte for byte.
     """
     return tensor.is_cuda

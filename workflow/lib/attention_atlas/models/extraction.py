@@ -1,4 +1,4 @@
-"""Extraction: one shard of examples through a model, its attention into the cache."""
+"""Extraction: run a model on one shard of examples and write its attention to the cache."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def extract_shard(
         corpus: name of the corpus, for the description.
         level: `tokens` or `words` (mean over query tokens, sum over key tokens).
         out, description_out: files to write; see `cache`.
-        threads: threads of the forward pass.
+        threads: threads of the forward passes.
 
     Raises:
-        AtlasError: the model cannot be loaded or gives values that are not finite.
+        AtlasError: the model cannot be loaded, or its values are not finite.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -110,18 +110,18 @@ def each_example(
 ) -> Iterator[tuple[Example, Half]]:
     """Yield each example, longest first, with its attention [layer, head, n, n] in float16 without padding.
 
-    Examples of like length share a batch of at most `batch_tokens` padded tokens. No more than the maps of one batch, and one
-    layer's in the model's own type, are in memory.
+    Examples of similar length share a batch of at most `batch_tokens` padded tokens. Only the maps of one batch, and those of
+    one layer in the model's precision, are in memory.
 
     Args:
-        model: with the attention engine installed.
-        examples: what goes through it.
+        model: model with the attention engine installed.
+        examples: its inputs.
         pad: id of the padding token.
         level: `tokens`, or `words`: n words and special tokens.
         batch_tokens: maximum padded tokens per batch, with at least one example.
-        reuse_memory: fill one block of memory again and again; maps then hold until those of the next batch are asked for. The
-            first touch of memory can take a multiple of the time of filling it.
-        values: from the examples of a batch to an observer of its value vectors (see `engine.watch`).
+        reuse_memory: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
+            memory for the first time can take several times as long as filling it.
+        values: function from the examples of a batch to an observer of its value vectors (see `engine.watch`).
 
     Raises:
         AtlasError: the model gives values that are not finite.
@@ -148,7 +148,7 @@ def each_example(
             hidden = model(**inputs)[0]
         if not torch.isfinite(hidden[mask.bool()]).all():
             raise AtlasError(
-                f"the model gives values that are not finite for a batch with example {batch[0].id}. "
+                f"the model's values are not finite for a batch with example {batch[0].id}. "
                 "Check the weights, or set dtype: float32 for this model."
             )
         yield from zip(batch, places, strict=True)
@@ -157,16 +157,16 @@ def each_example(
 def map_shapes(
     model: PreTrainedModel, examples: Sequence[Example], level: str = "tokens"
 ) -> dict[int, tuple[int, int, int, int]]:
-    """Record -> shape of its maps, (layers, heads, n, n); they are known before the first forward pass."""
+    """Record -> shape of its maps, (layers, heads, n, n), known before the first forward pass."""
     layers, heads = next(iter(attention_shape(model).values()))
     sizes = [len(e.input_ids) if level == "tokens" else len(unit_starts(e.word)) for e in examples]
     return {e.record: (layers, heads, n, n) for e, n in zip(examples, sizes, strict=True)}
 
 
 def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:
-    """Parts of an array [cell] from its start, one behind the other, in these shapes.
+    """Consecutive parts of an array [cell], in these shapes.
 
-    One large block of memory comes in huge pages; blocks of a few megabytes come in small ones, whose first touch takes longer.
+    A large block of memory uses huge pages; blocks of a few megabytes use small pages, which take longer to touch first.
     """
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     parts = np.split(block[: ends[-1]], ends[:-1])
@@ -174,10 +174,10 @@ def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:
 
 
 def _store(probabilities: torch.Tensor, batch: Sequence[Example], places: Sequence[Half], level: str) -> None:
-    """Copy one layer's maps [batch, head, N, N] to each example's place [head, n, n], rounding to float16 on the way."""
+    """Copy one layer's maps [batch, head, N, N] to each example's array [head, n, n], rounded to float16."""
     here = probabilities
     if here.device.type != "cpu":
-        # Half as much to bring here; sums over the pieces of words are taken before rounding.
+        # Halves the transfer; sums over the word pieces of words are computed before rounding.
         here = (here.half() if level == "tokens" else here).cpu()
     for row, (example, place) in enumerate(zip(batch, places, strict=True)):
         n = len(example.input_ids)

@@ -1,9 +1,9 @@
-"""Translation models of fairseq as models of transformers, such as the one of Michel et al. (2019).
+"""Conversion of fairseq translation models to transformers, such as the model of Michel et al. (2019).
 
 fairseq's transformer (post-norm, sinusoids, one dictionary and one embedding for both languages, as in
-`wmt14.en-fr.joined-dict.transformer`) has the architecture of Marian. They differ in the sinusoids, which are written into
-the weights here, and in the first piece of a translation, which is the end of a sentence. The tokenizer takes text that is
-tokenised as the model's training text was (Moses), and makes the pieces of subword-nmt.
+`wmt14.en-fr.joined-dict.transformer`) has the architecture of Marian. They differ in the sinusoids, which are stored as weights
+here, and in the first token of a translation, which is the end-of-sentence token. The tokenizer expects text tokenised like the
+model's training text (Moses), and splits it into the subwords of subword-nmt.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
     """Write configuration, weights and tokenizer of a translation model.
 
     Args:
-        checkpoint: `model.pt`; weights and settings are read, nothing in it is run.
+        checkpoint: `model.pt`; weights and settings are read without running any code in it.
         dictionary: `dict.en.txt`, the same for both languages.
         merges: `bpecodes` of subword-nmt.
-        folder: where `FILES` are written, the configuration last.
+        folder: folder for `FILES`; the configuration is written last.
 
     Raises:
-        AtlasError: a file cannot be read, or the model is of another kind.
+        AtlasError: a file cannot be read, or the model has a different architecture.
     """
     from safetensors.torch import save_file
 
@@ -63,10 +63,10 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
 
 
 def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
-    """Settings and weights of a checkpoint, read without running code that it may hold.
+    """Settings and weights of a checkpoint, read without running code that it may contain.
 
     Raises:
-        AtlasError: it cannot be read so, or the model is of another kind.
+        AtlasError: it cannot be read this way, or the model has a different architecture.
     """
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
@@ -85,7 +85,7 @@ def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, tor
     }
     for name, value in wanted.items():
         if bool(getattr(settings, name, False)) != value:
-            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding are read.")
+            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding fit.")
     return settings, state
 
 
@@ -96,11 +96,11 @@ def marian_weights(
 
     Args:
         state: weights by their names in fairseq.
-        settings: of the checkpoint.
-        size: of the vocabulary; entries after fairseq's have the embedding of the unknown piece and are never produced.
+        settings: settings of the checkpoint.
+        size: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
 
     Raises:
-        AtlasError: a weight without a place in Marian.
+        AtlasError: a weight has no counterpart in Marian.
     """
     weights: dict[str, torch.Tensor] = {}
     for name, value in state.items():
@@ -119,10 +119,10 @@ def marian_weights(
 
 
 def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
-    """A weight under its name in Marian; the joint projection as those of queries, keys and values."""
+    """A weight under its name in Marian; a joint projection is split into those of queries, keys and values."""
     match = re.fullmatch(r"(encoder|decoder)\.layers\.(\d+)\.(.+)\.(weight|bias|in_proj_weight|in_proj_bias)", name)
     if match is None:
-        raise AtlasError(f"the weight {name} of this checkpoint has no place in Marian.")
+        raise AtlasError(f"the weight {name} of this checkpoint has no counterpart in Marian.")
     side, layer, inner, kind = match.groups()
     place = f"{side}.layers.{layer}"
     if kind.startswith("in_proj_"):
@@ -135,7 +135,7 @@ def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
 
 
 def sinusoids(positions: int, size: int) -> torch.Tensor:
-    """[position, size] fairseq's sinusoids: wavelengths from 2 pi to 20,000 pi, the first position after that of padding."""
+    """[position, size] fairseq's sinusoids: wavelengths from 2 pi to 20,000 pi, starting after the position of padding."""
     half = size // 2
     rates = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
     angles = (torch.arange(positions, dtype=torch.float32) + _PAD + 1)[:, None] * rates[None]
@@ -165,7 +165,7 @@ def _configuration(settings: argparse.Namespace, size: int) -> Any:
         pad_token_id=_PAD,
         eos_token_id=_END,
         bos_token_id=0,
-        # fairseq begins a translation with the end of a sentence.
+        # fairseq starts a translation with the end-of-sentence token.
         decoder_start_token_id=_END,
         forced_eos_token_id=None,
     )
@@ -175,7 +175,7 @@ def _dictionary(path: str | Path, size: int) -> list[str]:
     """Entries in the order of their ids.
 
     Raises:
-        AtlasError: more entries than the model has, or an entry without its count.
+        AtlasError: there are more entries than in the model, or an entry has no count.
     """
     entries = list(SPECIAL)
     for number, line in read_lines(path):
@@ -190,10 +190,10 @@ def _dictionary(path: str | Path, size: int) -> list[str]:
 
 
 def _merges(path: str | Path) -> list[tuple[str, str]]:
-    """Pairs of pieces in the order in which they are merged.
+    """Pairs of subwords in the order in which they are merged.
 
     Raises:
-        AtlasError: a line is no pair.
+        AtlasError: a line is not a pair.
     """
     pairs = []
     for number, line in read_lines(path):
@@ -207,7 +207,7 @@ def _merges(path: str | Path) -> list[tuple[str, str]]:
 
 
 def _tokenizer(entries: list[str], merges: list[tuple[str, str]]) -> tuple[Any, int]:
-    """The tokenizer, and the size of its vocabulary: pieces that only lead to others are added after the dictionary's."""
+    """The tokenizer and its vocabulary size: subwords that occur only as intermediate merges follow those of the dictionary."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

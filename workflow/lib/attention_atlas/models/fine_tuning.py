@@ -1,4 +1,4 @@
-"""Fine-tuning by the Trainer of transformers: a model of the registry further trained on a task, written as a checkpoint."""
+"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ def fine_tune(
     epochs_out: str | Path | None = None,
     code: str = "",
 ) -> None:
-    """Train a model and write its checkpoint, whole or not at all; go on where a killed job of the same training stopped.
+    """Train a model and write its checkpoint atomically; continue from where a killed job of the same training stopped.
 
     Args:
         base_entry: registry entry of the model to start from.
         card_path: its model card.
-        example_files: examples of the training corpus, made with that model's tokenizer.
+        example_files: examples of the training corpus, tokenised for that model.
         limit: use at most this many records.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-            optimiser, seed; stored_dtype where the weights are kept in float16; label_smoothing and beta2 where they are not 0
-            and 0.999; dropout if it differs from the model's; keep_epochs where the weights after some epochs are kept;
-            batches, see `order_of_batches`; freeze_word_embeddings where the vectors of word pieces keep their values.
+            optimiser, seed; stored_dtype if the weights are stored in float16; label_smoothing and beta2 if they are not 0
+            and 0.999; dropout if it differs from the model's; keep_epochs if checkpoints of some epochs are kept;
+            batches, see `order_of_batches`; freeze_word_embeddings if word piece embeddings are not trained.
         threads: threads of the training.
-        folder: of the checkpoint, files `CHECKPOINT`.
-        summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
-        epochs_out: file for the weights after the epochs that are kept, see `load_epoch`.
-        code: digest of the code; a training does not go on from a state that other code left.
+        folder: folder for the checkpoint, files `CHECKPOINT`.
+        summary_out: table to write: step, epoch, loss (mean since the previous row), learning_rate.
+        epochs_out: file for the checkpoints of epochs that are kept, see `load_epoch`.
+        code: digest of the code; training does not continue from a state written by different code.
 
     Raises:
         AtlasError: the model cannot be loaded, or no example can be trained on.
@@ -90,7 +90,7 @@ def fine_tune(
     if training.get("freeze_word_embeddings"):
         model.get_input_embeddings().requires_grad_(False)
     order = order_of_batches(training)
-    # Kept in the checkpoint, from where the model's card takes it.
+    # Stored in the checkpoint, from which the model card is made.
     model.config.training_batches = order
     keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
@@ -126,7 +126,7 @@ def fine_tune(
             dataloader_pin_memory=False,
             label_smoothing_factor=training.get("label_smoothing", 0.0),
             adam_beta2=training.get("beta2", 0.999),
-            # The published optimiser clips each tensor itself.
+            # The published optimiser clips each tensor separately.
             max_grad_norm=0.0 if training["optimiser"] == "bert_adam" else 1.0,
         )
         trainer = PartsTrainer(
@@ -158,14 +158,14 @@ def fine_tune(
 def order_of_batches(training: Mapping[str, Any]) -> str:
     """`RANDOM` or `BY_LENGTH` (examples of similar length together, which saves padding and time).
 
-    Translation is always random: grouped batches come from long to short, in which a randomly initialised model learns no
-    alignment.
+    Translation always uses random order: batches grouped by length go from long to short, with which a randomly initialised
+    model learns no alignment.
     """
     return RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))
 
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
-    """The classes of a corpus in the order of their names; none where the labels are scores.
+    """The classes of a corpus in alphabetical order; empty if the labels are scores.
 
     Raises:
         AtlasError: an example has no label, or all have the same one.
@@ -185,37 +185,37 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
 
 
 def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with the number of their class, or their score."""
+    """Training data for the Trainer: examples with their class number or score."""
     targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
     return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
 
 
 def _tags(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: documents with the number of each token's tag; only the first token of a word counts."""
+    """Training data for the Trainer: documents with the tag number of each token; only the first token of a word counts."""
     if not examples:
         raise AtlasError("there is nothing to train on: no document is left. Check the corpus, or raise its max_tokens.")
     return [_item(example, labels=tag_numbers(example)) for example in examples]
 
 
 def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with the tokens of their answers; windows without the answer are left out."""
+    """Training data for the Trainer: examples with the tokens of their answers; windows without the answer are skipped."""
     spans = ((example, span_of_pieces(example)) for example in examples)
     items = [_item(example, start_positions=span[0], end_positions=span[1]) for example, span in spans if span is not None]
     if len(items) < len(examples):
-        _log.warning("%d of %d windows do not hold their answer and are left out", len(examples) - len(items), len(examples))
+        _log.warning("%d of %d windows do not contain their answer and are skipped", len(examples) - len(items), len(examples))
     if not items:
-        raise AtlasError("there is nothing to train on: no example holds an answer. Check the corpus, or raise its max_tokens.")
+        raise AtlasError("there is nothing to train on: no example has an answer. Check the corpus, or raise its max_tokens.")
     return items
 
 
 def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
-    """Training data for the Trainer: sentences with the tokens of their translations; too long translations are left out."""
+    """Training data for the Trainer: sentences with the tokens of their translations, except translations that are too long."""
     targets = translation_ids(examples, tokenizer)
     items = [_item(example, labels=ids) for example, ids in zip(examples, targets, strict=True) if len(ids) <= longest]
     if len(items) < len(examples):
-        _log.warning("%d of %d translations are too long and are left out", len(examples) - len(items), len(examples))
+        _log.warning("%d of %d translations are too long and are skipped", len(examples) - len(items), len(examples))
     if not items:
-        raise AtlasError("there is nothing to train on: no example, or none with a translation that is short enough.")
+        raise AtlasError("there is nothing to train on: no example has a translation that is short enough.")
     return items
 
 
@@ -225,7 +225,7 @@ def _item(example: Example, **targets: Any) -> dict[str, Any]:
 
 
 def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
-    """A batch for a `PartsTrainer`; parts without a target are left out, unless there is no other."""
+    """A batch for a `PartsTrainer`; parts without a target are skipped, unless no part has one."""
     from attention_atlas.models.batch_parts import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
 
     pieces = pieces_of_a_part(next(model.parameters()))
@@ -249,7 +249,7 @@ def _length(item: Mapping[str, Any]) -> int:
 
 
 def _target_count(targets: Mapping[str, Any]) -> int:
-    """Over how many targets of an example the loss is a mean: its pieces that count, or one."""
+    """Number of targets of an example over which the loss is averaged: its tokens that count, or one."""
     labels = targets.get("labels")
     return sum(number != UNCOUNTED for number in labels) if isinstance(labels, list) else 1
 
@@ -263,7 +263,7 @@ def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
 
 
 def _tensor(targets: Sequence[Any]) -> torch.Tensor:
-    """Numbers, or lists of numbers padded with what no loss counts."""
+    """Tensor of numbers, or of lists padded with the label that the loss ignores."""
     if not isinstance(targets[0], list):
         return torch.tensor(targets)
     longest = max(map(len, targets))
@@ -273,7 +273,7 @@ def _tensor(targets: Sequence[Any]) -> torch.Tensor:
 def _model(
     entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None, dropout: float | None = None
 ) -> PreTrainedModel:
-    """The model with a new head: for answers, for classes, or for one score (no classes); or a translation model."""
+    """The model with a new head for answers, for classes, or for one score (no classes); or a translation model."""
     from transformers import AutoConfig
 
     entry = {**entry, "dtype": "float32"}
@@ -283,7 +283,7 @@ def _model(
         options = {name: dropout for name, value in settings.items() if "dropout" in name and isinstance(value, float | int)}
     if classes is None:
         return initialised(class_with_head(task), entry, **options)[0]
-    # One number is learnt by its squared error.
+    # A single output is trained with the squared error.
     model, _ = initialised(class_with_head(task), entry, num_labels=len(classes) or 1, **options)
     if classes:
         model.config.id2label = dict(enumerate(classes))
@@ -292,7 +292,7 @@ def _model(
 
 
 def _reporter() -> Any:
-    """A callback that writes the loss into the log of the job."""
+    """A callback that writes the loss to the job's log."""
     from transformers import TrainerCallback
 
     class Reporter(TrainerCallback):
@@ -304,7 +304,7 @@ def _reporter() -> Any:
 
 
 def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
-    """A callback that collects copies of the weights after epochs as `weights`: "epoch/name" -> tensor."""
+    """A callback that collects copies of the weights after these epochs in `weights`: "epoch/name" -> tensor."""
     from transformers import TrainerCallback
 
     class Keeper(TrainerCallback):
@@ -314,7 +314,7 @@ def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
         def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             epoch = round(state.epoch)
             if epoch in epochs:
-                # Parameters come once, also those that two modules share.
+                # Each parameter once, even if two modules share it.
                 self.weights |= {
                     f"{epoch}/{name}": parameter.detach().cpu().clone() for name, parameter in model.named_parameters()
                 }
@@ -323,29 +323,29 @@ def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
 
 
 def kept_epochs(path: str | Path) -> list[int]:
-    """Epochs whose weights a file of `fine_tune` holds.
+    """Epochs whose weights are in a file of `fine_tune`.
 
     Raises:
-        AtlasError: it cannot be read, or holds none.
+        AtlasError: it cannot be read, or contains no epoch.
     """
     with _opened(path) as stored:
-        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (no mapping)
+        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
     if not epochs:
         raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
     return epochs
 
 
 def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
-    """Give a model the weights that it had after an epoch of its training.
+    """Load the weights that a model had after an epoch of its training.
 
     Raises:
-        AtlasError: the file cannot be read, or is that of another model.
+        AtlasError: the file cannot be read, or belongs to a different model.
     """
     with _opened(path) as stored, torch.no_grad():
         for name, parameter in model.named_parameters():
             try:
                 parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
-            except Exception as error:  # safetensors and torch raise different ones for missing names and other shapes
+            except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
                 raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
 
 

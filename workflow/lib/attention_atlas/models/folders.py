@@ -12,23 +12,23 @@ from attention_atlas.io.hub_lock import MODELS, Lock
 
 
 def packaged_folder(source: Mapping[str, Any]) -> Path | None:
-    """Folder of a source of kind package; None where the package is not installed. The package is not imported."""
+    """Folder of a source of kind package; None if the package is not installed. The package is not imported."""
     try:
         spec = importlib.util.find_spec(source["module"])
-    except ModuleNotFoundError:  # of the package that the module is in
+    except ModuleNotFoundError:  # the parent package is not installed
         spec = None
     return None if spec is None or spec.origin is None else Path(spec.origin).parent / source["folder"]
 
 
 def model_folder(source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
-    """Folder of a source of kind package, path or hub; None where its files are not on this machine.
+    """Folder of a source of kind package, path or hub; None if its files are not on this machine.
 
     Args:
-        source: of a model's registry entry.
+        source: source in a model's registry entry.
         lock, mirror: see `hub_files.at_hand`.
 
     Raises:
-        AtlasError: the mirror has a repository at another commit.
+        AtlasError: the mirror has a different commit of the repository.
     """
     if "package" in source:
         return packaged_folder(source)

@@ -1,10 +1,10 @@
-"""Hidden states of all layers, stored in shards of float16 for the time that a job needs them, with random access.
+"""Hidden states of all layers, stored as float16 shards with random access while a job needs them.
 
-    {shard}.safetensors    states [layer, piece, width] by record, of the word pieces that are wanted
-    {shard}.json           what they are, which pieces they have, and the checksum
+    {shard}.safetensors    states [layer, token, width] of the selected word pieces, by record
+    {shard}.json           description, the selected word pieces, and the checksum
 
-Layer 0 is what goes into the first layer (words, positions and segments); where a model has embeddings like BERT's, a last row
-has those of its words alone, normalised, which published code took for layer 0 (`lexical`).
+Layer 0 is the input of the first layer (words, positions and segments). If a model has embeddings like BERT's, a last row
+contains the normalised word embeddings alone, which published code used as layer 0 (`lexical`).
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def store_hidden_states(
     out: str | Path,
     limit: int | None = None,
 ) -> None:
-    """Write the hidden states of a shard of examples, and its description beside them.
+    """Write the hidden states of a shard of examples, and a description beside them.
 
-    All examples are in the forward passes, so that batches, and with them the last bits, do not depend on what is wanted.
+    All examples go through the model, so that batches, and therefore rounding, do not depend on the selected examples.
 
     Args:
         model: an encoder in evaluation mode.
         card: its card.
-        examples: of the shard.
-        wanted: record -> word pieces whose states are stored, in order; other examples are not stored.
+        examples: examples of the shard.
+        wanted: record -> positions of the word pieces whose states are stored, in order; other examples are not stored.
         out: safetensors file to write.
         limit: store only records before this one.
 
     Raises:
-        AtlasError: the model gives values that are not finite or too large for float16, or the disk is full.
+        AtlasError: values are not finite or too large for float16, or the disk is full.
     """
     lexical = _word_embeddings(model) is not None
     rows, width = model.config.num_hidden_layers + 1 + lexical, model.config.hidden_size
@@ -79,10 +79,10 @@ def hidden_states(
 ) -> Iterator[tuple[Example, Half]]:
     """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16.
 
-    They are a part of those of its batch, without padding; no more than a batch is in memory.
+    They are a view of the batch's states, without padding; only one batch is in memory.
 
     Raises:
-        AtlasError: the model gives values that are not finite or too large for float16.
+        AtlasError: values are not finite or too large for float16.
     """
     import torch
 
@@ -95,7 +95,7 @@ def hidden_states(
             layers = list(model(**inputs, output_hidden_states=True).hidden_states)
             if words is not None:
                 layers.append(words(inputs["input_ids"]))
-            # On the model's device, so that half as much is brought here.
+            # On the model's device, to halve the transfer.
             stacked = torch.stack(layers, dim=1).half().cpu().numpy()
         for row, example in enumerate(batch):
             example_states = stacked[row, :, : len(example.input_ids)]
@@ -108,7 +108,7 @@ def hidden_states(
 
 
 def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """From tokens to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
+    """Function from tokens to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
     embeddings: Any = getattr(model, "embeddings", None)
     if not all(hasattr(embeddings, name) for name in ("word_embeddings", "LayerNorm")):
         return None
@@ -129,7 +129,7 @@ class HiddenStates:
         limit: only records before this one.
 
     Raises:
-        AtlasError: no shard, a damaged or half-written one, or shards of different models; names the file.
+        AtlasError: there is no shard, a shard is damaged or incomplete, or models differ; names the file.
     """
 
     def __init__(self, paths: Iterable[str | Path], limit: int | None = None) -> None:
@@ -157,7 +157,7 @@ class HiddenStates:
                     if "pieces" in example:
                         self._pieces[example["record"]] = example["pieces"]
         if len(models) != 1:
-            raise AtlasError(f"hidden states of one model are needed here, not of {len(models)}: {', '.join(sorted(models))}.")
+            raise AtlasError(f"hidden states must be from one model, not from {len(models)}: {', '.join(sorted(models))}.")
 
     def __len__(self) -> int:
         return len(self._shards)
@@ -166,7 +166,7 @@ class HiddenStates:
         """[layers + 1 (+ 1 for words alone), n, width] of an example; 0 for word pieces whose states are not stored.
 
         Raises:
-            AtlasError: states are missing or belong to different tokens.
+            AtlasError: states are missing or belong to other tokens.
         """
         if self._tokens.get(example.record) != example.tokens:
             raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")

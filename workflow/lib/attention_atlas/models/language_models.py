@@ -1,4 +1,4 @@
-"""Models that predict tokens, masked or next: what the loss of a text is taken with."""
+"""Models that predict masked or next tokens, for the loss of a text."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 class LanguageModel(Protocol):
-    """A model with losses of single tokens; `model` is what is watched, with the attention engine installed."""
+    """A model with losses of single tokens; `model` is the observed module, with the attention engine installed."""
 
     @property
     def model(self) -> PreTrainedModel: ...
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of what is predicted at each place with a target.
+        """[target] cross-entropy in nats of the prediction at each position with a target.
 
         Args:
             inputs: arguments of the forward pass.
-            targets: [batch, n] the token to be predicted at a place, -100 where there is no loss.
+            targets: [batch, n] id of the token to predict at a position, -100 where there is no loss.
         """
 
 
 @dataclass(frozen=True)
 class CausalModel:
-    """A decoder with its language-model head, which predicts the next token at each place."""
+    """A decoder with its language-model head, which predicts the next token at each position."""
 
     model: PreTrainedModel
 
@@ -50,14 +50,14 @@ class CausalModel:
 
 
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
-    """A model with its masked-LM head (of the checkpoint, or trained here) or its causal one, and what the head is.
+    """A model with its masked-LM head (from the checkpoint, or trained by the workflow) or causal head, and the kind of head.
 
-    None, and the reason, for a model that has neither.
+    None, and the reason, for a model without either head.
 
     Args:
         entry: registry entry of the model.
-        mlm_head: weights of the head that was trained here.
-        facts: of the masked-LM head.
+        mlm_head: weights of the head trained by the workflow.
+        facts: description of the masked-LM head.
 
     Raises:
         AtlasError: the files cannot be read.
@@ -73,14 +73,14 @@ def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: H
 
 
 def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """A decoder with the head of its checkpoint, with the engine installed; None where there is none."""
+    """A decoder with the head of its checkpoint and the engine installed; None if there is no such head."""
     from transformers import AutoModelForCausalLM
 
     if entry["init"] != "pretrained":
         return None
     try:
         model, missing = initialised(AutoModelForCausalLM, entry)
-    except AtlasError:  # the architecture has no such class; files that cannot be read are reported for the bare model
+    except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
         return None
     if missing or next(iter(attention_shape(model))) != DECODER_SELF:
         return None

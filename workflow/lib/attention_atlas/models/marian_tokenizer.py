@@ -1,9 +1,9 @@
 """Tokenizers of Marian models from the hub (OPUS-MT), which come as two SentencePiece models and one vocabulary.
 
-Pieces are those of the SentencePiece model of the language, their ids those of `vocab.json`; what has no id there is unknown.
-The tokenizers made here spell as transformers' MarianTokenizer does without its optional Moses step (which alters punctuation).
-They differ where a SentencePiece model lacks several letters in a row: that one looks up the whole of them in the vocabulary,
-these look for the letters.
+Subwords come from the language's SentencePiece model and ids from `vocab.json`; subwords without an id are unknown tokens. The
+output equals that of transformers' MarianTokenizer without its optional Moses step (which alters punctuation), except for runs
+of several characters that the SentencePiece model lacks: MarianTokenizer looks up the whole run in the vocabulary, these
+tokenizers look up each character.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     """The tokenizer of one language.
 
     Args:
-        folder: of the model.
+        folder: folder of the model.
         pieces: `SOURCE` for sentences, `TARGET` for their translations.
 
     Raises:
-        AtlasError: a file cannot be read, or is of another kind.
+        AtlasError: a file cannot be read, or has a different format.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
@@ -50,8 +50,8 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     scores = {piece.piece: piece.score for piece in proto.pieces if piece.type in (_NORMAL, _USER)}
     lost = sum(piece not in vocabulary for piece in scores)
     if lost:
-        _log.warning("%s: %d pieces have no entry in %s and are unknown", folder / pieces, lost, _VOCABULARY)
-    # Pieces of the other language keep their ids; only letters that this one lacks make a text take one.
+        _log.warning("%s: %d subwords have no entry in %s and become unknown tokens", folder / pieces, lost, _VOCABULARY)
+    # Subwords of the other language keep their ids; a text gets one only for characters that this language lacks.
     entries = [(piece, scores.get(piece, _UNLIKELY)) for piece in vocabulary]
     tokenizer = Tokenizer(models.Unigram(entries, unk_id=vocabulary[_UNKNOWN], byte_fallback=False))
     steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()]
@@ -73,14 +73,14 @@ _UNIGRAM, _NORMAL, _USER = 1, 1, 4
 
 
 def _vocabulary(path: Path) -> dict[str, int]:
-    """Piece -> id, in the order of the ids."""
+    """Subword -> id, in the order of the ids."""
     try:
         id_of_piece = json.loads(path.read_text(encoding="utf-8"))
         ids = sorted(id_of_piece.values())
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise AtlasError(f"{path}: this is not the vocabulary of a Marian model ({error}). Fetch the model again.") from error
     if ids != list(range(len(ids))) or not {_PAD, _END, _UNKNOWN} <= set(id_of_piece):
-        raise AtlasError(f"{path}: a vocabulary with ids from 0 on and {_PAD}, {_END} and {_UNKNOWN} is needed here.")
+        raise AtlasError(f"{path}: the vocabulary must have ids from 0 on, and {_PAD}, {_END} and {_UNKNOWN}.")
     return dict(sorted(id_of_piece.items(), key=lambda item: item[1]))
 
 
@@ -93,5 +93,5 @@ def _sentencepiece(path: Path) -> Any:
     except Exception as error:  # of protobuf
         raise AtlasError(f"{path}: this SentencePiece model cannot be read ({error}). Fetch the model again.") from error
     if proto.trainer_spec.model_type != _UNIGRAM or not proto.pieces:
-        raise AtlasError(f"{path}: only unigram models of SentencePiece are read here, as OPUS-MT has them.")
+        raise AtlasError(f"{path}: only unigram models of SentencePiece are supported, as in OPUS-MT.")
     return proto

@@ -35,13 +35,13 @@ Masked = MaskedExample
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
     """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % stay.
 
-    The choice depends on seed and record only, not on the batch or the shard.
+    The choice depends only on seed and record, not on the batch or the shard.
 
     Args:
         example: the example.
         mask: id of [MASK].
         vocabulary: number of tokens in the vocabulary.
-        seed: of the choice.
+        seed: seed of the choice.
     """
     ids = np.asarray(example.input_ids, dtype=np.int64)
     candidates = np.flatnonzero(np.asarray(example.word) != SPECIAL)

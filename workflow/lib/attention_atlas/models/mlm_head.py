@@ -1,4 +1,4 @@
-"""Masked-LM heads: that of the checkpoint, or one trained here on a frozen encoder."""
+"""Masked-LM heads: from the checkpoint, or trained by the workflow on a frozen encoder."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HeadFacts:
 
     @property
     def words(self) -> str:
-        """What tables and figures say of the head."""
+        """Description of the head in tables and figures."""
         if self.origin == "checkpoint":
             return "head of the checkpoint"
         if self.origin == "none":
@@ -93,7 +93,7 @@ class TiedHead(nn.Module):
         self.register_buffer("embeddings", embeddings.detach(), persistent=False)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits [..., piece] of hidden states [..., width]."""
+        """Logits [..., token] of hidden states [..., width]."""
         return self.norm(nn.functional.gelu(self.dense(hidden))) @ self.embeddings.T + self.bias
 
 
@@ -102,9 +102,9 @@ class MaskedModel:
     """A model that predicts masked tokens.
 
     Attributes:
-        model: what is watched: the encoder, or the whole masked language model of the checkpoint.
-        head: for an encoder, the head that was trained here.
-        facts: where the head comes from.
+        model: the observed module: the encoder, or the whole masked language model of the checkpoint.
+        head: for an encoder, the head trained by the workflow.
+        facts: description of the head.
     """
 
     model: PreTrainedModel
@@ -121,14 +121,14 @@ class MaskedModel:
         return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of each token with a target, row by row; arguments as of `loss`."""
+        """[target] cross-entropy in nats of each token with a target, row by row; arguments as for `loss`."""
         has_target = targets != -100
         return nn.functional.cross_entropy(self._logits(inputs, has_target), targets[has_target], reduction="none")
 
     def _logits(self, inputs: Mapping[str, torch.Tensor], has_target: torch.Tensor) -> torch.Tensor:
-        """[target, piece] logits, in float32 at least."""
+        """[target, token] logits, in float32 at least."""
         output = self.model(**inputs)
-        # The vocabulary is large: a head that was trained here gives logits for the target positions alone.
+        # The vocabulary is large: compute a trained head's logits only at target positions.
         logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
@@ -156,7 +156,7 @@ def prepare_head(
         limit: use at most this many records.
         settings: copies (maskings of each text), steps, batch, learning_rate, seed.
         threads: threads of the training.
-        out: safetensors file; it holds no weights where the checkpoint has a head.
+        out: safetensors file; without weights if the checkpoint has a head.
         facts_out: JSON file, `HeadFacts`.
 
     Raises:
@@ -213,16 +213,16 @@ def load_masked_model(
 
 
 def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """The masked language model of a checkpoint, None when weights of its head are not in the files."""
+    """The masked language model of a checkpoint, None if the files lack weights of its head."""
     from transformers import AutoModelForMaskedLM
 
     if entry["init"] != "pretrained":
         return None
     try:
         model, missing = initialised(AutoModelForMaskedLM, entry)
-    except AtlasError:  # the architecture has no such class; files that cannot be read are reported for the encoder
+    except AtlasError:  # the architecture has no such class; unreadable files are reported when the encoder is loaded
         return None
-    # transformers fills what is missing with random numbers; tied weights are not counted as missing.
+    # transformers initialises missing weights at random; tied weights do not count as missing.
     return None if missing else model
 
 
@@ -231,7 +231,7 @@ def _new_head(encoder: PreTrainedModel) -> TiedHead:
 
 
 def _input_embeddings(model: PreTrainedModel) -> torch.Tensor:
-    """[piece, width] the input embeddings of a model."""
+    """[token, width] the input embeddings of a model."""
     weights = model.get_input_embeddings().weight
     assert isinstance(weights, torch.Tensor)
     return weights
@@ -256,7 +256,7 @@ def _train(
     counts = torch.bincount(targets, minlength=head.bias.shape[0]).float() + 0.1
     unigram = (counts / counts.sum()).log()
     with torch.no_grad():
-        # A start from the frequencies of the pieces leaves only the dependence on context to learn.
+        # With token frequencies as initial bias, only the dependence on context has to be learnt.
         head.bias.copy_(unigram)
     optimiser = torch.optim.AdamW(head.parameters(), lr=settings["learning_rate"])
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, settings["steps"])
@@ -297,13 +297,13 @@ def _encode(
 def _masked_states(
     encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Last hidden states [token, width] and true ids [token] of the masked tokens of all examples, `copies` times masked."""
+    """Last hidden states [token, width] and true ids [token] of masked tokens of all examples, with `copies` maskings each."""
     assert card.mask is not None
     vocabulary = len(_input_embeddings(encoder))
     states, targets = [], []
     for copy in range(copies):
         for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
-            # Maskings other than the one whose gradient is taken.
+            # Different maskings from the one used for gradients.
             masked_examples = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
             output = _encode(encoder, batch, masked_examples, card.pad or 0)
             for row, masked in enumerate(masked_examples):

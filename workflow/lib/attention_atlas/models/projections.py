@@ -1,4 +1,4 @@
-"""The linear projections of an attention module: where they are, and the weights by which a head copies its values."""
+"""The linear projections of an attention module: their names, and the weights W_V and W_O of each head."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _Layer = TypeVar("_Layer", bound=nn.Module)
 _NAMES = (
-    # Projections of the attention module, and the output projection seen from it or from the module around it.
+    # Projections of the attention module, and the output projection relative to it or to its parent module.
     (("query", "key", "value"), "output.dense"),
     (("q_proj", "k_proj", "v_proj"), "out_proj"),
     (("q_proj", "k_proj", "v_proj"), "o_proj"),
@@ -29,7 +29,7 @@ _FUSED = (("c_attn", "c_proj"), ("query_key_value", "dense"))
 
 @dataclass(frozen=True)
 class Projections:
-    """The linear layers of an attention module: heads are rows of the first three and columns of the last."""
+    """The linear layers of an attention module: a head is a block of rows in the first three and of columns in the last."""
 
     query: nn.Linear
     key: nn.Linear
@@ -39,7 +39,7 @@ class Projections:
 
 @dataclass(frozen=True)
 class ValueOutput:
-    """What the heads of a layer read from their input and write into the residual stream, without biases.
+    """Weights by which the heads of a layer read their input and write to the residual stream, without biases.
 
     Attributes:
         value: [head, size, hidden] W_V: from the input of the layer to the values of a head.
@@ -51,7 +51,7 @@ class ValueOutput:
 
 
 def separate_projections(model: nn.Module, name: str) -> Projections | None:
-    """The projections of the attention module of this name; None where query, key and value are not three linear layers."""
+    """The projections of the attention module of this name; None if query, key and value are not three linear layers."""
     module, around = model.get_submodule(name), model.get_submodule(name.rpartition(".")[0])
     for inner, outer in _NAMES:
         query, key, value = (_layer(module, part, nn.Linear) for part in inner)
@@ -63,17 +63,17 @@ def separate_projections(model: nn.Module, name: str) -> Projections | None:
 
 @torch.no_grad()
 def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
-    """W_V and W_O of every layer, in float32; of layers that share their weights, the same ones.
+    """W_V and W_O of every layer, in float32; layers that share weights have the same ones.
 
     Heads that share keys and values (grouped-query attention) have the same W_V.
 
     Raises:
-        AtlasError: the model's projections are unknown here.
+        AtlasError: the model's projections are unknown.
     """
     kind, (layers, heads) = next(iter(attention_shape(model).items()))
     names = attention_layers(model)[kind]
     if len(names) != layers and len(names) != 1:
-        raise AtlasError(f"{type(model).__name__} shares its layers in groups: weights of single layers are not known here.")
+        raise AtlasError(f"{type(model).__name__} shares its layers in groups: weights of single layers are not supported.")
     weights = [_value_output(model, name, heads) for name in names]
     return weights if len(weights) == layers else weights * layers
 
@@ -86,13 +86,13 @@ def _value_output(model: PreTrainedModel, name: str, heads: int) -> ValueOutput:
         value, output = _fused(model, name, heads)
     size = output.shape[1] // heads
     by_head = value.float().reshape(-1, size, value.shape[1])
-    # Heads of one group stand side by side.
+    # Heads of one group are adjacent.
     by_head = by_head.repeat_interleave(heads // len(by_head), dim=0)
     return ValueOutput(by_head, output.float().reshape(output.shape[0], heads, size).transpose(0, 1))
 
 
 def _fused(model: PreTrainedModel, name: str, heads: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights of the value and of the output projection, [out, in], where one layer projects query, key and value."""
+    """Weights of the value and of the output projection, [out, in], if one layer projects query, key and value."""
     module = model.get_submodule(name)
     for inner, outer in _FUSED:
         transposed = _layer(module, inner, Conv1D), _layer(module, outer, Conv1D)
@@ -104,11 +104,11 @@ def _fused(model: PreTrainedModel, name: str, heads: int) -> tuple[torch.Tensor,
             # GPT-NeoX: query, key and value of each head.
             parts = linear[0].weight.reshape(heads, 3, -1, linear[0].in_features)
             return parts[:, 2].reshape(-1, linear[0].in_features), linear[1].weight
-    raise AtlasError(f"{type(model).__name__}: the value and output projections of {name} are not known here.")
+    raise AtlasError(f"{type(model).__name__}: the value and output projections of {name} are unknown.")
 
 
 def _layer(module: nn.Module, name: str, kind: type[_Layer]) -> _Layer | None:
-    """The layer of this name and kind in a module, None where there is none."""
+    """The layer of this name and kind in a module, None if there is none."""
     try:
         layer = module.get_submodule(name)
     except AttributeError:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Collection[int]]) -> None:
     """Remove heads from the weights of a model in place; its output equals that with these heads masked.
 
-    The value bias of a head goes with it; the bias of the output projection stays, as when the head is masked. A layer may lose
-    all its heads. The configuration keeps the old number, so that the model cannot be saved and loaded by it.
+    The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. A layer
+    may lose all its heads. The configuration keeps the old number of heads, so the model cannot be saved and loaded again.
 
     Args:
-        model: BERT and its kin, DistilBERT, BART's family (Marian).
+        model: models like BERT, DistilBERT, or BART (Marian).
         heads: (kind of attention, layer from 0) -> heads from 0.
 
     Raises:
-        AtlasError: the model's projections are unknown here, or it has no such layer or head.
+        AtlasError: the model's projections are unknown, or it has no such layer or head.
     """
     shape, names = attention_shape(model), attention_layers(model)
     for (site, layer), pruned in heads.items():

@@ -1,4 +1,4 @@
-"""The shape of a model by its config.json alone, without loading a library that knows its architecture."""
+"""The shape of a model from its config.json, without loading a library that knows the architecture."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:
-    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json says them.
+    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them.
 
     Raises:
-        AtlasError: there is a config.json that is no JSON object; names it.
+        AtlasError: config.json is not a JSON object; names the file.
     """
     file = Path(folder, "config.json")
     try:
@@ -33,10 +33,10 @@ def read_shape(folder: str | Path) -> dict[str, int]:
         return {}
     except (OSError, ValueError) as error:
         raise AtlasError(
-            f"{folder}: the configuration cannot be read ({type(error).__name__}: config.json is no JSON)."
+            f"{folder}: the configuration cannot be read ({type(error).__name__}: config.json is not JSON)."
         ) from error
     if not isinstance(settings, dict):
-        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is no JSON object).")
+        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is not a JSON object).")
     shape = {}
     for fact, names in _NAMES.items():
         value = next((settings[name] for name in names if isinstance(settings.get(name), int)), None)
@@ -48,20 +48,18 @@ def read_shape(folder: str | Path) -> dict[str, int]:
 
 
 def unused_positions(model_type: str, padding: int | None) -> int:
-    """Positions of an architecture that no token has: those up to the padding index, where positions are counted behind it."""
+    """Positions of an architecture that no token uses: those up to the padding index, if positions are counted from there."""
     return (padding or 0) + 1 if model_type in _OFFSET_POSITIONS else 0
 
 
 def shape_record(folder: Path) -> dict[str, int]:
-    """What the lock file keeps of a model's config.json.
+    """Facts from a model's config.json for the lock file.
 
     Raises:
-        AtlasError: it does not say layers, heads and hidden size.
+        AtlasError: it lacks layers, heads or hidden size.
     """
     shape = read_shape(folder)
     absent = [key for key in SHAPE if key not in shape]
     if absent:
-        raise AtlasError(
-            f"{folder}: config.json does not say {' and '.join(absent)}: state them in the model's registry entry."
-        )
+        raise AtlasError(f"{folder}: config.json lacks {' and '.join(absent)}: state them in the model's registry entry.")
     return shape

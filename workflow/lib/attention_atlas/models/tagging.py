@@ -1,4 +1,4 @@
-"""Tags of words: what models with a tagging head predict, read from the first token of each word."""
+"""Tags of words: predictions of models with a tagging head, read from the first token of each word."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gold_tags(example: Example) -> tuple[str, ...]:
     """The tag of each word.
 
     Raises:
-        AtlasError: the example has none.
+        AtlasError: the example has no tags.
     """
     if "tags" not in example.layers:
         raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
@@ -43,7 +43,7 @@ def first_pieces(example: Example) -> list[int]:
 
 
 def tag_numbers(example: Example) -> list[int]:
-    """For each piece the number of its word's tag (`TAGS`), where it is the first of a word; else what no loss counts."""
+    """For the first token of each word, the number of the word's tag (`TAGS`); for others, the label that the loss ignores."""
     numbers = [UNCOUNTED] * len(example.input_ids)
     for place, tag in zip(first_pieces(example), gold_tags(example), strict=True):
         numbers[place] = TAGS.index(tag)
@@ -57,9 +57,9 @@ def tags_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> list[list[str]]:
-    """[1 + plan][example] tags of the words as one string of letters, unchanged and under each plan.
+    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan.
 
-    Examples of similar length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
     """
     rows = {example.record: row for row, example in enumerate(examples)}
     tags = [[""] * len(examples) for _ in range(1 + len(plans))]

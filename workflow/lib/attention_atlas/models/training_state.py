@@ -1,8 +1,8 @@
-"""State of a training that runs for hours, on the disk beside its outputs: a killed job goes on from it at its next start.
+"""State of long training, stored beside its outputs: after a restart, a killed job continues from it.
 
-The Trainer writes weights, optimiser, schedule, random generators and its log. Added here is what it leaves out, without which
-the weights would differ from those of a training that was not interrupted: the random generator at the start of the epoch, from
-which the order of the examples is drawn, the losses since the last row of the log, and the weights of earlier epochs.
+The Trainer writes weights, optimiser, schedule, random generators and its log. This module adds what the Trainer omits and what
+is needed for the same weights as without interruption: the random generator at the start of the epoch, which determines the
+order of the examples, the losses since the last row of the log, and the weights of earlier epochs.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _LISTING, _PROGRESS, _WEIGHTS = "files.json", "progress.safetensors", "weights/"
 
 
 class TrainingState:
-    """The states of one training: folders `checkpoint-{step}`, of which the latest whole one is kept.
+    """The states of one training: folders `checkpoint-{step}`, of which only the latest complete one is kept.
 
     Args:
-        folder: for the states.
-        key: digest of settings, code and inputs; called only where a state is read or written.
+        folder: folder for the states.
+        key: returns the digest of settings, code and inputs; called only if a state is read or written.
     """
 
     def __init__(self, folder: Path, key: Callable[[], str]):
@@ -45,7 +45,7 @@ class TrainingState:
         self._key = key
 
     def latest(self) -> Path | None:
-        """The state to go on from; one that is damaged, or that of another training, is removed with a line in the log."""
+        """The state to continue from; a damaged state, or one of a different training, is removed and logged."""
         states = sorted(
             self._folder.glob("checkpoint-[0-9]*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True
         )
@@ -54,14 +54,14 @@ class TrainingState:
             if reason is None:
                 for older in states[number + 1 :]:
                     shutil.rmtree(older)
-                _log.info("an earlier start of this job was stopped: going on after step %s", state.name.rpartition("-")[2])
+                _log.info("an earlier start of this job was stopped: continuing after step %s", state.name.rpartition("-")[2])
                 return state
-            _log.warning("%s: this state of the training is discarded: %s", state, reason)
+            _log.warning("%s: this training state is discarded: %s", state, reason)
             shutil.rmtree(state)
         return None
 
     def take(self, written: Path) -> None:
-        """Move a folder that the Trainer has written here, whole or not at all, and remove the states before it."""
+        """Move a folder written by the Trainer here, atomically, and remove earlier states."""
         files = sorted(path for path in written.iterdir() if path.is_file())
         for path in files:
             with path.open("rb+") as stream:
@@ -75,11 +75,11 @@ class TrainingState:
             shutil.rmtree(state)
 
     def remove(self) -> None:
-        """Remove all states, as at the end of the training."""
+        """Remove all states, at the end of training."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _unusable(self, state: Path) -> str | None:
-        """Why a state cannot be gone on from; None where it can."""
+        """Why training cannot continue from a state; None if it can."""
         try:
             listing = read_json(state / _LISTING)
             files, key = dict(listing["files"]), listing["key"]
@@ -94,12 +94,12 @@ class TrainingState:
 def keep_state(
     trainer: Trainer, states: TrainingState, start: Path | None, epoch_weights: MutableMapping[str, torch.Tensor]
 ) -> None:
-    """Let a Trainer write its state every `SECONDS_BETWEEN`, and go on from one exactly.
+    """Make a Trainer write its state every `SECONDS_BETWEEN`, and continue exactly from one.
 
     Args:
         trainer: the Trainer; `save_strategy` is "no".
-        states: where states go.
-        start: the state that `train` resumes from, None at a first start.
+        states: the stored states.
+        start: the state that `train` resumes from, None at the first start.
         epoch_weights: weights after earlier epochs, filled by the training.
     """
     from safetensors.torch import load_file, save_file
@@ -127,7 +127,7 @@ def keep_state(
                 self.epoch_start = torch.random.get_rng_state()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            # Not at the end of an epoch: the state of the generator at the start of the next epoch is not known yet.
+            # Not at the end of an epoch: the generator's state at the start of the next epoch is not yet known.
             if time.monotonic() >= self.due and state.epoch != int(state.epoch):
                 control.should_save = True
 
@@ -140,7 +140,7 @@ def keep_state(
             }
             save_file(progress | {f"{_WEIGHTS}{name}": values for name, values in epoch_weights.items()}, written / _PROGRESS)
             states.take(written)
-            _log.info("step %d: the state of the training is stored", state.global_step)
+            _log.info("step %d: training state stored", state.global_step)
             self.due = time.monotonic() + SECONDS_BETWEEN
 
     trainer.add_callback(Keeper())

@@ -1,4 +1,4 @@
-"""Translations by encoder-decoder models: beam search under a plan, in batches of similar length."""
+"""Translation with encoder-decoder models: beam search under a plan, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def references_of(examples: Sequence[Example]) -> list[str]:
     """The translation of each example.
 
     Raises:
-        AtlasError: an example has none.
+        AtlasError: an example has no translation.
     """
     known = [example.label for example in examples if example.label is not None]
     if len(known) < len(examples):
@@ -45,7 +45,7 @@ def references_of(examples: Sequence[Example]) -> list[str]:
 
 
 def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
-    """Tokens of the translation of each example, the end of the sentence included.
+    """Tokens of the translation of each example, including the end-of-sentence token.
 
     Raises:
         AtlasError: an example has no translation, or there is no tokenizer.
@@ -65,19 +65,19 @@ def translate_under(
 ) -> list[list[str]]:
     """Translations of all examples by beam search: unchanged, and under each plan.
 
-    The encoder output is computed once for all plans that do not change it, for others from the first changed layer on.
+    The encoder output is computed once for all plans that do not change it, otherwise from the first changed layer on.
 
     Args:
-        model: with the engine installed, in evaluation mode.
+        model: model with the engine installed, in evaluation mode.
         examples: the sentences.
         pad: id of the padding token.
-        tokenizer: of the model, for the text of the pieces.
+        tokenizer: tokenizer of the model, to decode translations.
         plans: interventions on heads; each names the kind of attention.
-        beams, length_penalty: of the search (Michel et al. 2019: 5 and 1).
-        batch_tokens: pieces of a batch of sentences, padding included.
+        beams, length_penalty: settings of the search (Michel et al. 2019: 5 and 1).
+        batch_tokens: tokens in a batch of sentences, including padding.
 
     Returns:
-        For the unchanged model and each plan the translations in the order of the examples.
+        For the unchanged model and for each plan, the translations in the order of the examples.
     """
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
     unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
@@ -101,14 +101,14 @@ def translate_under(
 
 
 def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], pieces: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Cross-entropy of the pieces of translations, each given those before it, summed over all of a batch.
+    """Cross-entropy of the tokens of translations, each given the tokens before it, summed over a batch.
 
-    Of a translation that is longer than the model has positions, the pieces at these positions alone count.
+    If a translation is longer than the model's number of positions, only the tokens at these positions count.
 
     Args:
         model: the translation model.
         inputs: its sentences, `batches.model_inputs`.
-        pieces: of each translation, the end included.
+        pieces: token ids of each translation, including the end-of-sentence token.
     """
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
@@ -121,7 +121,7 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
 
 
 def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
-    """[example, piece] the pieces before each of the labels, which start with the decoder's start token."""
+    """[example, token] the token before each label, starting with the decoder's start token."""
     return model.prepare_decoder_input_ids_from_labels(labels=labels)  # type: ignore[operator]  # only encoder-decoders have it
 
 
@@ -134,6 +134,6 @@ def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: floa
     longest = 2 * pieces + _ROOM
     if positions := getattr(model.config, "max_position_embeddings", None):
         longest = min(longest, positions - 1)
-    # A checkpoint may remember that its training kept no cache.
+    # A checkpoint's settings may disable the cache, as in training.
     options = {"do_sample": False, "use_cache": True, "max_new_tokens": longest}
     return options | {"num_beams": beams, "length_penalty": length_penalty}

@@ -21,10 +21,10 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
 
     Args:
-        settings: layers, heads, hidden, feed_forward, positions, vocabulary; of the text languages, and order, seed,
-            skip and records as those of the corpus, so that the vocabulary is learnt from its records.
+        settings: layers, heads, hidden, feed_forward, positions, vocabulary; languages of the text; order, seed, skip
+            and records of the corpus, so that the vocabulary is learnt from its records.
         texts: files of a parallel corpus, see `read_parallel`.
-        folder: where `FILES` are written, the configuration last.
+        folder: folder for `FILES`; the configuration is written last.
 
     Raises:
         AtlasError: the text cannot be read.
@@ -47,7 +47,7 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, end)]
     )
-    _log.info("%d entries learnt from %d texts", tokenizer.get_vocab_size(), len(sentences))
+    _log.info("%d vocabulary entries learnt from %d texts", tokenizer.get_vocab_size(), len(sentences))
     configuration = MarianConfig(
         vocab_size=tokenizer.get_vocab_size(),
         d_model=settings["hidden_size"],

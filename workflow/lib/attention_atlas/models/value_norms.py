@@ -1,8 +1,8 @@
-"""Norms of what a head writes for each token: ||f(x)||, with f(x) = (x W_V + b_V) W_O of a head (Kobayashi et al. 2020).
+"""Norms of a head's transformed value vectors: ||f(x)||, with f(x) = (x W_V + b_V) W_O (Kobayashi et al. 2020).
 
-The value vectors (x W_V + b_V) are those of the forward pass. The norm of v W_O is the root of v (W_O W_O^T) v^T, so that no
-vector of the width of the model is computed for each head and token. The bias of the output projection belongs to no head and
-no token; it is left out, as in the source.
+The value vectors (x W_V + b_V) are those of the forward pass. The norm of v W_O is the square root of v (W_O W_O^T) v^T, which
+avoids computing a vector of the model's width for each head and token. The bias of the output projection belongs to no head
+and no token and is omitted, as in the source.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Norms = npt.NDArray[np.float32]
 
 
 class ValueNorms:
-    """Collects the norms of the examples that go through a model, for `extraction.each_example(values=norms.observer)`."""
+    """Collects norms during the forward passes of a model, for `extraction.each_example(values=norms.observer)`."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Take the output projections of the model.
+        """Read the output projections of the model.
 
         Raises:
             AtlasError: the model's projections are unknown.
@@ -55,7 +55,7 @@ class ValueNorms:
         return keep
 
     def take(self, example: Example) -> Norms:
-        """[layer, head, n] norms of an example that has gone through the model; they are no longer held."""
+        """[layer, head, n] norms of an example after its forward pass; they are then released."""
         return self._collected.pop(example.record)
 
 
@@ -68,5 +68,5 @@ def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Te
     """
     wide = values.float()
     squares = torch.einsum("bhks,hst,bhkt->bhk", wide, products.to(wide.device), wide)
-    # Rounding can make the square of a norm of 0 negative.
+    # Rounding can make the square of a zero norm negative.
     return squares.clamp(min=0).sqrt()

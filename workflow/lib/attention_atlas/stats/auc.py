@@ -11,9 +11,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 def aucs(scores: Floats, positive: Bools) -> Floats:
-    """[column] AUC of scores [item, column]: how often a positive item scores above a negative one; ties count half.
+    """[column] AUC of scores [item, column]: share of pairs in which the positive item scores higher; ties count half.
 
-    scikit-learn's `roc_auc_score` takes one column at a time.
+    scikit-learn's `roc_auc_score` handles one column at a time.
     """
     positives, negatives = int(positive.sum()), int((~positive).sum())
     ranks = rankdata(scores, axis=0)
@@ -23,10 +23,10 @@ def aucs(scores: Floats, positive: Bools) -> Floats:
 def clustered_auc_intervals(
     scores: Floats, positive: Bools, clusters: npt.NDArray[np.intp], level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Interval of each AUC of `aucs` where items of a cluster depend on each other.
+    """Interval of each AUC of `aucs` for items that are dependent within clusters.
 
     DeLong's variance with clusters as units (Obuchowski 1997, Nonparametric analysis of clustered ROC curve data), and
-    Student's t with one degree of freedom less than clusters.
+    Student's t with one degree of freedom fewer than clusters.
 
     Args:
         scores: [item, column].

@@ -18,17 +18,17 @@ def bootstrap_ratio(
     """Percentile interval of sum(numerator) / sum(denominator) over resampled clusters (sentences, segments, documents).
 
     A resample is a vector of cluster counts, so that thousands of ratios over the same clusters are one matrix product;
-    `scipy.stats.bootstrap` would gather them one by one.
+    `scipy.stats.bootstrap` would compute them one by one.
 
     Args:
         numerator: [cluster, ...] sums of each cluster.
         denominator: [cluster, ...] sizes of each cluster, broadcastable to the numerator (ones give a mean of clusters).
         resamples: number of resamples.
-        seed: of the resampling.
+        seed: seed of the resampling.
         level: coverage of the interval.
 
     Returns:
-        Lower and upper end, of the trailing shape; NaN where no resample has a positive denominator.
+        Lower and upper end, of the trailing shape; NaN if no resample has a positive denominator.
     """
     top = np.asarray(numerator, dtype=np.float64)
     bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), top.shape)
@@ -44,7 +44,7 @@ def bootstrap_ratio(
 
 
 def percentile_interval(resampled: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Ends of the central interval over the first axis; NaN resamples (empty denominators) are left out."""
+    """Ends of the central interval over the first axis; NaN resamples (empty denominators) are ignored."""
     tail = (1 - level) / 2
     empty = np.isnan(resampled).all(axis=0)
     filled = np.where(empty, 0.0, resampled)
@@ -54,16 +54,16 @@ def percentile_interval(resampled: Floats, level: float = 0.95) -> tuple[Floats,
 
 
 def expanded_level(level: float, units: int) -> float:
-    """Level of a percentile interval over few units so that it covers a mean with `level`.
+    """Level at which a percentile interval over few units covers a mean with probability `level`.
 
-    The percentile interval of n units is too short, as one by the normal distribution with variances divided by n. The expanded
-    one has the tails that make it as long as Student's (Hesterberg 2015, What Teachers Should Know About the Bootstrap).
+    The percentile interval of n units is too short, like a normal interval with variances divided by n. The expanded level
+    gives it the length of Student's interval (Hesterberg 2015, What Teachers Should Know About the Bootstrap).
     """
     return float(1 - 2 * norm.sf(student_quantile((1 - level) / 2, units)))
 
 
 def student_quantile(tail: npt.ArrayLike, units: int) -> Floats:
-    """How many bootstrap standard deviations of a mean of so many units a tail is away: Student's t, for variances over n."""
+    """Quantile of a tail in bootstrap standard deviations of a mean over units: Student's t, for variances divided by n."""
     return np.asarray(t.isf(tail, units - 1) * np.sqrt(units / (units - 1)))
 
 

@@ -1,11 +1,12 @@
 """Intervals of several statistics at once, and of the smallest and the largest of them.
 
-The most extreme of many heads, tasks or layers is extreme by chance as well, so that the interval of the one that is seen to be
-the largest misses the largest of all. Here both ends cover: the end towards the others is that of intervals that cover all
-statistics together (maximum statistic), the far end that of an interval of each statistic by itself.
+The most extreme of many heads, tasks or layers is partly extreme by chance, so the ordinary interval of the largest observed
+statistic is biased and misses the largest true value too often. Here both ends have the right coverage: the end towards the
+other statistics comes from simultaneous intervals of all statistics (maximum statistic), the far end from the interval of each
+statistic alone.
 
-Deviations are those of resamples from the observed value (bootstrap), or statistics after random exchanges of pairs
-(`simultaneous.random_exchanges`): an interval of these contains 0 where the test by exchanges does not reject at its level.
+Deviations are differences of resamples from the observed value (bootstrap), or statistics after random exchanges of pairs
+(`simultaneous.random_exchanges`): such an interval contains 0 if the exchange test does not reject at its level.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _ROUNDING = 1e-9
 
 
 def widths(deviations: Floats, level: float) -> Floats:
-    """[statistic] half the width of the interval of each statistic by itself; NaN with too few draws for the level.
+    """[statistic] half-width of the interval of each statistic alone; NaN with too few draws for the level.
 
     Args:
         deviations: [statistic, draw].
         level: coverage of the interval.
     """
     draws = deviations.shape[1]
-    # The observed value counts as a draw: one beyond the width has p <= 1 - level (`simultaneous.two_sided_p`).
+    # The observed value counts as a draw: a value beyond the width has p <= 1 - level (`simultaneous.two_sided_p`).
     beyond = math.floor((1 - level) * (1 + draws) + 1e-9) - 1
     if beyond < 0:
         return np.full(len(deviations), np.nan)
@@ -40,11 +41,11 @@ def widths(deviations: Floats, level: float) -> Floats:
 
 
 def simultaneous_widths(deviations: Floats, level: float) -> Floats:
-    """[statistic] half the widths of intervals that cover all statistics together (maximum statistic, in units of spread).
+    """[statistic] half-widths of simultaneous intervals of all statistics (maximum statistic, in units of spread).
 
     Args:
         deviations: [statistic, draw]; all statistics share the draws.
-        level: coverage of all intervals together.
+        level: simultaneous coverage of all intervals.
     """
     spread = np.sqrt((deviations**2).mean(axis=1))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
@@ -73,14 +74,14 @@ def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple
 def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, level: float) -> tuple[float, float]:
     """Interval of the largest of several true means, from a percentile interval of each mean with the same level.
 
-    As `largest_interval` where there are no deviations to read: the end towards the others is that of intervals that cover all
-    means together by Bonferroni. Both ends have the quantiles of Student's t instead of the normal distribution, since a
-    percentile interval over few units is too short.
+    Like `largest_interval`, if deviations are not available: the end towards the other means comes from simultaneous intervals
+    by Bonferroni. Both ends use quantiles of Student's t instead of the normal distribution, since a percentile interval over
+    few units is too short.
 
     Args:
         values: [statistic] observed.
         low, high: [statistic] ends of its percentile interval, bootstrap over units.
-        units: how many each mean has, the fewest of any.
+        units: number of units of each mean, the smallest of any.
         level: coverage of these intervals, and of the result.
 
     Returns:
@@ -94,13 +95,13 @@ def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, 
 
 
 def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
-    """[statistic, draw] bootstrap means of units minus their mean, spread as Student's t where there are few units.
+    """[statistic, draw] bootstrap means of units minus their mean, rescaled to Student's t for few units.
 
-    Resampled means of few units are spread too little, by the spread and by the tails: both are corrected.
+    Resampled means of few units have too small a variance and too light tails; both are corrected.
 
     Args:
         values: [unit, statistic]; at least two units.
-        resamples, seed: of the bootstrap.
+        resamples, seed: settings of the bootstrap.
     """
     units = len(values)
     spread = values.std(axis=0, ddof=1) / math.sqrt(units)

@@ -1,4 +1,4 @@
-"""The best of several alternatives, such as the heads of a model: chosen in sample, and held out."""
+"""The best of several alternatives, such as the heads of a model: in-sample and held-out selection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
 def heldout(
     right: Bools, fold: npt.NDArray[np.intp], choose: Callable[[npt.NDArray[np.integer]], tuple[int, ...]] = best_head
 ) -> Bools:
-    """Whether what is chosen on the other folds is right on each item; False where there is no other fold.
+    """Whether the alternative chosen on the other folds is right on each item; False if there is no other fold.
 
     Args:
         right: [item, ...] whether each alternative is right.
@@ -56,10 +56,10 @@ def heldout(
 
 
 def choosing_half(units: int, seed: int) -> Bools:
-    """[unit] a seeded random half (rounded down) of the units, on which to choose what is tested on the others.
+    """[unit] a seeded random half (rounded down) of the units for selection; selected alternatives are tested on the rest.
 
-    Folds use all units for both, but their choices depend on each other: where heads are alike, an interval over held-out folds
-    lies wholly on one side of the common mean in 15 % of data sets, not in 2.5 %. Halves keep the level.
+    Folds use all units for both, but their choices depend on each other: if heads are alike, an interval over held-out folds
+    lies entirely on one side of the common mean in 15 % of data sets instead of 2.5 %. Halves keep the level.
     """
     return np.random.default_rng(seed).permutation(units) < units // 2
 

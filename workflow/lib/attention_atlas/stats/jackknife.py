@@ -1,4 +1,4 @@
-"""Intervals by the jackknife that leaves out groups of units: for statistics that are slow, or that resampling biases."""
+"""Intervals by the delete-a-group jackknife, for statistics that are slow to compute or biased by resampling."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LARGEST = 1 - 1e-9
 def correlation_interval(value: float, without_group: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Interval of a correlation between values of heads that are themselves means over documents.
 
-    A bootstrap resample has the noise of the documents twice, which lowers the correlation; without one group of documents
-    nearly all are left. Variance of the delete-a-group jackknife on Fisher's scale, Student's t with one degree of freedom
-    less than groups (Shao and Tu 1995, The Jackknife and Bootstrap, chapter 2).
+    A bootstrap resample adds the noise of the documents a second time, which lowers the correlation; leaving out one group
+    keeps nearly all documents. Variance of the delete-a-group jackknife on Fisher's scale, Student's t with one degree of
+    freedom fewer than groups (Shao and Tu 1995, The Jackknife and Bootstrap, chapter 2).
 
     Args:
         value: correlation over all documents.
         without_group: the same without each group of documents, with groups of similar size.
-        level: coverage.
+        level: coverage of the interval.
 
     Returns:
-        Lower and upper end; NaN where a correlation is undefined or there is a single group.
+        Lower and upper end; NaN if a correlation is undefined or there is a single group.
     """
     left = np.asarray(without_group, dtype=np.float64)
     groups = len(left)

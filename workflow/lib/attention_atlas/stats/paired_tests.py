@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def mcnemar(before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Floats:
-    """[...] p of McNemar's exact test, two-sided, between right answers [example] and others [..., example]."""
+    """[...] two-sided p of McNemar's exact test between correctness before [example] and after [..., example]."""
     from scipy.stats import binom
 
     lost, won = (before & ~after).sum(axis=-1), (~before & after).sum(axis=-1)

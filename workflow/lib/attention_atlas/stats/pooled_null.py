@@ -1,4 +1,4 @@
-"""Values against draws of the same quantity under a null hypothesis, all of which share one distribution."""
+"""Values compared with draws of the same quantity under a null hypothesis; all draws share one distribution."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ COLUMNS = ("null_low", "null_high", "p", "q")
 def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
     """One row per value, with columns `COLUMNS`: the range of the draws, p and q of the value; a value of NaN has no p.
 
-    p: share of the draws that are at least as far from their median as the value, which counts as a draw. If the value is one
-    more draw, p is at most a in at most a share a of cases, whatever the distribution of the draws. q: p by Benjamini and
-    Hochberg (1995) over all values; NaN where `enough_draws` are not there.
+    p: share of the draws at least as far from their median as the value, which counts as a draw. Under the null hypothesis, p
+    is at most a with a probability of at most a, for any distribution of the draws. q: p adjusted by Benjamini and Hochberg
+    (1995) over all values; NaN if there are too few draws (`enough_draws`).
 
     Args:
         values: [value].
-        null: [draw]; NaN does not count.
+        null: [draw]; NaN is ignored.
 
     Raises:
         ValueError: there is no draw.
@@ -34,7 +34,7 @@ def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
     low, high = np.quantile(draws, [LEVEL / 2, 1 - LEVEL / 2])
     has_value = ~np.isnan(observed)
     p, q = np.full(len(observed), np.nan), np.full(len(observed), np.nan)
-    # The value and the draws are treated alike, so that p is exact: each has the median of all others with it as its centre.
+    # Value and draws are treated alike, so that p is exact: the centre is the median of the value and all draws.
     p[has_value] = [_share_as_far(value, draws) for value in observed[has_value]]
     q[has_value] = corrected_p(p[has_value], "bh", 1 / (len(draws) + 1), LEVEL)
     return pd.DataFrame({"null_low": low, "null_high": high, "p": p, "q": q})

@@ -1,4 +1,4 @@
-"""Correlations of many pairs of rows at once; scipy's `spearmanr` takes one pair at a time."""
+"""Correlations of many pairs of rows at once; scipy's `spearmanr` handles one pair at a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def spearman(first: Floats, second: Floats) -> Floats:
-    """[...] rank correlation over the last axis; NaN where all values of one are equal, or one is missing."""
+    """[...] rank correlation over the last axis; NaN if all values of one are equal, or one is missing."""
     return pearson(rankdata(first, axis=-1), rankdata(second, axis=-1))
 
 
 def pearson(first: Floats, second: Floats) -> Floats:
-    """[...] correlation over the last axis; NaN where all values of one are equal, or one is missing."""
+    """[...] correlation over the last axis; NaN if all values of one are equal, or one is missing."""
     first = first - first.mean(axis=-1, keepdims=True)
     second = second - second.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

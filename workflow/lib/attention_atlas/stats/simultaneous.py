@@ -1,13 +1,13 @@
 """Tests of many heads at once: random exchanges of pairs, p of each head, and p adjusted for the number of heads.
 
-A head is tested by pairs: each unit (example, sentence, document) has the terms of the score without and with the
-intervention. Under the null hypothesis the two of a pair can be exchanged (approximate randomisation: Noreen 1989,
+A head is tested with paired terms: each unit (example, sentence, document) has the terms of the score without and with the
+intervention. Under the null hypothesis the two terms of a pair are exchangeable (approximate randomisation: Noreen 1989,
 Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More accurate tests for the statistical significance of result
 differences). All heads share the exchanges, which gives the null distribution of the largest statistic over heads (Westfall
 and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws + 1) for any number of heads; Holm and
 Bonferroni multiply that by the number of heads.
 
-scipy has no adjustment by the maximum statistic, and none by Holm.
+scipy has neither an adjustment by the maximum statistic nor Holm's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARGIN = 5
 
 
 def random_exchanges(units: int, draws: int, seed: int) -> Iterator[Floats]:
-    """Which pairs are exchanged (1, else 0), each with probability one half: [draw, unit], in chunks of draws."""
+    """Whether each pair is exchanged (1 or 0), with probability one half: [draw, unit], in chunks of draws."""
     generator = np.random.default_rng(seed)
     for start in range(0, draws, _CHUNK):
         yield (generator.random((min(_CHUNK, draws - start), units)) < 0.5).astype(np.float64)
@@ -42,13 +42,13 @@ def exchanged_differences(score: Callable[[Floats], Floats], base: Floats, chang
         base: [unit, part] terms without an intervention.
         changed: [head, unit, part] terms under the intervention on each head.
         draws: number of exchanges; the same for all heads.
-        seed: of the exchanges; equal seeds exchange the same units.
+        seed: seed of the exchanges; equal seeds exchange the same units.
 
     Returns:
-        [head, draw] score of the changed minus that of the base, after the exchange.
+        [head, draw] score of the changed terms minus that of the base, after the exchange.
     """
     heads, units, parts = changed.shape
-    # What an exchange takes from the changed terms it adds to the base: one matrix product moves the terms of all heads.
+    # An exchange moves terms from changed to base: one matrix product computes the moved terms of all heads.
     differences = np.moveaxis(changed - base, 0, 1).reshape(units, heads * parts)
     changed_sums, base_sums = changed.sum(axis=1), base.sum(axis=0)
     null = []
@@ -62,7 +62,7 @@ def two_sided_p(observed: Floats, null: Floats) -> Floats:
     """[head] p: share of draws whose statistic is at least as far from 0 as the observed one, which counts as a draw.
 
     Args:
-        observed: [head] statistic, 0 where there is no effect.
+        observed: [head] statistic, 0 without an effect.
         null: [head, draw] statistic under the null hypothesis, centred at 0.
     """
     observed_size, null_size = _in_spreads(observed, null)
@@ -70,12 +70,12 @@ def two_sided_p(observed: Floats, null: Floats) -> Floats:
 
 
 def exchange_p(differences: Floats, draws: int, seed: int) -> Floats:
-    """[head] two-sided p of summed differences of pairs, by random exchanges; as `two_sided_p`, a few draws at a time.
+    """[head] two-sided p of summed paired differences by random exchanges; like `two_sided_p`, a few draws at a time.
 
     Args:
-        differences: [unit, head] whole numbers: terms of one of the pair less those of the other one.
+        differences: [unit, head] integer differences between the two terms of each pair.
         draws: number of exchanges; the same for all heads.
-        seed: of the exchanges.
+        seed: seed of the exchanges.
     """
     observed = differences.sum(axis=0)
     beyond = np.zeros(differences.shape[1], dtype=np.intp)
@@ -88,19 +88,19 @@ def exchange_p(differences: Floats, draws: int, seed: int) -> Floats:
 def adjusted_p(observed: Floats, null: Floats) -> Floats:
     """[head] two-sided p adjusted for all heads: step-down maximum statistic (Westfall and Young 1993, algorithm 4.1).
 
-    Each head's statistic is divided by the spread of its own null distribution, so that heads that change few answers compare
-    with heads that change many. The head with the largest statistic is compared with the largest of all heads in each draw,
-    the next one with the largest of all heads but the first, and so on. A head without an effect then gets a p of at most q
-    in at most a share q of data sets: exactly if the pairs of all heads can be exchanged together, approximately if those of
-    each head can, because exchanges keep the covariance between heads. The smallest p is 1 / (draws + 1).
+    Each head's statistic is divided by the spread of its null distribution, which makes heads that change few answers
+    comparable with heads that change many. The head with the largest statistic is compared with the maximum over all heads in
+    each draw, the next one with the maximum over all heads but the first, and so on. The probability that any head without an
+    effect gets p <= a is at most a: exactly if the pairs of all heads are exchangeable together, approximately if those of
+    each head are, because exchanges keep the covariance between heads. The smallest p is 1 / (draws + 1).
 
     Args:
-        observed: [head] statistic, 0 where there is no effect.
+        observed: [head] statistic, 0 without an effect.
         null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
     """
     observed_size, null_size = _in_spreads(observed, null)
     order = np.argsort(-observed_size, kind="stable")
-    # Row k: the largest, in each draw, of the heads that are not before head k in this order.
+    # Row k: in each draw, the maximum over head k and the heads after it in this order.
     largest = np.maximum.accumulate(null_size[order][::-1], axis=0)[::-1]
     p = (1 + (largest >= observed_size[order, None] - _ROUNDING).sum(axis=1)) / (1 + null.shape[1])
     adjusted = np.empty(len(p))
@@ -109,18 +109,18 @@ def adjusted_p(observed: Floats, null: Floats) -> Floats:
 
 
 def simultaneous_interval(observed: Floats, null: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Intervals that contain the effects of all heads at once with a probability of at least `level`; of one head, its own.
+    """Simultaneous intervals: they contain the effects of all heads with a probability of at least `level`.
 
-    The test by the largest statistic turned round: an interval excludes 0 if the head is significant in the first step of
-    `adjusted_p`. Exchanges include the observed effect in the spread, so that intervals of large effects are wider than needed.
+    The inverted maximum-statistic test: an interval excludes 0 if the head is significant in the first step of `adjusted_p`.
+    Exchanges include the observed effect in the spread, so intervals of large effects are conservative.
 
     Args:
-        observed: [head] statistic, 0 where there is no effect.
+        observed: [head] statistic, 0 without an effect.
         null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
-        level: coverage.
+        level: simultaneous coverage.
 
     Returns:
-        Lower and upper end, [head]; both are the statistic where no draw differs from 0.
+        Lower and upper end, [head]; both equal the statistic if no draw differs from 0.
     """
     spread, scale = _spreads(observed, null)
     # The observed statistic counts as a draw, as in the tests.
@@ -130,21 +130,21 @@ def simultaneous_interval(observed: Floats, null: Floats, level: float = 0.95) -
 
 
 def largest_size_interval(low: Floats, high: Floats) -> tuple[float, float]:
-    """Interval of the largest absolute effect over heads, from intervals that contain all effects at once."""
+    """Interval of the largest absolute effect over heads, from simultaneous intervals of all effects."""
     return float(max(0.0, np.max(low), np.max(-high))), float(max(np.max(high), np.max(-low)))
 
 
 def count_p(significant: int, observed: Floats, null: Floats, level: float) -> float:
-    """p that at least so many heads have p < level when no head has an effect.
+    """p-value of the number of heads with p < level, if no head has an effect.
 
     A binomial distribution would assume independent tests, but heads share the answers of the unchanged model. Each draw is
-    tested as the observed statistic is, and its significant heads are counted.
+    tested like the observed statistic, and its significant heads are counted.
 
     Args:
-        significant: heads with p < level.
-        observed: [head] statistic, 0 where there is no effect.
+        significant: number of heads with p < level.
+        observed: [head] statistic, 0 without an effect.
         null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
-        level: of the test of a single head.
+        level: level of the test of a single head.
     """
     sizes = np.column_stack(_in_spreads(observed, null))
     p = rankdata(-np.round(sizes / _ROUNDING), method="max", axis=1) / sizes.shape[1]
@@ -153,7 +153,7 @@ def count_p(significant: int, observed: Floats, null: Floats, level: float) -> f
 
 
 def _in_spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
-    """Absolute statistics, [head] and [head, draw], divided by the root mean square of a head's draws; 0 where all draws are 0.
+    """Absolute statistics, [head] and [head, draw], divided by the root mean square of a head's draws; 0 if all draws are 0.
 
     The observed statistic counts as a draw: under the null hypothesis it is one.
     """
@@ -162,20 +162,20 @@ def _in_spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
 
 
 def _spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
-    """[head] root mean square of a head's draws and of its observed statistic, and 1 over it; 0 where all draws are 0."""
+    """[head] root mean square of a head's draws and its observed statistic, and its inverse; 0 if all draws are 0."""
     spread = np.sqrt((observed**2 + (null**2).sum(axis=1)) / (1 + null.shape[1]))
-    # Below 1e-12 of a score there is rounding only.
+    # Differences below 1e-12 are rounding errors.
     return spread, np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
 
 
 def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) -> Floats:
-    """[test] p corrected for all tests; NaN if too few draws keep it from its level (`too_few_draws`).
+    """[test] p corrected for all tests; NaN if there are too few draws to reach the level (`too_few_draws`).
 
     Args:
         p: [test].
         method: `holm` (Holm 1979) or `bh` (Benjamini and Hochberg 1995).
         smallest: the smallest p that a test can have: 1 / (draws + 1), or 0 for an exact test.
-        level: that the corrected p is compared with.
+        level: level with which the corrected p is compared.
     """
     values = np.asarray(p, dtype=np.float64)
     if not len(values) or smallest * len(values) >= level / _MARGIN:
@@ -186,7 +186,7 @@ def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) ->
 def holm(p: Floats) -> Floats:
     """[test] p adjusted by the step-down procedure of Holm (1979).
 
-    scipy has none, and that of statsmodels collects garbage at each call, for up to a second in a large process.
+    scipy lacks it, and statsmodels' version runs the garbage collector at each call, up to a second in a large process.
     """
     order = np.argsort(p)
     adjusted = np.empty(len(p))
@@ -195,7 +195,7 @@ def holm(p: Floats) -> Floats:
 
 
 def too_few_draws(column: str, tests: int, level: float, setting: str = "resamples") -> str:
-    """A sentence for the reader: why `corrected_p` left a column empty, and what would fill it."""
+    """A sentence for the reader: why `corrected_p` left a column empty, and which setting would fill it."""
     return (
         f"{column} is empty: its correction for {tests} tests at level {level:g} needs at least {enough_draws(tests, level):,} "
         f"{setting} (setting {setting})."
@@ -203,5 +203,5 @@ def too_few_draws(column: str, tests: int, level: float, setting: str = "resampl
 
 
 def enough_draws(tests: int, level: float) -> int:
-    """The smallest number of draws for which `corrected_p` corrects so many tests."""
+    """The smallest number of draws for which `corrected_p` can correct this number of tests."""
     return math.floor(tests * _MARGIN / level + 1e-9)

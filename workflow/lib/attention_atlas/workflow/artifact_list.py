@@ -15,7 +15,7 @@ class ListedArtifact:
     """An artefact of a run.
 
     Attributes:
-        study: that declares it.
+        study: the study that declares it.
         artifact: its declaration.
         skipped: why the run does not build it; empty if it does.
     """
@@ -38,7 +38,7 @@ def listed_artifacts(config: Config, run: str) -> list[ListedArtifact]:
     """Artefacts of the studies of a run, in the order of their declarations.
 
     Args:
-        config: the resolved configuration, without what is missing and may be (see `needs.without_missing`).
+        config: the resolved configuration, without missing optional resources (see `needs.without_missing`).
         run: its name.
     """
     named = {**config, "runs": config.get("named_runs", config["runs"])}

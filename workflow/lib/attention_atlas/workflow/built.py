@@ -1,4 +1,4 @@
-"""What is built of a run with failed jobs: artefacts by study, and the tables for a scoreboard."""
+"""The artefacts of a run with failed jobs that are built, by study, and the tables for a scoreboard."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:
     """Return the complete configuration: runs inherited, checked, and every default filled in.
 
     Args:
-        raw: the configuration as it was read.
-        lock: content of the lock file; read where it is not given.
+        raw: the configuration as read from its files.
+        lock: content of the lock file; default: read from disk.
 
     Raises:
-        AtlasError: one sentence that names the key, what is wrong with it and, where it can be guessed, what was meant.
+        AtlasError: one sentence that names the key, the problem and, if possible, the most similar known name.
     """
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
@@ -69,7 +69,7 @@ def read_schema() -> dict[str, Any]:
 
 
 def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) -> dict[str, Any]:
-    """The configuration of a folder, as Snakemake merges it: config.yaml, the registries beside it, and overlays over them."""
+    """The configuration of a folder, merged as Snakemake does: config.yaml, the registries beside it, then overlays."""
     config: dict[str, Any] = {}
     for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
         config = merged(config, read_yaml(Path(path)))
@@ -77,12 +77,12 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
 
 
 def overlaid(config: Mapping[str, Any], folder: str | Path) -> dict[str, Any]:
-    """The configuration of a folder, changed by `config:` of a `module` statement, with which Snakemake reads no file."""
+    """The configuration of a folder with the changes in `config:` of a `module` statement (Snakemake then reads no file)."""
     return merged(read_configuration(folder), config)
 
 
 def write_configuration(config: Mapping[str, Any], folder: str | Path) -> None:
-    """Write config.yaml and the registries, from which `read_configuration` reads the same again."""
+    """Write config.yaml and the registries, so that `read_configuration` reads the same configuration back."""
     files = {"config.yaml": {key: value for key, value in config.items() if key not in REGISTRIES}}
     files |= {place: {key: config[key]} for key, place in REGISTRIES.items()}
     for name, part in files.items():
@@ -92,7 +92,7 @@ def write_configuration(config: Mapping[str, Any], folder: str | Path) -> None:
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
-    """Environment variables in which jobs look for the device and a mirror, so that naming one changes no job's parameters."""
+    """Environment variables that tell jobs the device and the mirror: as job parameters, they would make jobs run again."""
     named = {DEVICE_VARIABLE: config["device"]}
     if config["data_mirror"]:
         named[MIRROR_VARIABLE] = str(config["data_mirror"])
@@ -100,13 +100,13 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict[str, Any]:
-    """The registries of a folder, changed by a configuration as Snakemake has merged it from config.yaml, overlays and options.
+    """The registries of a folder, updated by the configuration that Snakemake merged from config.yaml, overlays and options.
 
-    Read here and not as further configuration files of Snakemake, whose reader takes ten times as long.
+    They are read here because Snakemake's reader of configuration files takes ten times as long.
 
     Raises:
-        AtlasError: a registry is missing or holds something else, or config.yaml itself holds one, as it did until version 0.1;
-            names the file, the key and its place. Overlays may hold anything, so that one file can add a model and a run.
+        AtlasError: a registry is missing or has other keys, or config.yaml itself contains a registry, as it did until version
+            0.1; names the file and the key. Overlays may contain any key, so that one file can add a model and a run.
     """
     main = Path(folder, "config.yaml")
     for key in REGISTRIES.keys() & (read_yaml(main) if main.is_file() else {}).keys():
@@ -123,10 +123,10 @@ def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict
 
 
 def _accept_licences(config: dict[str, Any]) -> None:
-    """Lay what runs say under `accepting` over them where the licence is accepted, in place, before they are extended."""
+    """Merge the `accepting` settings of runs whose licence is accepted into them, in place, before runs are extended."""
     accepted, runs = config.get("accept_licences", []), config.get("runs")
     if not isinstance(accepted, list) or not isinstance(runs, dict):
-        return  # which the schema complains of
+        return  # reported by the schema check
     for name, run in runs.items():
         parts = run.get("accepting") if isinstance(run, dict) else None
         if isinstance(parts, dict) and all(isinstance(part, Mapping) for part in parts.values()):
@@ -138,7 +138,7 @@ def _inherited(runs: Mapping[str, Any], name: str, descendants: tuple[str, ...])
     run = runs[name]
     parent = run.get("extends")
     if not isinstance(parent, str):
-        # Missing, or something the schema will complain of.
+        # Missing, or invalid: reported by the schema check.
         return copy.deepcopy(run)
     if parent not in runs:
         raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{did_you_mean(parent, runs)}.")
@@ -152,7 +152,7 @@ def _inherited(runs: Mapping[str, Any], name: str, descendants: tuple[str, ...])
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """A dictionary changed by another one as Snakemake's overlays are: dictionaries are merged, everything else is replaced."""
+    """A dictionary updated by another one, as in Snakemake's overlays: dictionaries are merged, other values replaced."""
     combined = copy.deepcopy(base)
     for key, value in over.items():
         nested = isinstance(value, Mapping) and isinstance(combined.get(key), Mapping)
@@ -161,7 +161,7 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    # A run that extends another may lack required keys until the two are merged: checked on the merged runs.
+    # A run that extends another may lack required keys until they are merged: required keys are checked on merged runs.
     whole = dict(config)
     runs = config.get("runs")
     if isinstance(runs, Mapping) and all(isinstance(run, Mapping) for run in runs.values()):
@@ -199,7 +199,7 @@ def _described(node: Mapping[str, Any], key: str, schema: Mapping[str, Any]) -> 
 
 
 def _first_sentence(node: Mapping[str, Any]) -> str:
-    """Of the description of a key; the rest of it is in the documentation."""
+    """First sentence of the description of a key; the rest is for the documentation."""
     first, end, _ = str(node.get("description", "")).partition(". ")
     return first + "." if end else first
 
@@ -211,7 +211,7 @@ def _deref(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Set the schema's defaults in place, below defaults too."""
+    """Set the schema's defaults in place, including those inside of defaults."""
     node = _deref(node, schema)
     if not isinstance(value, dict):
         return
@@ -229,7 +229,7 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
 
 
 def _expand_families(config: dict[str, Any]) -> None:
-    """Put the models of all families into the registry, in place."""
+    """Add the models of all families to the registry, in place."""
     for family, entry in config["families"].items():
         check_known(entry["base"], config["models"], "model", f"families.{family}.base")
         base = config["models"][entry["base"]]

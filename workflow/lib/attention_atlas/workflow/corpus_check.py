@@ -1,4 +1,4 @@
-"""Which readers take a file or a folder of the user, what they drop, and what a run with it can have."""
+"""Which readers can read a user's file or folder, which records they drop, and which artefacts a run with it has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EDGES = {
     "entities": ("entities",),
     "semeval": ("relations",),
 }
-# What a corpus of a reader is in a study; other roles of that reader need a corpus of their own.
+# The role of a corpus in a study, by its reader; other roles with that reader need a separate corpus.
 _MAIN_ROLES = {
     "conllu": (("clark2019", "dependencies"), ("atlas", "sentences")),
     "segments": (("clark2019", "segments"),),
@@ -53,14 +53,14 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a reader says of a file.
+    """Result of reading a file with one reader.
 
     Attributes:
         label: the reader, with its task or format.
         entry: registry entry of a corpus, without its source.
-        records: that were read, kept and dropped ones.
+        records: number of records read, kept and dropped.
         dropped: reason -> number of records.
-        refusal: why the reader does not take the file; empty where it does.
+        refusal: why the reader cannot read the file; empty if it can.
     """
 
     label: str
@@ -71,7 +71,7 @@ class Attempt:
 
 
 def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Name and registry entry of every way to read a file or a folder."""
+    """Label and registry entry of each reader, with its task or format, for a file or a folder."""
     folder = path.is_dir()
     for reader in ("conllu", "conll2012", "gap", "squad", "frames", "keyphrases"):
         if not folder or reader in FOLDER_READERS:
@@ -90,7 +90,7 @@ def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _named_tasks(path: Path) -> tuple[str, ...]:
-    """Tasks that the targets of a file of edge-probing records name in its first lines; empty where they name none."""
+    """Tasks named in the first lines of a file of edge-probing records; empty if there are none."""
     named: set[str] = set()
     try:
         with open_binary(path) as stream:
@@ -102,7 +102,7 @@ def _named_tasks(path: Path) -> tuple[str, ...]:
 
 
 def _languages(path: Path) -> list[str]:
-    """Languages of a file with a JSON object of two texts a line; empty for others."""
+    """Languages of a file with one JSON object of two texts on each line; empty for other files."""
     try:
         with open_binary(path) as stream:
             row = json.loads(stream.readline())
@@ -114,13 +114,13 @@ def _languages(path: Path) -> list[str]:
 
 
 def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int = 512) -> list[Attempt]:
-    """What every reader says of a file or a folder; plain text is tried where no other reader takes it.
+    """Try every reader on a file or a folder; plain text only if no other reader can read it.
 
     Args:
         path: the file or folder.
         tokenizer: tokenizer.json of the model.
-        configuration: the shipped configuration, from which keys of an entry that are not named take their defaults.
-        max_tokens: longest input of the model, in pieces.
+        configuration: the shipped configuration, which supplies defaults for keys that an entry does not set.
+        max_tokens: longest input of the model, in tokens.
 
     Raises:
         AtlasError: there is no such file or folder.
@@ -135,17 +135,17 @@ def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_
 
 
 def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
-    """What the reader of word vectors says of a file, from the words of its first lines."""
+    """Result of reading a file as word vectors, from its first lines."""
     from attention_atlas.corpora.word_vectors import read_vector_file
 
     try:
         with open_binary(path) as stream:
             lines = [line.split() for line in islice(stream, RECORDS)]
         if not lines or any(len(line) < 3 for line in lines[1:]):
-            raise AtlasError(f"{path}: a line of word vectors has a word and its numbers.")
+            raise AtlasError(f"{path}: each line of word vectors needs a word and its numbers.")
         words = {line[0].decode() for line in lines}
         if not (count := len(read_vector_file(path, words).index)):
-            raise AtlasError(f"{path}: no line is a word and its numbers.")
+            raise AtlasError(f"{path}: no line has a word and its numbers.")
         return Attempt(label, entry, count, {})
     except UnicodeDecodeError:
         return Attempt(label, entry, refusal=f"{path}: not UTF-8.")
@@ -181,9 +181,9 @@ def _attempt(
 
 
 def overlay(path: Path, attempt: Attempt, configuration: Mapping[str, Any], model: str) -> Entry:
-    """A configuration over the shipped one, with a run of the studies that can use the corpus; empty where none can.
+    """An overlay of the shipped configuration with a run of the studies that can use the corpus; empty if none can.
 
-    What a study needs beside it is that of the generated sample.
+    Everything else that a study needs is taken from the generated sample.
     """
     reader = attempt.entry["reader"]
     entry = attempt.entry | {"title": path.name, "source": {"path": str(path.resolve())}}
@@ -205,14 +205,14 @@ def overlay(path: Path, attempt: Attempt, configuration: Mapping[str, Any], mode
 
 
 def _required(template: Mapping[str, Any], study: str) -> Entry:
-    """Settings of a study in a run without which there is no run of it, and its model."""
+    """The settings that a study requires in a run, and its model."""
     declared = studies()[study]
     keys = [*declared.settings_schema(read_yaml)["required"], "model"]
     return {key: template[study][key] for key in keys if key in template[study]}
 
 
 def possible_artifacts(configuration: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Study -> artefacts that the run of an overlay has and that read its corpus.
+    """Study -> artefacts of the overlay's run that read its corpus.
 
     Raises:
         AtlasError: the overlay does not fit the configuration.
@@ -231,5 +231,5 @@ def possible_artifacts(configuration: Mapping[str, Any], added: Mapping[str, Any
 
 
 def _reads(study: Study, artifact: Any, roles: set[str]) -> bool:
-    """Whether an artefact reads one of the roles; tasks are read by all artefacts of a study."""
+    """Whether an artefact reads one of the roles; all artefacts of a study read its tasks."""
     return not roles or study.overview or bool(roles & {*artifact.needs, *artifact.uses})

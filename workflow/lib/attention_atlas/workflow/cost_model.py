@@ -35,7 +35,7 @@ COEFFICIENTS_PATH = RESOURCES / "costs.yaml"
 
 
 def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:
-    """Amounts of work of a job, by kind; empty for jobs of a fixed few seconds.
+    """Amounts of work of a job, by kind; empty for jobs that always take a few seconds.
 
     Args:
         config: the resolved configuration.
@@ -102,7 +102,7 @@ def seconds(coefficients: Coefficients, rule: str, work: Work, threads: int = 1)
 
     Args:
         coefficients: from `read_coefficients`; a rule without measurements gets the start time of a typical small job.
-        rule, work: those of the job.
+        rule, work: rule and amounts of work of the job.
         threads: threads that share the work of models.
     """
     fitted = coefficients["seconds"].get(measured_as(rule)) or coefficients["seconds"]["other"]

@@ -54,12 +54,12 @@ def shape_of(model: Mapping[str, Any]) -> Shape:
 
 
 def typical_tokens(corpus: Mapping[str, Any]) -> float:
-    """Mean number of tokens per example of a corpus: from the registry, otherwise the largest length that is kept."""
+    """Mean number of tokens per example of a corpus: from the registry, otherwise its maximum length."""
     return float(corpus.get("mean_tokens", corpus["max_tokens"]))
 
 
 def mean_cells(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> float:
-    """Upper limit of the mean number of cells per example: twice that of the mean length, since lengths vary."""
+    """Upper limit of the mean number of cells per example: twice the cells at the mean length, since lengths vary."""
     shape = shape_of(model)
     return min(2 * shape.cells(typical_tokens(corpus)), shape.cells(corpus["max_tokens"]))
 
@@ -104,7 +104,7 @@ def hidden_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
 
 
 def edge_probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], variants: int, batch: int) -> int:
-    """Edge probes of a seed on all layers with optimiser and best weights, and a batch of sentences mixed for each of them."""
+    """Edge probes of a seed on all layers with optimiser and best weights, and the mixed states of a batch for each probe."""
     shape = shape_of(model)
     probes = variants * (shape.layers + 1) + 4
     weights = 4 * 7 * probes * 2 * EDGE_WIDTH * (shape.hidden + EDGE_WIDTH)

@@ -25,13 +25,13 @@ JOBS_LOG_TO_FILE = "ATLAS_JOBS_LOG_TO_FILE"
 def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
 
-    Where the workflow shows its progress, the log is in the file alone (see `progress`).
+    If the workflow shows its progress, messages go to the log file only (see `progress`).
 
-    Only jobs of the submitting machine say `downloads`: for all others the hub's libraries are without a network, as the
-    nodes of a cluster often are.
+    Only jobs on the submitting machine set `downloads`. In all other jobs the hub's libraries work offline, since cluster
+    nodes often have no network.
 
     An `AtlasError` is logged as one line and ends the job with status 1; any other exception leaves its traceback in the log. A
-    damaged input is set aside, so that a plain restart makes it anew.
+    damaged input is renamed, so that a restart makes it again.
     """
     threads = str(getattr(snakemake, "threads", 1) or 1)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -41,7 +41,7 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         stay_offline()
     random.seed(0)
     keep_freed_memory()
-    # What has been imported stays to the end: no collection need look through it.
+    # Imported modules stay until the end: the garbage collector need not scan them.
     gc.freeze()
     handlers: list[logging.Handler] = [logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8")]
     if not os.environ.get(JOBS_LOG_TO_FILE):
@@ -72,12 +72,12 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
-        # Nor need the last one, as the process ends: after a job with a model it takes a second.
+        # Nor at exit, where a collection takes a second after a job with a model.
         gc.freeze()
 
 
 def stay_offline() -> None:
-    """Let the hub's libraries use what is on this machine alone, also where they were imported before."""
+    """Restrict the hub's libraries to files on this machine, even if they are imported already."""
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     for module in ("huggingface_hub.constants", "datasets.config"):
         if module in sys.modules:
@@ -92,10 +92,10 @@ _NEVER, _ONE_GIB = -1, 1 << 30
 
 
 def keep_freed_memory() -> bool:
-    """Let the C library keep what is freed for the next request; False where it is not glibc, and nothing is changed.
+    """Let the C library keep freed memory for later requests; False, without any effect, if it is not glibc.
 
-    Each batch frees and asks for the same hundreds of megabytes. Given back to the system in between, each of their pages comes
-    with a fault of its own: 43,000 of them in one step of training MiniLM, a fifth of its time.
+    Each batch frees and requests the same hundreds of megabytes. If the memory is returned to the system in between, each page
+    causes a page fault when it is used again: 43,000 in one training step of MiniLM, a fifth of its time.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -105,8 +105,8 @@ def keep_freed_memory() -> bool:
 
 
 def set_aside(path: Path, log: logging.Logger) -> None:
-    """Give a damaged file another name; nothing happens where it is not there, or another job has done so."""
+    """Rename a damaged file; no effect if it is missing or another job has renamed it already."""
     aside = path.with_name(f"{path.name}.damaged")
     with contextlib.suppress(FileNotFoundError):
         path.replace(aside)
-        log.error("it is now %s; start again, and only this file and what was waiting for it is made", aside.name)
+        log.error("renamed to %s; start again to rebuild this file and what depends on it", aside.name)

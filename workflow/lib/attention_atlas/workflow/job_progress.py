@@ -1,4 +1,4 @@
-"""How far the jobs of a workflow are, and how long the rest will take."""
+"""Progress of the jobs of a workflow, and the time left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobProgress:
     The expected time of each job is scaled by how long the finished jobs took relative to theirs.
 
     Args:
-        processors: that jobs share; None on a cluster, where those running now count.
+        processors: number of processors that jobs share; None on a cluster, where it is the number of running jobs.
         clock: seconds from any origin.
     """
 
@@ -34,20 +34,20 @@ class JobProgress:
         self.failed: dict[int, str] = {}
 
     def begin(self, total: int) -> None:
-        """Start counting: so many jobs are to be run."""
+        """Start counting with the total number of jobs."""
         self._begin, self.total = self._clock(), total
 
     def expect(self, seconds: Mapping[int, float]) -> None:
-        """Job id -> processor seconds that it is expected to take."""
+        """Set the expected processor seconds of each job id."""
         self._expected = dict(seconds)
 
     def start(self, job: int, name: str) -> None:
-        """A job has started, perhaps once more after a failure."""
+        """Record that a job has started, possibly again after a failure."""
         self._started[job], self._names[job] = self._clock(), name
         self.failed.pop(job, None)
 
     def finish(self, job: int) -> None:
-        """A job has ended well."""
+        """Record that a job has succeeded."""
         started = self._started.pop(job, None)
         self.done.add(job)
         if started is not None and job in self._expected:
@@ -55,7 +55,7 @@ class JobProgress:
             self._measured += self._clock() - started
 
     def fail(self, job: int) -> None:
-        """A job has failed."""
+        """Record that a job has failed."""
         self._started.pop(job, None)
         self.failed[job] = self._names.get(job, f"job {job}")
 
@@ -66,12 +66,12 @@ class JobProgress:
 
     @property
     def fraction(self) -> float:
-        """Share of the jobs that are done, 0 to 1."""
+        """Share of finished jobs, 0 to 1."""
         return len(self.done) / self.total if self.total else 0.0
 
     @property
     def running(self) -> str:
-        """The job that has been running longest, and how many others run beside it; empty if none does."""
+        """The job that has been running longest, and the number of other running jobs; empty if none runs."""
         started = sorted(self._started.copy().items(), key=lambda item: item[1])
         if not started:
             return ""
@@ -79,7 +79,7 @@ class JobProgress:
         return f"{self._names[started[0][0]]}{others}"
 
     def seconds_left(self) -> float | None:
-        """Seconds until the last job ends; None where nothing is known yet."""
+        """Seconds until the last job ends; None if nothing is known yet."""
         now, running = self._clock(), self._started.copy()
         if not self._expected:
             return self.elapsed / len(self.done) * (self.total - len(self.done)) if self.done else None
@@ -98,7 +98,7 @@ class JobProgress:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, no more exact than an estimate is."""
+    """A time in words, rounded like an estimate."""
     if seconds < 90:
         return f"{max(5, 5 * round(seconds / 5))} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""Names in a configuration that a registry has to have."""
+"""Checks that names used in a configuration are in its registries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attention_atlas.workflow.lookups import Config
 
 
 class Registry(dict[str, Any]):
-    """A registry of the configuration in which a name that it does not have is an error in one sentence."""
+    """A registry of the configuration; looking up an unknown name raises an error of one sentence."""
 
     def __init__(self, entries: Mapping[str, Any], kind: str):
         super().__init__(entries)
@@ -21,15 +21,15 @@ class Registry(dict[str, Any]):
 
 
 def with_known_names(config: Config) -> dict[str, Any]:
-    """A resolved configuration whose registries name what they do not have: paths that a user asks for may hold any name."""
+    """A resolved configuration whose registries report unknown names, since paths that a user requests may contain any name."""
     return {**config, "models": Registry(config["models"], "model"), "corpora": Registry(config["corpora"], "corpus")}
 
 
 def check_known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:
-    """Check that a registry has a name.
+    """Check that a name is in a registry.
 
     Raises:
-        AtlasError: it has not; `kind` and `place` are what is named, and where.
+        AtlasError: it is not; `kind` and `place` say what is named, and where.
     """
     if name not in registry:
         raise AtlasError(
@@ -38,10 +38,10 @@ def check_known(name: str, registry: Mapping[str, Any], kind: str, place: str) -
 
 
 def check_reader(config: Config, corpus: str, reader: str, place: str) -> None:
-    """Check that a corpus has the reader that is needed where it is named.
+    """Check that a corpus has the reader that its role needs.
 
     Raises:
-        AtlasError: it has another one.
+        AtlasError: it has a different reader.
     """
     actual = config["corpora"][corpus]["reader"]
     if actual != reader:

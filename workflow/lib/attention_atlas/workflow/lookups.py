@@ -28,7 +28,7 @@ def limit_of(config: Config, run: str, corpus: str) -> int:
 
 
 def shard_count(config: Config, run: str, corpus: str, records: int | None = None) -> int:
-    """Number of (whole) shards that hold the records of `corpus` in `run`, or its first `records` of them."""
+    """Number of (whole) shards with the records of `corpus` in `run`, or with the first `records` of them."""
     limit = limit_of(config, run, corpus)
     size = int(config["corpora"][corpus]["shard"])
     return -(-min(limit, limit if records is None else records) // size)
@@ -54,7 +54,7 @@ def family_seeds(config: Config, family: str, task: str, random: bool = False) -
 
 
 def local_file(config: Config, corpus: str) -> Path:
-    """The file (or folder) of a corpus with a source of kind path: where it says, among the library's, or below the mirror."""
+    """The file (or folder) of a corpus with a source of kind path: at that path, in the library, or below the mirror."""
     source = config["corpora"][corpus]["source"]
     path = Path(source["path"])
     path = path if path.exists() else with_data_file(path)
@@ -63,7 +63,7 @@ def local_file(config: Config, corpus: str) -> Path:
 
 
 def has_files(config: Config, corpora: Iterable[str]) -> bool:
-    """Whether the local file or folder of every corpus is there; true of those that are generated or downloaded."""
+    """Whether the local file or folder of every corpus exists; generated and downloaded corpora count as present."""
     for name in corpora:
         entry = config["corpora"][name]
         exists = Path.exists if entry["reader"] in (*FOLDER_READERS, "edges") else Path.is_file

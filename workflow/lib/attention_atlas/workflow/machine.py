@@ -1,4 +1,4 @@
-"""Whether this machine has the disk and the memory that planned jobs take."""
+"""Checks that this machine has the disk space and memory that planned jobs need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """A job that is still to be run: its rule, its wildcards, and the megabytes that it asks for."""
+    """A pending job: its rule, its wildcards, and the megabytes that it requests."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -33,7 +33,7 @@ class PlannedJob:
 
 
 def planned_by_snakemake(jobs: Iterable[Any]) -> list[PlannedJob]:
-    """The same of jobs of Snakemake's graph, with the memory that their rules ask for: a job's own is cut to the limit."""
+    """Planned jobs from Snakemake's graph, with the memory that their rules request: the jobs' values are capped."""
     return [PlannedJob(job.rule.name, dict(job.wildcards.items()), _megabytes(job)) for job in jobs]
 
 
@@ -41,7 +41,7 @@ def _megabytes(job: Any) -> int:
     resource = job.rule.resources.get("mem_mb")
     if resource is None:
         return 0
-    # An expression of --set-resources may use all that Snakemake hands to it; a function of a rule takes what it names.
+    # An expression of --set-resources may use all of Snakemake's arguments; a function of a rule takes those that it names.
     value = resource.evaluate(
         job.wildcards,
         input=job.input,
@@ -54,17 +54,17 @@ def _megabytes(job: Any) -> int:
 
 
 def disk_forecast(config: Config, jobs: Iterable[PlannedJob]) -> float:
-    """Bytes that jobs write, and the most that one of them takes beside them while it runs: an upper bound.
+    """Bytes that jobs write, and the largest scratch space of a single job: an upper bound.
 
-    Temporary files count in full, as if all were there before the first job that reads them starts. When they go depends on
-    the order of jobs and on how many run side by side; `make plan` says what to expect.
+    Temporary files count in full, as if all of them were written before any is removed. When they are removed depends on
+    the order of jobs and on how many run in parallel; `make plan` gives an estimate.
     """
     sizes = [disk_of(config, job.rule, job.wildcards) for job in jobs]
     return sum(size.kept + size.temporary for size in sizes) + max((size.scratch for size in sizes), default=0.0)
 
 
 def free_bytes(folder: str | Path) -> int:
-    """Bytes that are free on the disk of a folder, or of the nearest one above it that is there."""
+    """Free bytes on the disk of a folder, or of its nearest parent that exists."""
     place = Path(folder).absolute()
     while not place.exists():
         place = place.parent
@@ -72,27 +72,27 @@ def free_bytes(folder: str | Path) -> int:
 
 
 def machine_megabytes() -> int:
-    """Memory of this machine, or of the container that this process is in."""
+    """Memory of this machine, or of the container in which this process runs, in megabytes."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     text = _CGROUP.read_text(encoding="ascii").strip() if _CGROUP.is_file() else "max"
     return (min(physical, int(text)) if text.isdigit() else physical) // _MIB
 
 
 def memory_limit(resources: Mapping[str, Any]) -> int:
-    """Megabytes that jobs may take together: Snakemake's own limit (`mem_mb`) where it has one, else the machine's."""
+    """Megabytes that all jobs may take together: Snakemake's limit (`mem_mb`) if set, otherwise the machine's memory."""
     limit = resources.get("mem_mb")
-    # A class of Snakemake's own holds the number.
+    # The number is an attribute of a class of Snakemake.
     return int(getattr(limit, "value", limit) or machine_megabytes())
 
 
 def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: int) -> list[str]:
-    """What jobs need and the machine has not, a sentence each.
+    """Resources that jobs need and the machine lacks, one sentence each.
 
     Args:
         config: the resolved configuration.
-        jobs: all that are still to be run.
-        free: bytes on the disk of results.
-        megabytes: memory for one job; 0 where it is not known, as on a cluster.
+        jobs: all pending jobs.
+        free: free bytes on the disk of results.
+        megabytes: memory for one job; 0 if unknown, as on a cluster.
     """
     sentences = []
     if (needed := disk_forecast(config, jobs)) > free:
@@ -111,5 +111,5 @@ def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: i
 
 
 def start_warnings(config: Config, jobs: Iterable[Any], megabytes: int) -> list[str]:
-    """What to warn of before the first of Snakemake's jobs; arguments as of `shortfalls`."""
+    """Warnings to show before the first of Snakemake's jobs; arguments as for `shortfalls`."""
     return shortfalls(config, planned_by_snakemake(jobs), free_bytes(str(config.get("results", "results"))), megabytes)

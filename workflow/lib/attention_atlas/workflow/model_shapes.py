@@ -1,4 +1,4 @@
-"""The shape of every model: from its config.json where that is at hand, else from the lock file, else as its entry says."""
+"""The shape of every model: from its config.json if available, else from the lock file, else from its registry entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
     """Set layers, heads and hidden_size of all models of the registry, in place.
 
     Raises:
-        AtlasError: an entry contradicts its model's config.json, or nothing says the shape of a model of the hub.
+        AtlasError: an entry contradicts its model's config.json, or the shape of a hub model is unknown.
     """
     models = config["models"]
     known: dict[str, tuple[dict[str, int], str]] = {}
@@ -42,12 +42,12 @@ def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
             base = models.get(entry["source"]["fine_tuned"], {})
             for key in SHAPE:
                 if key not in entry:
-                    # Without a base there is a message of its own.
+                    # A missing base is reported elsewhere.
                     entry[key] = base.get(key, 1)
 
 
 def _known_shape(source: Mapping[str, Any], lock: Lock, mirror: str | None) -> tuple[dict[str, int], str]:
-    """What is known of the shape of a model that has files, and what says so."""
+    """What is known of the shape of a model that has files, and its source."""
     folder = model_folder(source, lock, mirror)
     shape = read_shape(folder) if folder is not None else {}
     if shape:

@@ -1,4 +1,4 @@
-"""Patterns of names for wildcards."""
+"""Regular expressions of names for wildcards."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ else that a start does."""
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Pattern that matches exactly some names, and nothing where there are none."""
+    """Pattern that matches exactly the listed names; without names it matches nothing."""
     return "|".join(re.escape(name) for name in names) or "(?!)"

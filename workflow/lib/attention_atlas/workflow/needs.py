@@ -1,4 +1,4 @@
-"""Which artefacts of a run need which corpora and models, and the run without the missing ones."""
+"""Which corpora and models each artefact of a run needs, and the run without the missing ones."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _missing_without_which_skipped(whole: Config, reduced: Config, run: str, stu
     named = [key for key in artifact.needs if not reduced["runs"][run][study.id].get(key)]
     models = [name for key in named if key not in study.roles for name in _listed(settings[key])]
     corpora = [settings[key] for key in named if key in study.roles]
-    # A key may have been taken out together with another one, whose corpus or model is missing.
+    # A key may have been removed together with another one, whose corpus or model is missing.
     return list(missing_requirements(whole, models, corpora) or missing_for(whole, run, study, artifact))
 
 
@@ -129,7 +129,7 @@ def _lacking(named: Config, missing: Requirement, needed_by: Mapping[str, list[s
 
 
 def missing_lines(missing: Iterable[Need]) -> str:
-    """A line for each place at which something is missing: what, licence, layout, and artefacts that need it or are skipped."""
+    """One line for each missing file or folder: what it is, licence, layout, and artefacts that need it or are skipped."""
     by_place: dict[tuple[str, str], list[Need]] = {}
     for need in missing:
         by_place.setdefault((need.requirement.kind, need.requirement.place), []).append(need)
@@ -144,7 +144,7 @@ def _line(group: list[Need]) -> str:
 
 
 def uses(group: Iterable[Need]) -> list[tuple[str, tuple[str, ...]]]:
-    """Heading -> artefacts, for what lies at one place: those that are skipped or lack it, or else those that need it."""
+    """Heading -> artefacts, for the resources at one path: those that are skipped or lack it, or else those that need it."""
     group = list(group)
     skipped = _once([name for need in group for name in need.skipped])
     lacks = _once([name for need in group for name in need.lacks if name not in skipped])
@@ -181,8 +181,8 @@ def artifacts_of(config: Config, runs: list[str] | None = None) -> Iterator[Sele
 def without_missing(config: Config) -> dict[str, Any]:
     """The configuration without the missing corpora and models that are optional and that the runs can do without.
 
-    Required resources are still named, as are those that a study cannot do without: they end in an error, or the study's
-    artefacts are skipped. `named_runs` holds the original runs.
+    Required resources, and those that a study cannot do without, are kept: they cause an error, or the study's artefacts are
+    skipped. `named_runs` contains the original runs.
     """
     runs = {}
     for run, named in config["runs"].items():

@@ -13,19 +13,19 @@ of wildcards, or one that gives such a function, with its arguments: `("run_titl
 
 @dataclass(frozen=True)
 class Page:
-    """One rule that renders a table or a figure.
+    """A rule that renders a table or a figure.
 
     Attributes:
-        rule: name of the rule, which begins with the study.
-        function: `module:function` below attention_atlas; it is called with the names below as keywords.
+        rule: name of the rule, starting with the study.
+        function: `module:function` below attention_atlas; called with the parameters below as keyword arguments.
         inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
         outputs: parameter -> file; `outputs__order` is the attribute `order` of the parameter `outputs`.
-        copies: file -> parameter of the input that it is a copy of: where the numbers of a table or figure are a whole table
-            that another rule measured.
-        pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
+        copies: file -> parameter of the input that it is a copy of, if the numbers of a table or figure are a whole table that
+            another rule measured.
+        pictures: name of a figure, saved as SVG, PNG and PDF to the paths in the parameter `pictures`; empty if there is none.
         params: parameter -> value; labels (`StudyInputs.label`) become a `RunLabel`.
-        reads: further input files, which `params` name.
-        reported: file -> its artefact in the report, if that has a different name.
+        reads: further input files, named in `params`.
+        reported: file -> its artefact in the report, if the names differ.
         resources: data files below workflow/resources that the function reads.
         megabytes, minutes: upper limits of the job.
         grouped: whether the rule takes seconds and shares a cluster job with others of its study; False where
@@ -58,7 +58,7 @@ def tables(*names: str) -> dict[str, PageValue]:
 
 
 def dropped_page(study: str, title: str) -> Page:
-    """The table of the dropped records of a study; every study has one."""
+    """The page with the dropped records of a study; every study has one."""
     return Page(
         rule=f"{study}_dropped",
         function="methods.dropped:dropped_table",

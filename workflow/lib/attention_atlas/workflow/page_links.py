@@ -1,4 +1,4 @@
-"""Links of the page of a table: its TSV files, its figure, the comparison with the paper, and the paper."""
+"""Links on the page of a table: its TSV files, its figure, the comparison with the paper, and the paper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
         name: file of the page below the study's folder, such as table1.html.
     """
     artifact = next((artifact for artifact in study.artifacts if name in artifact.files), None)
-    # The atlas of heads is a page of its own kind, with no table of its name.
+    # The atlas of heads has no table with its name.
     if artifact is None or (study.overview and f"{PurePosixPath(name).stem}.tsv" not in artifact.files):
         return []
     built = [each for each in study.artifacts if is_part_of(config, run, study, each)]
@@ -45,7 +45,7 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
 
 
 def _figures(artifact: Artifact, built: list[Artifact]) -> list[Artifact]:
-    """The figures that an artefact belongs to: itself, or those that its number names (`Figure 3, variants`)."""
+    """The figures that an artefact belongs to: itself, or those named in its number (`Figure 3, variants`)."""
     if artifact.kind == "figure":
         return [artifact]
     match = _FIGURES.match(artifact.number)

@@ -25,7 +25,7 @@ Report = Callable[..., Any]
 
 @dataclass(frozen=True)
 class PageRule:
-    """The parts of the rule of a page."""
+    """The parts of a page's rule."""
 
     page: Page
     study: Study
@@ -33,12 +33,12 @@ class PageRule:
 
     @property
     def name(self) -> str:
-        """The page's name within its study: that of its log."""
+        """The page's name within its study, also used for its log."""
         return self.page.rule.removeprefix(f"{self.study.id}_")
 
     @property
     def group(self) -> str | None:
-        """Pages of a study share jobs on a cluster, those of overviews too; None for one that has a job of its own."""
+        """Group of pages that share a cluster job: by study, or all overviews; None for a page with a separate job."""
         return f"{'atlas' if self.study.overview else self.study.id}_pages" if self.page.grouped else None
 
     def path(self, name: str) -> str:
@@ -46,7 +46,7 @@ class PageRule:
         return self.study.path(name, "{run}")
 
     def unnamed_files(self) -> list[Any]:
-        """Inputs that the page reads by way of its parameters."""
+        """Inputs that the page's parameters name."""
         return [self._file(value) for value in self.page.reads]
 
     def files(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class PageRule:
         return {parameter: self._file(value) for parameter, value in self.page.inputs.items()}
 
     def outputs(self, report: Report) -> dict[str, Any]:
-        """Outputs by parameter; the SVG of a figure and the page of a table stand in the report."""
+        """Outputs by parameter; the SVG of a figure and the page of a table are part of the report."""
         named = {**self.page.outputs, **{f"{COPY}{parameter}": name for name, parameter in self.page.copies.items()}}
         if self.page.pictures:
             named |= {kind: f"{self.page.pictures}.{kind}" for kind in PICTURES}
@@ -69,7 +69,7 @@ class PageRule:
         return {"function": page.function, **arguments, "links": self.inputs.links(**self._html()), "code": code}
 
     def _html(self) -> dict[str, str]:
-        """Outputs that are pages in HTML: parameter -> file."""
+        """Outputs that are HTML pages: parameter -> file."""
         return {parameter: name for parameter, name in self.page.outputs.items() if name.endswith(".html")}
 
     def _file(self, value: PageValue) -> Any:

@@ -16,12 +16,12 @@ RESULTS = "results/"
 
 
 def results_of(config: Config) -> str:
-    """What these paths begin with where the jobs run: with the prefix of a `module` statement, which the Snakefile looks up."""
+    """Start of these paths as jobs see them: with the prefix of a `module` statement, which the Snakefile looks up."""
     return str(config.get("results", RESULTS))
 
 
 def prefixed(value: Any, config: Config) -> Any:
-    """The value of a parameter, with every file of the workflow in it where the jobs run.
+    """The value of a parameter, with the prefix added to every workflow file in it.
 
     Snakemake adds the prefix of a `module` statement to inputs, outputs, logs and benchmarks, but not to parameters.
     """
@@ -78,13 +78,13 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
     """The raw file of a corpus: the user's own, generated, or fetched.
 
     Raises:
-        AtlasError: the user's own file is missing; names file, licence and expected layout. Or its licence is not accepted.
+        AtlasError: the user's file is missing (names file, licence and expected layout), or its licence is not accepted.
     """
     source = config["corpora"][corpus]["source"]
     licence = config["corpora"][corpus].get("accept_licence")
     if licence is not None and licence not in config["accept_licences"]:
         raise AtlasError(
-            f"corpus {corpus}: it is fetched only where its licence is accepted. Read {licence}, and if you accept it, set "
+            f"corpus {corpus}: it is downloaded only if its licence is accepted. Read {licence}, and if you accept it, set "
             f"accept_licences: [{licence}]."
         )
     if "path" in source:
@@ -98,7 +98,7 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
 
 
 def users_file(config: Config, path: str | Path) -> str:
-    """A file of the user as an input of a job: where the configuration says, without the prefix of a `module` statement."""
+    """A user's file as a job input: the path in the configuration, without the prefix of a `module` statement."""
     # Snakemake prefixes only relative paths.
     return str(path) if results_of(config) == RESULTS else os.path.abspath(path)
 
@@ -109,7 +109,7 @@ def base_of(config: Config, model: str) -> str:
 
 
 def tokenised_by(config: Config, model: str) -> str:
-    """The model whose examples a model reads: its base, or the first in the registry of several models with the same files."""
+    """The model whose examples a model reads: its base, or the first model in the registry with the same files."""
     models = config["models"]
     while is_fine_tuned(config, model):
         model = base_of(config, model)
@@ -119,10 +119,10 @@ def tokenised_by(config: Config, model: str) -> str:
 
 
 def is_fine_tuned(config: Config, model: str) -> bool:
-    """Whether a model is trained in the workflow, from another one."""
+    """Whether a model is fine-tuned in the workflow."""
     return "fine_tuned" in config["models"][model]["source"]
 
 
 def keeps_epochs(config: Config, model: str) -> bool:
-    """Whether the weights after some epochs of a model's training are kept."""
+    """Whether checkpoints of some epochs of a model's training are kept."""
     return is_fine_tuned(config, model) and "keep_epochs" in config["models"][model]["training"]

@@ -1,4 +1,4 @@
-"""All that a run needs: what, which artefacts need it, licence, where it is to be had, and whether it is there."""
+"""Everything that a run needs: which artefacts need it, its licence, where to get it, and whether it is present."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _INDENT = 12
 
 @dataclass(frozen=True)
 class Preflight:
-    """What a run needs.
+    """Resources that a run needs.
 
     Attributes:
         config: the resolved configuration.
         run: its name.
-        groups: corpora and models that lie at one place, with the artefacts that need them; missing ones first.
+        groups: corpora and models grouped by path, with the artefacts that need them; missing ones first.
         extras: study -> optional packages that it uses.
-        shortfalls: disk and memory that do not suffice, a sentence each.
+        shortfalls: insufficient disk space and memory, one sentence each.
     """
 
     config: Config
@@ -41,7 +41,7 @@ class Preflight:
 
     @property
     def failures(self) -> list[str]:
-        """What keeps the run from being built as it is: what is missing and may not be, and what the machine lacks."""
+        """Why the run cannot be built: missing required resources, and what the machine lacks."""
         missing = [need.requirement for group in self.groups for need in group if need.requirement.state == MISSING]
         return [
             *(one.sentence for one in missing if not may_be_skipped(self.config, {one.title: one})),
@@ -50,12 +50,12 @@ class Preflight:
 
 
 def preflight(config: Config, run: str, shortfalls: list[str]) -> Preflight:
-    """Look for all that a run needs.
+    """Check all resources that a run needs.
 
     Args:
         config: the resolved configuration.
         run: its name.
-        shortfalls: what its jobs need and the machine has not, see `machine.shortfalls`.
+        shortfalls: what its jobs need and the machine lacks, see `machine.shortfalls`.
 
     Raises:
         AtlasError: there is no such run.
@@ -76,7 +76,7 @@ def preflight(config: Config, run: str, shortfalls: list[str]) -> Preflight:
 
 
 def as_text(checked: Preflight) -> str:
-    """A block for each place, and a last line with counts; at most `WIDTH` columns where no path is longer."""
+    """A block for each path, and a last line with counts; at most `WIDTH` columns unless a path is longer."""
     blocks = [_block(group) for group in checked.groups]
     blocks += [_extra_block(study, extra) for study, extra in checked.extras]
     blocks += ["\n".join(_wrapped("too little", sentence)) for sentence in checked.shortfalls]
@@ -84,7 +84,7 @@ def as_text(checked: Preflight) -> str:
 
 
 def summary(checked: Preflight) -> str:
-    """How many places are present, downloaded by the run, or missing."""
+    """How many resources are present, downloaded by the run, or missing."""
     states = [group[0].requirement.state for group in checked.groups]
     size = sum(group[0].requirement.size for group in checked.groups)
     absent = sum(bool(extra.problem) for _, extra in checked.extras)
@@ -102,7 +102,7 @@ def summary(checked: Preflight) -> str:
 
 
 def _block(group: tuple[Need, ...]) -> str:
-    """What lies at one place: names, place, size, licence, layout where it is missing, and artefacts."""
+    """The resources at one path: names, path, size, licence, layout if missing, and artefacts."""
     one = group[0].requirement
     names = ", ".join(need.requirement.name for need in group)
     heading = {PRESENT: "present", DOWNLOADED: "download", MISSING: "MISSING"}[one.state]
@@ -125,7 +125,7 @@ def _extra_block(study: str, extra: Extra) -> str:
 
 
 def _wrapped(heading: str, text: str) -> list[str]:
-    """A heading and a text beside it; nothing for an empty text."""
+    """A heading with wrapped text beside it; nothing for an empty text."""
     if not text:
         return []
     lines = textwrap.wrap(text, WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)

@@ -1,9 +1,9 @@
 """Jobs on one machine start as copies of a process that has imported their libraries: see `preload_server`.
 
 Importing torch and transformers takes 4 to 8 s of processor time, pandas and matplotlib 1.5 s, and a run has hundreds of jobs.
-Each job is still a process of its own. It starts as Snakemake starts it where a copy would not be the same: in a conda
-environment or a container, with several threads (libraries read their number as they are loaded), on a node of a cluster, or
-on another system than Linux.
+Each job is still a separate process. Jobs start in Snakemake's usual way if a copy would not be equivalent: in a conda
+environment or a container, with several threads (libraries read their number when they are loaded), on a cluster node, or on a
+system other than Linux.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_END = 5.0
 
 
 class Preloaded:
-    """A process that has imported libraries; it is started for the first job, and anew where it has ended.
+    """A process that has imported libraries; it is started for the first job, and again if it has ended.
 
     Args:
         libraries: names of modules.
@@ -63,9 +63,9 @@ class Preloaded:
         """Start a job in the current folder.
 
         Args:
-            script: the Python file that it runs.
+            script: the Python file to run.
             environment: all its environment variables.
-            name: of its process.
+            name: name of its process.
         """
         job = {"script": script, "environment": dict(environment), "folder": os.getcwd(), "name": name}
         ours, theirs = socket.socketpair()
@@ -79,7 +79,7 @@ class Preloaded:
         return Started(ours)
 
     def stop(self) -> None:
-        """End the process; it waits for its jobs, which have ended unless the workflow was told to stop."""
+        """End the process; it waits for its jobs, which have ended unless the workflow was interrupted."""
         if self._requests is not None and self._process is not None:
             self._requests.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -88,7 +88,7 @@ class Preloaded:
     def _send(self, job: Mapping[str, Any], report: socket.socket) -> None:
         if self._requests is None:
             self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            # -P: modules beside the file are no libraries.
+            # -P: do not import modules from the folder of the file.
             command = [sys.executable, "-P", str(Path(__file__).with_name("preload_server.py")), *self._libraries]
             with theirs:
                 self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=one_thread(os.environ))
@@ -96,7 +96,7 @@ class Preloaded:
 
 
 class Started:
-    """A job that runs, as its reports tell."""
+    """A running job, as described by its reports."""
 
     def __init__(self, report: socket.socket):
         self._reports = report.makefile("r", encoding="ascii")
@@ -105,7 +105,7 @@ class Started:
         """Of its process; 0 where it was killed before it began."""
 
     def wait(self) -> tuple[int, dict[str, float]]:
-        """Wait for its end: exit status, and what it used (see `preload_server.usage`); -9 and nothing where it was killed."""
+        """Wait for its end: exit status and resource usage (see `preload_server.usage`); -9 and no usage if it was killed."""
         with self._reports:
             status, _, used = self._reports.readline().partition(" ")
             self._reports.read()  # which lasts until the process is gone
@@ -113,16 +113,16 @@ class Started:
 
 
 def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
-    """Environment variables with which libraries of linear algebra use one thread, as Snakemake sets them for such a job."""
+    """Environment variables that limit linear algebra libraries to one thread, as Snakemake sets them for such a job."""
     return {**environment, **dict.fromkeys(_THREADS, "1")}
 
 
 def preload_libraries(environment_of: Callable[[str], str], scripts: Path) -> None:
-    """Let the jobs of a workflow start as copies of processes that have imported their libraries.
+    """Start the jobs of a workflow as copies of processes that have imported their libraries.
 
     Args:
         environment_of: rule -> name of its environment in envs/.
-        scripts: folder of the scripts that this holds for.
+        scripts: folder of the scripts that start this way.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -153,18 +153,18 @@ def preload_libraries(environment_of: Callable[[str], str], scripts: Path) -> No
 
 
 def _record(record: Any, seconds: float, used: Mapping[str, float]) -> None:
-    """What a job reported of itself, as Snakemake's record of a benchmark.
+    """A job's reported resource usage, as a benchmark record of Snakemake.
 
-    Snakemake looks at the memory of all processes of a job twice a second, which takes longer the more memory they map: for
-    short jobs a tenth of their time. The largest unique and proportional sizes, which it alone could tell, are left out.
+    Snakemake samples the memory of all processes of a job twice a second, which takes longer the more memory they map: a tenth
+    of the time of short jobs. The maxima of unique and proportional set size, which need such sampling, are omitted.
     """
     record.running_time = seconds
     record.data_collected = bool(used)
-    # Killed before it could report, which is no fault of the benchmark.
+    # Killed before it could report: not an error of the benchmark.
     record.process_gone = not used
     for name, value in used.items():
         setattr(record, name, value)
-    # In percent of a processor, times seconds.
+    # Percent of one processor, times seconds.
     record.cpu_usage = 100 * used.get("cpu_time", 0.0)
 
 

@@ -1,8 +1,8 @@
 """A process that has imported the libraries of jobs, and becomes a job by making a copy of itself (`os.fork`).
 
-Started by `preload` with names of libraries and a socket as standard input, on which each message is a job, in JSON, with the
-socket on which its process reports. It ends with the workflow, when the other end of its socket is closed. It imports nothing
-of this package, so that jobs have the package as it is when they start.
+Started by `preload` with names of libraries and a socket as standard input. Each message on the socket is a job in JSON, with
+the socket on which its process reports. It ends with the workflow, when the other end of its socket is closed. It imports
+nothing from this package, so that jobs use the version of the package at their start.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ LONGEST_MESSAGE = 1 << 20
 
 
 def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
-    """Import libraries, then start a job for each message until the other end is closed.
+    """Import libraries, then start a job for each message until the other end of the socket is closed.
 
     Args:
-        requests: keeps the boundaries of messages (`SOCK_SEQPACKET`).
+        requests: socket that preserves message boundaries (`SOCK_SEQPACKET`).
         libraries: names of modules; one that is not installed is left to the jobs that need it.
     """
-    # An interrupt from the keyboard goes to jobs and workflow, which know what to do.
+    # Jobs and workflow handle an interrupt from the keyboard.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for library in libraries:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
-    # What is shared with the jobs is not touched by their collections, which would copy it.
+    # Garbage collection in the jobs would write to the shared memory pages, and so copy them.
     gc.freeze()
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_MESSAGE, 1)
@@ -54,17 +54,17 @@ def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
 
 
 def _collect_ended(options: int) -> None:
-    """Take note of the jobs that have ended, so that their processes are gone and their seconds count as this process's."""
+    """Reap jobs that have ended, so that their processes are gone and their time counts towards that of this process."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, options)[0]:
             pass
 
 
 def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
-    """Run the script of a job in this process, and report the process, then its exit status and what it used."""
+    """Run the script of a job in this process; report the process id, then the exit status and resource usage."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # Its name in lists of processes, of which the system keeps 15 letters.
+    # Its name in process lists; the system keeps 15 characters.
     Path("/proc/self/comm").write_text(job["name"][:15], encoding="ascii")
     report.sendall(f"{os.getpid()}\n".encode())
     os.environ.clear()
@@ -86,11 +86,11 @@ def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
 
 
 def _end(status: int) -> NoReturn:
-    """End this process without taking its libraries apart: a fifth of a second for pandas, half a second for torch."""
+    """End this process without unloading its libraries, which takes 0.2 s for pandas and 0.5 s for torch."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
-    # What the interpreter would do first: logs and temporary folders.
+    # What the interpreter would do at exit: flush logs, remove temporary folders.
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -98,9 +98,9 @@ def _end(status: int) -> NoReturn:
 
 
 def usage() -> dict[str, float]:
-    """What this process has used, by the names of Snakemake's benchmarks.
+    """Resource usage of this process, by the names in Snakemake's benchmarks.
 
-    cpu_time: seconds, with those of the processes that it started and waited for; max_rss, max_vms: MiB; io_in, io_out: MiB
+    cpu_time: seconds, including processes that it started and waited for; max_rss, max_vms: MiB; io_in, io_out: MiB
     read from and written to disk.
     """
     times = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -115,7 +115,7 @@ def usage() -> dict[str, float]:
 
 
 def _fields(path: str) -> dict[str, int]:
-    """Lines "name: number" of a file of the system; 0 for names that it lacks."""
+    """Lines "name: number" of a system file; 0 for names that are not in it."""
     lines = (line.split() for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines())
     numbers = {words[0].rstrip(":"): int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
     return defaultdict(int, numbers)

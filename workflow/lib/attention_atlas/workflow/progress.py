@@ -1,7 +1,7 @@
-"""One line of progress on the terminal in place of Snakemake's log, all of which is in the file that the end names.
+"""One line of progress on the terminal in place of Snakemake's log, whose complete file is named at the end.
 
 A logger plugin would have to be installed before Snakemake reads its command line; this handler takes the place of the
-stream handler once the Snakefile is read, so that every way to start the workflow shows the same. Where a logger plugin
+stream handler once the Snakefile is read, so that every way to start the workflow shows the same. If a logger plugin
 (`--logger`), `--verbose`, `--quiet` or `--dry-run` is used, or `ATLAS_PROGRESS=off` is set, Snakemake's output is unchanged.
 """
 
@@ -36,12 +36,12 @@ _LOGGED_ONLY = ("workflow_started", "resources_info", "job_started", "group_info
 class ProgressHandler(logging.Handler):
     """Shows the progress of jobs, warnings, errors and failed jobs with the end of their log.
 
-    On a terminal one line is kept up to date; elsewhere a line is written for every twentieth part of the jobs.
+    On a terminal one line is kept up to date; elsewhere a line is written after every 5 % of the jobs.
 
     Args:
-        default: Snakemake's own handler of the terminal, whose stream and format are used.
-        progress: of the jobs.
-        nothing_to_do: what to say beside Snakemake's message that all files are up to date.
+        default: Snakemake's terminal handler, whose stream and format are used.
+        progress: progress of the jobs.
+        nothing_to_do: text to add to Snakemake's message that all files are up to date.
     """
 
     def __init__(self, default: logging.StreamHandler[Any], progress: JobProgress, nothing_to_do: Callable[[], str]):
@@ -59,7 +59,7 @@ class ProgressHandler(logging.Handler):
         self._next = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record, or what follows from it for the progress."""
+        """Show a log record, or update the progress from it."""
         try:
             self._emit(record)
         except BrokenPipeError:
@@ -68,27 +68,27 @@ class ProgressHandler(logging.Handler):
             self.handleError(record)
 
     def expect(self, workflow: Any, config: Config) -> None:
-        """Estimate the time of the jobs that are to be run, before the first of them.
+        """Estimate the time of the pending jobs, before the first one starts.
 
         Args:
-            workflow: of the Snakefile.
+            workflow: Snakemake's workflow object.
             config: the resolved configuration.
         """
         self.progress.processors = workflow.cores if workflow.local_exec else None
         self.progress.expect(expected_seconds(config, workflow.dag))
         if workflow.local_exec:
-            # Not on a cluster: what a job writes to standard error is in the log of the scheduler.
+            # Not on a cluster: a job's standard error is in the log of the scheduler.
             os.environ[JOBS_LOG_TO_FILE] = "1"
 
     def finish(self) -> None:
-        """Take the line away: no more jobs start."""
+        """Remove the progress line: no more jobs start."""
         if self._line is not None:
             self._line.stop()
             self._line = None
         self._is_running = False
 
     def close(self) -> None:
-        """The end of the workflow, or of a command that runs no jobs."""
+        """End of the workflow, or of a command that runs no jobs."""
         self.finish()
         self._default.close()
         super().close()
@@ -111,7 +111,7 @@ class ProgressHandler(logging.Handler):
     def _is_shown(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
         if record.levelno >= logging.WARNING:
-            # The failed job itself is shown with its log; this says which line of a rules file started it.
+            # The failed job is shown with its log; this record only names the line of a rules file.
             return "CalledProcessError in file" not in text
         return (
             getattr(record, "shown", False) or text.startswith(_ALWAYS) or not (self._is_running or text.startswith(_PREAMBLE))
@@ -158,7 +158,7 @@ class ProgressHandler(logging.Handler):
 
 
 def progress_line(console: Any, progress: JobProgress) -> Any:
-    """One line with a bar, jobs done, the job in work and the time left, which renews itself twice a second."""
+    """One line with a bar, jobs done, the running job and the time left, updated twice a second."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.table import Column
     from rich.text import Text
@@ -210,13 +210,13 @@ def _failures(progress: JobProgress) -> str:
 
 
 def job_name(rule: str, wildcards: Mapping[str, Any]) -> str:
-    """Rule and wildcards of a job, without its run."""
+    """Rule and wildcards of a job, without the run."""
     shown = ", ".join(f"{key}={value}" for key, value in wildcards.items() if key != "run")
     return f"{rule} ({shown})" if shown else rule
 
 
 def last_lines(path: str | Path, count: int = LOG_LINES) -> list[str]:
-    """The last lines of a log; what to know of it where there are none."""
+    """The last lines of a log; if there are none, a line that says so."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -235,10 +235,10 @@ def warnings_in(logs: Iterable[str]) -> list[str]:
 
 
 def show_progress(workflow: Any, nothing_to_do: Callable[[], str]) -> ProgressHandler | None:
-    """Let Snakemake show the progress of its jobs; None where its output is left as it is.
+    """Make Snakemake show the progress of its jobs; None if its output is left unchanged.
 
     Args:
-        workflow: of the Snakefile.
+        workflow: Snakemake's workflow object.
         nothing_to_do: see `ProgressHandler`.
     """
     manager, settings = workflow.logger_manager, workflow.output_settings
@@ -254,7 +254,7 @@ def show_progress(workflow: Any, nothing_to_do: Callable[[], str]) -> ProgressHa
 
 
 def expected_seconds(config: Config, dag: Any) -> dict[int, float]:
-    """Job id -> processor seconds that the cost model expects, for the jobs of Snakemake's graph that are to be run."""
+    """Job id -> processor seconds that the cost model expects, for the pending jobs of Snakemake's graph."""
     coefficients = read_coefficients()
     return {
         dag.jobid(job): job.threads

@@ -1,11 +1,11 @@
 """What code an output depends on: a digest of a job's script and of everything it imports from the library.
 
-Snakemake hashes the script of a rule but not the modules that it imports. The digest, put into the rule's `params`, makes an
-edit re-run exactly the jobs whose results it can change. What cannot change a result does not count: comments, layout of lines,
-docstrings, the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
+Snakemake hashes the script of a rule but not the modules that it imports. With the digest in a rule's `params`, an edit re-runs
+exactly the jobs whose results it can change. The digest ignores what cannot change a result: comments, line breaks, docstrings,
+the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
 
-Digests of modules are cached by the content of the module, in the folder of Python's compiled files: parsing all modules would
-take a quarter of the start time.
+Digests of modules are cached by their content, in the folder of Python's compiled files: parsing all modules would take a
+quarter of the start time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "att
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}
 _LEVELS = {"debug", "info", "warning", "error", "exception"}
-_MAX_STORED = 5000  # entries of the cache (modules and earlier versions of them) before it is emptied
+_MAX_STORED = 5000  # cache entries (modules and their earlier versions) before it is emptied
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
@@ -42,12 +42,12 @@ def script_digest(
     library: Path = _LIBRARY,
     scripts: Path = _SCRIPTS,
 ) -> str:
-    """Twelve hex digits that change where `script`, or a library module that it needs, can give another result.
+    """Twelve hex digits that change if an edit of `script`, or of a library module that it needs, can change its result.
 
     Args:
         script: file name below workflow/scripts.
         resources: data files below workflow/resources that the job reads as well.
-        modules: modules that the script imports by name, as those of pages.
+        modules: modules that the script imports by name at run time, such as those of pages.
         library: folder that holds the packages of the library.
         scripts: folder of the scripts.
     """
@@ -62,7 +62,7 @@ def script_digest(
 
 
 def library_digest(library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
-    """Twelve hex digits that change where any module, data file or script can give another result."""
+    """Twelve hex digits that change if an edit of any module, data file or script can change a result."""
     digest = hashlib.sha256()
     for folder in (library, scripts):
         tree = _tree(str(folder))
@@ -73,7 +73,7 @@ def library_digest(library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
 
 
 class _Tree:
-    """The files of a library, by the names under which they are imported; file names are relative to its folder."""
+    """The files of a library by import name; file names are relative to its folder."""
 
     def __init__(self, folder: str):
         self.folder = folder
@@ -93,13 +93,13 @@ class _Tree:
         self._files: dict[str, tuple[str, ...]] = {}
 
     def _package(self, relative: str) -> str:
-        """The nearest folder at or above that is a package: lexicons and templates belong to the modules there."""
+        """The package that contains a folder (or is it): lexicons and templates belong to the modules there."""
         while relative and not os.path.isfile(os.path.join(self.folder, relative, "__init__.py")):
             relative = os.path.dirname(relative)
         return relative
 
     def closure(self, imports: tuple[str, ...]) -> set[str]:
-        """Files of the modules that are reached by imports, with the data files in their folders."""
+        """Files of all modules reached through imports, with the data files in their folders."""
         waiting, reached = [imports], set()
         while waiting:
             for name in waiting.pop():
@@ -116,7 +116,7 @@ class _Tree:
         return sorted({*modules, *(path for paths in self._data.values() for path in paths)})
 
     def files(self, name: str) -> tuple[str, ...]:
-        """Files of an imported name: its module, the data in its folder, and the packages above, which an import runs too."""
+        """Files of an imported name: its module, the data in its folder, and its parent packages, which are imported too."""
         if name not in self._files:
             self._files[name] = self._resolved(name)
         return self._files[name]
@@ -156,7 +156,7 @@ def _imports(path: str) -> tuple[str, ...]:
 
 @functools.cache
 def _read(path: str) -> tuple[bytes, tuple[str, ...]]:
-    """A hash of a file's meaning, and what it imports."""
+    """A hash of a file without what the digest ignores, and its imports."""
     with open(path, "rb") as file:
         content = file.read()
     if not path.endswith(".py"):
@@ -175,7 +175,7 @@ def _store_path() -> Path:
 
 @functools.cache
 def _reader_digest() -> bytes:
-    """Digest of this module: part of the keys of the cache, so that a change of this module invalidates it."""
+    """Digest of this module: part of the cache keys, so that editing this module invalidates the cache."""
     return hashlib.sha256(Path(__file__).read_bytes()).digest()
 
 
@@ -183,7 +183,7 @@ def _reader_digest() -> bytes:
 def _stored() -> dict[str, tuple[str, list[str]]]:
     """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends.
 
-    Also where Python is told to keep no compiled files (PYTHONDONTWRITEBYTECODE): the workflow starts often.
+    Written even if Python keeps no compiled files (PYTHONDONTWRITEBYTECODE), since the workflow starts often.
     """
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
@@ -203,7 +203,7 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
 
 
 def _parsed(source: str) -> tuple[str, list[str]]:
-    """A hash of what a module can do to results, and what it imports."""
+    """A hash of the parts of a module that can change results, and its imports."""
     tree = ast.parse(source)
     names: list[str] = []
     for node in ast.walk(tree):
@@ -225,7 +225,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class _WithoutMessages(ast.NodeTransformer):
-    """Takes away the arguments of `raise` and of logger calls: what they say ends a job, or stands in its log alone."""
+    """Removes the arguments of `raise` and of logger calls: their text is only an error message or a line of a log."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         if isinstance(node.exc, ast.Call):
@@ -241,13 +241,13 @@ class _WithoutMessages(ast.NodeTransformer):
 
 
 def _is_logging(function: ast.expr) -> bool:
-    """Whether it is a method of a logger, such as `_log.info`."""
+    """Whether a function is a method of a logger, such as `_log.info`."""
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return False
     return function.value.id in _LOGGERS and function.attr in _LEVELS
 
 
 def _without_arguments(call: ast.Call) -> None:
-    """Unless an argument assigns a name, which what follows may read."""
+    """Remove the arguments of a call, unless one assigns a name that later code may read."""
     if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(call)):
         call.args, call.keywords = [], []

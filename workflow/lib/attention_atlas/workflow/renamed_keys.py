@@ -1,4 +1,4 @@
-"""Keys of the configuration that have another name now: an old one is an error that names the new one."""
+"""Renamed keys of the configuration: an old name raises an error with the new name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RENAMED: dict[tuple[str, ...], dict[str, str]] = {
 
 
 def check_renamed_keys(config: Mapping[str, Any]) -> None:
-    """Reject keys with a name that they had until version 0.1.
+    """Reject key names that were valid until version 0.1.
 
     Raises:
         AtlasError: names the old key with its place, and the new key.

@@ -1,4 +1,4 @@
-"""What the job of a page does: the call of its function with files and parameters as the page declares them."""
+"""The job of a page: call its function with the files and parameters that the page declares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
     Args:
         function: `module:function` below attention_atlas.
         files: parameter -> path, or a list of them; `tables__surface` for an attribute of a parameter.
-        outputs: parameter -> path, grouped as files are; the pictures of a figure as svg, png and pdf; with `COPY`, copies of
+        outputs: parameter -> path, grouped like `files`; the images of a figure as svg, png and pdf; with `COPY`, copies of
             inputs.
         params: parameter -> value.
     """
@@ -51,7 +51,7 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
 
 
 def _as(hint: Any, value: Any) -> Any:
-    """A value in the form of its parameter: a label as `RunLabel`, attributes as their dataclass, an optional file or None."""
+    """A value converted to the type of its parameter: labels to `RunLabel`, attributes to a dataclass, no file to None."""
     if isinstance(value, Mapping):
         if value.keys() == _LABEL:
             return RunLabel(**value)

@@ -1,4 +1,4 @@
-"""What jobs read and do not make: corpora and models, where each lies or comes from, and whether it is there."""
+"""External inputs of jobs: corpora and models, their path or source, and whether they are present."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Requirement:
 
     Attributes:
         kind: corpus or model.
-        name: in its registry.
+        name: name in its registry.
         place: file, folder, address, repository or package.
         state: present, downloaded by the run, or missing.
-        problem: what is missing; empty unless it is.
-        licence, layout: as the registry says.
-        size: bytes of the download, 0 where it is not known.
+        problem: what is missing; empty if nothing is.
+        licence, layout: from the registry.
+        size: bytes of the download, 0 if unknown.
         optional: whether the registry says that it may be missing.
     """
 
@@ -59,7 +59,7 @@ class Requirement:
 
     @property
     def sentence(self) -> str:
-        """What is missing, with licence and expected layout."""
+        """A sentence on what is missing, with licence and expected layout."""
         licence = f" Licence: {self.licence}." if self.licence else ""
         layout = f" Expected layout: {self.layout}." if self.layout else ""
         return f"{self.title}: {self.problem}.{licence}{layout}"
@@ -70,7 +70,7 @@ Requirements = dict[str, Requirement]
 
 
 def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Requirements:
-    """All that models and corpora need: bases of fine-tuned models, what they are trained on, treebanks and translations."""
+    """Everything that models and corpora need: bases and training corpora of fine-tuned models, treebanks and translations."""
     needed: Requirements = {}
     for kind, name in _with_sources(config, models, corpora):
         requirement = model_requirement(config, name) if kind == MODEL else corpus_requirement(config, name)
@@ -80,17 +80,17 @@ def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) 
 
 
 def missing_requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Requirements:
-    """Those of them that are missing."""
+    """The missing ones among `requirements`."""
     return {title: one for title, one in requirements(config, models, corpora).items() if one.state == MISSING}
 
 
 def may_be_skipped(config: Config, missing: Requirements) -> bool:
-    """Whether what needs these is skipped while any of them is missing; else that is an error."""
+    """Whether artefacts that need missing resources are skipped; otherwise they are an error."""
     return config["missing"] == "skip" or all(requirement.optional for requirement in missing.values())
 
 
 def _with_sources(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Kind and name of models and corpora and of all that they are made from, each once."""
+    """Kind and name of models and corpora and of everything that they are made from, without duplicates."""
     waiting = [*((MODEL, name) for name in models), *((CORPUS, name) for name in corpora)]
     seen: set[tuple[str, str]] = set()
     while waiting:
@@ -158,7 +158,7 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
             problem = _fault_of(folder, needs_weights=entry["init"] != "random")
             if not problem:
                 return Requirement(MODEL, name, str(folder), PRESENT)
-            # The hub's cache may hold the configuration alone; a folder that the user filled is not filled up by a download.
+            # The hub's cache may contain only the configuration; nothing is downloaded into a folder of the user.
             if is_placed(MODELS, source, config["data_mirror"]):
                 return Requirement(MODEL, name, str(folder), MISSING, problem, layout=MODEL_LAYOUT)
         size = float(_FLOAT * shape_of(entry).parameters)
@@ -167,7 +167,7 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
 
 
 def _fault_of(folder: Path, needs_weights: bool) -> str:
-    """What a model's folder lacks; empty where it has all that is looked at before a job loads it."""
+    """What a model's folder lacks; empty if it has all files that are checked before a job loads it."""
     if not folder.is_dir():
         return f"the folder {folder} is not there"
     if not (folder / "config.json").is_file():
@@ -182,5 +182,5 @@ def _is_installed(module: str) -> bool:
     """Whether a module can be imported, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that the module is in
+    except ModuleNotFoundError:  # the parent package is not installed
         return False

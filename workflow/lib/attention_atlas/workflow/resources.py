@@ -1,4 +1,4 @@
-"""What jobs ask a scheduler for: memory, minutes, threads and GPUs, as functions that Snakemake calls for each job."""
+"""Resources that jobs request: memory, minutes, threads and GPUs, as functions that Snakemake calls for each job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG_FLOP = 2e15
 
 
 def memory(megabytes: int) -> Resource:
-    """A fixed number of megabytes, more after each failure."""
+    """A fixed number of megabytes, increased after each failure."""
 
     def grown(wildcards: Any, attempt: int) -> int:
         return megabytes * attempt
@@ -34,12 +34,12 @@ def memory(megabytes: int) -> Resource:
 
 
 def minutes(number: int) -> Resource:
-    """Minutes, more after each failure."""
+    """A fixed number of minutes, increased after each failure."""
     return memory(number)
 
 
 def find_job(rule: str) -> tuple[str, Job | None]:
-    """Study of a rule (empty for the shared rules) and what its jobs take; None where nothing is declared of it."""
+    """Study of a rule (empty for the shared rules) and the resources of its jobs; None if they are not declared."""
     name = rule.partition("_")[0]
     declared = studies().get(name)
     if declared is not None and rule != name:
@@ -48,23 +48,23 @@ def find_job(rule: str) -> tuple[str, Job | None]:
 
 
 def threads_of(part: Part, passes: float) -> int:
-    """One thread for a small job, else two, and four for a long one; `passes` forward passes over single examples."""
+    """Number of threads for `passes` forward passes over single examples: one for a small job, two, or four for a long job."""
     flop = passes * part.shape.forward_flop(typical_tokens(part.corpus))
     return 1 if flop < SMALL_FLOP else 2 if flop < LONG_FLOP else 4
 
 
 class JobResources:
-    """Resources of jobs by the name of their rule."""
+    """Resources of jobs, by rule name."""
 
     def __init__(self, config: Config):
         self.config = with_known_names(config)
 
     def _declared(self, rule: str, wildcards: Any, name: str) -> tuple[Part, Any]:
-        """What a job works on, and what it takes of it by the function that its `Job` has under `name`."""
+        """What a job works on, and the value of the function `name` of its `Job` for it."""
         study, job = find_job(rule)
         function: Any = getattr(job, name, None)
         if job is None or function is None:
-            raise KeyError(f"{rule}: nothing is declared of what its jobs take: no {name}")
+            raise KeyError(f"{rule}: the declaration of its jobs has no {name}")
         part = job.part(Place(self.config, wildcards.run, study, dict(wildcards.items())))
         return part, function(part)
 
@@ -76,15 +76,15 @@ class JobResources:
         return grown
 
     def memory(self, rule: str) -> Resource:
-        """Megabytes as the rule's job declares them, more after each failure."""
+        """Megabytes that the rule's job declares, increased after each failure."""
         return self._grown(rule, "memory")
 
     def scratch(self, rule: str) -> Callable[[Any], int]:
-        """Gigabytes of the disk that the rule's job takes while it runs, rounded up."""
+        """Gigabytes of scratch space that the rule's job needs while it runs, rounded up."""
         return lambda wildcards: math.ceil(self._declared(rule, wildcards, "scratch_bytes")[1] / 1e9)
 
     def minutes(self, rule: str) -> Resource:
-        """Minutes as the rule's job declares them, more after each failure."""
+        """Minutes that the rule's job declares, increased after each failure."""
         return self._grown(rule, "minutes")
 
     def threads(self, rule: str) -> Callable[[Any], int]:
@@ -92,10 +92,10 @@ class JobResources:
         return lambda wildcards: threads_of(*self._declared(rule, wildcards, "passes"))
 
     def extraction_priority(self, wildcards: Any) -> float:
-        """Above -1 and at most 0: one model and corpus after another, where the run does not keep attention.
+        """Above -1 and at most 0: extract one model and corpus after another if the run does not keep attention.
 
-        Readers start once all shards of a model and corpus are there, and the shards can go; had each corpus some of its
-        shards, most would be on the disk at once.
+        Readers start once all shards of a model and corpus are written, after which the shards can be removed. If all corpora
+        were extracted in parallel, most shards would be on the disk at the same time.
         """
         if self.config["keep_attention"]:
             return 0.0
@@ -104,7 +104,7 @@ class JobResources:
         return -place / (len(models) * len(corpora))
 
     def gpus(self, rule: str) -> int:
-        """GPUs of a rule's jobs: one where they run a model and the configuration asks for a GPU, or this machine has one."""
+        """GPUs of a rule's jobs: one if they run a model and the configuration requests a GPU, or this machine has one."""
         _, job = find_job(rule)
         if job is None or not job.gpu:
             raise KeyError(f"{rule}: its jobs are not declared to run on a GPU")

@@ -1,4 +1,4 @@
-"""What a start of the workflow made, as it ends: artefacts, verdicts, failures, what was skipped, and where to look."""
+"""Summary at the end of a workflow: artefacts, verdicts, failures, skipped artefacts, and files to open."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WIDTH = 12
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs of a start.
+    """Outcome of the jobs of one start of the workflow.
 
     Attributes:
         requested: outputs of all jobs that lead to the targets.
-        made: outputs of the jobs that ran and ended well.
-        not_made: outputs of the jobs that failed, or wait for one that did.
-        failed: job -> its log file; empty where it has none.
+        made: outputs of the jobs that succeeded.
+        not_made: outputs of the jobs that failed, or depend on one that failed.
+        failed: job -> its log file; empty if it has none.
     """
 
     requested: frozenset[str]
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def outcome_of(workflow: Any) -> Outcome:
-    """The outcome of a workflow of Snakemake that has ended."""
+    """The outcome of a Snakemake workflow that has ended."""
     dag = workflow.dag
     to_run = list(dag.needrun_jobs(exclude_finished=False))
     finished = [job for job in to_run if dag.finished(job)]
@@ -59,8 +59,8 @@ def summary(config: Config, outcome: Outcome) -> str:
     """A few lines for each target run, and the failed jobs.
 
     Args:
-        config: the resolved configuration, without what is missing and may be.
-        outcome: of the jobs.
+        config: the resolved configuration, without missing optional resources.
+        outcome: outcome of the jobs.
     """
     lines: list[str] = []
     for run in config["targets"]:
@@ -72,7 +72,7 @@ def summary(config: Config, outcome: Outcome) -> str:
 
 
 def _of_run(config: Config, run: str, outcome: Outcome) -> list[str]:
-    """Lines on a run; none where none of its artefacts was asked for."""
+    """Lines on a run; none if none of its artefacts was requested."""
     results = results_of(config)
 
     def files(entry: ListedArtifact) -> list[str]:
@@ -89,7 +89,7 @@ def _of_run(config: Config, run: str, outcome: Outcome) -> list[str]:
     rows: list[tuple[str, str]] = [("artefacts", _counts(built, made))]
     if missing:
         rows.append(("not built", f"{len(missing)}: {', '.join(entry.name for entry in missing)}"))
-    # One artefact out of many was asked for: what the run skips besides is of no interest.
+    # A single artefact was requested: what else the run skips does not matter.
     if skipped and len(asked) + len(skipped) == len(listed):
         rows += [("skipped", f"{', '.join(names)}: {reason}") for reason, names in _by_reason(skipped)]
     scoreboard = f"{results}{run}/scoreboard.tsv"
@@ -110,7 +110,7 @@ def _counts(built: Sequence[ListedArtifact], made: Sequence[ListedArtifact]) -> 
 
 
 def _by_reason(skipped: Sequence[ListedArtifact]) -> Iterator[tuple[str, list[str]]]:
-    """Reason -> artefacts that are skipped for it."""
+    """Reason -> artefacts skipped for this reason."""
     names: dict[str, list[str]] = {}
     for entry in skipped:
         names.setdefault(entry.skipped, []).append(entry.name)
@@ -118,7 +118,7 @@ def _by_reason(skipped: Sequence[ListedArtifact]) -> Iterator[tuple[str, list[st
 
 
 def _verdicts(scoreboard: Path) -> list[tuple[str, str]]:
-    """Claims by verdict; published values by verdict where any is comparable."""
+    """Number of claims by verdict, and of published values if any is comparable."""
     with scoreboard.open(encoding="utf-8", newline="") as lines:
         total = next(row for row in csv.DictReader(lines, delimiter="\t") if row["study"] == "all")
 

@@ -1,4 +1,4 @@
-"""Jobs of the rules that all studies share: what they read, and what that takes."""
+"""Jobs of the rules that all studies share: their inputs and resources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PARTS_OF_A_BATCH = 4
 
 
 def _minutes_of_passes(part: Part) -> int:
-    """Ten minutes, and the forward passes of a whole shard at 5 GFLOP/s."""
+    """Ten minutes plus the time of the forward passes of a whole shard at 5 GFLOP/s."""
     flop = part.corpus["shard"] * part.shape.forward_flop(part.corpus["max_tokens"])
     return int(10 + flop / 5e9 / 60)
 
@@ -50,7 +50,7 @@ def _fine_tuning_work(part: Part) -> Work:
     parts = _PARTS_OF_A_BATCH if random_batches(part) else 1
     if settings["task"] != "translation":
         return passes.training(part.shape, records, tokens, settings["batch"], part.shape.parameters, parts)
-    # A decoder of the encoder's size, and the scores of the vocabulary.
+    # A decoder of the encoder's size, and the vocabulary scores.
     size = translation_vocabulary(part) * part.shape.hidden
     whole = passes.stacked(part.shape)
     scores = {"gflop": passes.TRAINING * 2 * records * tokens * size / 1e9}
@@ -59,7 +59,7 @@ def _fine_tuning_work(part: Part) -> Work:
 
 
 def _checkpoint_bytes(part: Part) -> float:
-    """The weights, and those after the epochs that are kept."""
+    """Bytes of the final weights and of the checkpoints of epochs that are kept."""
     settings = part.model["training"]
     translates = settings["task"] == "translation"
     shape = passes.stacked(part.shape) if translates else part.shape
@@ -68,9 +68,9 @@ def _checkpoint_bytes(part: Part) -> float:
 
 
 def _state_bytes(part: Part) -> float:
-    """Two states of a training, as a new one is written before the last one is removed; none of a training of minutes.
+    """Bytes of two training states, since a new one is written before the previous one is removed; 0 if training takes minutes.
 
-    A state holds the weights and both moments of Adam in float32, and the weights after the epochs that are kept.
+    A state contains the weights and both moments of Adam in float32, and the checkpoints of epochs that are kept.
     """
     if _fine_tuning_work(part)["gflop"] < _GFLOP_BEFORE_STATE:
         return 0.0

@@ -21,7 +21,7 @@ def studies() -> dict[str, Study]:
 
 
 def study(name: str) -> Study:
-    """One declaration.
+    """The declaration of a study.
 
     Raises:
         KeyError: there is no such study.
@@ -51,9 +51,9 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
     Args:
         config: the resolved configuration.
         run: its name.
-        name: of the study.
-        role: of the study.
-        variant: `random`, the study's `random_model`; or of its `variants`: `casing` names another model, each other one
+        name: name of the study.
+        role: role of a corpus in the study.
+        variant: `random` for the study's `random_model`, or a key of its `variants`: `casing` names another model, all others
             another corpus.
 
     Raises:
@@ -75,12 +75,12 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
 
 
 def of_role(place: Place, role: str) -> Pair:
-    """Model and corpus of a role of the study of a job, or of the variant in its path."""
+    """Model and corpus of a role in a job's study, or of the variant in the job's path."""
     return role_pair(place.config, place.run, place.study, role, place.wildcards.get("variant"))
 
 
 def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]:
-    """(model, corpus, records) whose attention a study reads from the cache, each pair once."""
+    """(model, corpus, records) whose cached attention a study reads, without duplicate pairs."""
     declared = study(name)
     records = {pair: limit_of(config, run, pair[1]) for pair in declared.pairs(config, run)}
     if declared.records_key:
@@ -90,6 +90,6 @@ def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]
 
 
 def study_examples(config: Config, run: str, name: str) -> list[Pair]:
-    """(model, corpus) of all examples that a study reads, each pair once."""
+    """(model, corpus) of all examples that a study reads, without duplicates."""
     declared = study(name)
     return list(dict.fromkeys((declared.examples or declared.pairs)(config, run)))

@@ -1,4 +1,4 @@
-"""What the target rules build: artefacts and caches of the target runs, and what to do about missing files."""
+"""Inputs of the target rules: artefacts and caches of the target runs, and the handling of missing files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attention_atlas.workflow.studies import extracted, studies
 
 
 def built_tables(config: Config, run: str) -> dict[str, str]:
-    """`study/name` -> file of all tables of the studies that a run builds; overviews are made from these."""
+    """`study/name` -> file, for all tables of the studies that a run builds; overviews are built from these."""
     tables: dict[str, str] = {}
     for study in studies().values():
         if study.overview or study.id not in config["runs"][run]:
@@ -33,9 +33,9 @@ class Targets:
     """Inputs of the target rules, for a resolved configuration.
 
     Args:
-        config: the resolved configuration, without what is missing and may be (see `without_missing`).
-        warn: called with what is skipped.
-        named: the configuration with what is missing; default: `config`.
+        config: the resolved configuration, without missing optional resources (see `without_missing`).
+        warn: called with a message on skipped artefacts.
+        named: the configuration with missing resources; default: `config`.
     """
 
     def __init__(self, config: Config, warn: Callable[[str], None], named: Config | None = None):
@@ -45,10 +45,10 @@ class Targets:
         self._warned: set[str] = set()
 
     def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
-        """Files of the artefacts of all target runs, of one kind or one study where these are given.
+        """Files of the artefacts of all target runs, optionally of one kind or one study.
 
-        Artefacts that need a corpus or a model which a run does not name are not part of that run. Those whose corpora or
-        models are missing are skipped (`missing: skip`), or are an error that lists what is missing.
+        An artefact is not part of a run that does not name a corpus or a model that it needs. Artefacts whose corpora or models
+        are missing are skipped (`missing: skip`), or raise an error that lists what is missing.
         """
 
         def files(wildcards: Any) -> list[str]:
@@ -96,11 +96,11 @@ class Targets:
         return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16{removed}"
 
     def where_to_look(self) -> str:
-        """Pages to open, a line for each target run."""
+        """Pages to open, one line for each target run."""
         return "\n".join(f"results/{run}/index.html: all tables and figures" for run in self.config["targets"])
 
     def after_failure(self) -> str:
-        """What can be done after some jobs of the target runs have failed, a line for each run."""
+        """What to do after some jobs of the target runs have failed, one line for each run."""
         return "\n".join(
             f"Jobs of the run {run} failed; results/{run}/logs has the reasons. A second start goes on with them; for the "
             f"scoreboard of what is built: make results RUN={run} PARTIAL=yes"
@@ -122,7 +122,7 @@ class Targets:
             self.warn(sentence)
 
     def _report(self, missing: list[Need]) -> None:
-        """Report what is missing, a line each: as an error, or as a warning where what needs it is skipped."""
+        """Report missing resources, one line each: as an error, or as a warning if the artefacts that need them are skipped."""
         if not missing:
             return
         needed = [need for need in missing if not may_be_skipped(self.config, {need.requirement.title: need.requirement})]

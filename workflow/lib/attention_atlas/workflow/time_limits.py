@@ -1,4 +1,4 @@
-"""Time limits of long jobs, from the plan: a fixed limit would end the largest models again and again."""
+"""Time limits of long jobs, from the plan: with a fixed limit, jobs of the largest models would always time out."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MARGIN = 1.5
 
 
 def time_limit(config: Config, rule: str, least: int) -> Resource:
-    """Minutes of a job: `MARGIN` times what the plan expects on processors, more after each failure.
+    """Time limit of a job in minutes: `MARGIN` times the planned time on processors, increased after each failure.
 
     Args:
         config: the resolved configuration.
         rule: name of the rule.
-        least: minutes of the smallest jobs, and of all jobs on a GPU, whose speed is not in the plan.
+        least: minimum in minutes; also the limit of all jobs on a GPU, whose speed the plan does not know.
     """
     resources = JobResources(config)
     known = with_known_names(config)

@@ -1,14 +1,14 @@
 """What a job works on: model, corpus, records and settings, from which its cost, memory, threads and device follow.
 
-Kinds of work, for the cost model (`cost_model`); those that all rules share, of passes through models, are in `passes`:
+Kinds of work of the cost model (`cost_model`); those that all rules share (passes through models) are in `passes`:
     gcells: 1e9 cells of attention maps that are read or written
     gpairs: 1e9 cells compared between two heads
     gfitted: 1e9 features that regressions are fitted to
     records: examples
-    kwords, distance_kwords: 1,000 words that the probes of one seed are trained on; that probes on distances are
+    kwords, distance_kwords: 1,000 words that the probes of one seed, or the probes on distances, are trained on
     kdecoded: 1,000 sentences that probes are evaluated on
-    kmaps: 1,000 maps that are classified as pictures
-    gdrawn: 1e9 random weights that are drawn for models without training
+    kmaps: 1,000 maps that are classified as images
+    gdrawn: 1e9 random weights that are drawn for untrained models
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Work = dict[str, float]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job is: its run, the study of its rule (empty for the shared rules) and its wildcards."""
+    """Identity of a job: its run, the study of its rule (empty for the shared rules) and its wildcards."""
 
     config: Config
     run: str
@@ -49,10 +49,10 @@ class Part:
     """What a job works on.
 
     Attributes:
-        place: where the job is.
-        model_name, corpus_name: in the registries.
-        records: of the corpus that the job reads.
-        total: of the corpus that all jobs of the rule read together.
+        place: run, study and wildcards of the job.
+        model_name, corpus_name: names in the registries.
+        records: records of the corpus that the job reads.
+        total: records of the corpus that all jobs of the rule read together.
     """
 
     place: Place
@@ -80,58 +80,58 @@ class Part:
 
     @property
     def shape(self) -> Shape:
-        """Of the model."""
+        """Shape of the model."""
         return shape_of(self.model)
 
     @property
     def heads(self) -> int:
-        """Of the whole model."""
+        """Number of heads of the whole model."""
         return self.shape.layers * self.shape.heads
 
     @property
     def tokens(self) -> float:
-        """Tokens of an example on average."""
+        """Mean number of tokens per example."""
         return typical_tokens(self.corpus)
 
     @property
     def gflop(self) -> float:
-        """A forward pass over the records."""
+        """GFLOP of a forward pass over the records."""
         return self.records * self.shape.forward_flop(self.tokens) / GIGA
 
     @property
     def forward(self) -> Work:
-        """A forward pass over the records, in batches of like length."""
+        """Work of a forward pass over the records, in batches of similar length."""
         return passes.forward(self.shape, self.records, self.tokens)
 
     @property
     def gcells(self) -> float:
-        """Cells of the maps of the records."""
+        """Cells of the maps of the records, in 1e9."""
         return self.records * self.shape.cells(self.tokens) / GIGA
 
     @property
     def gpairs(self) -> float:
-        """Cells of the maps of the records, compared between all pairs of heads."""
+        """Cells of the maps of the records, compared between all pairs of heads, in 1e9."""
         return self.records * self.tokens**2 * self.heads * (self.heads - 1) / 2 / GIGA
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the jobs of a rule take.
+    """Inputs and resources of the jobs of a rule.
 
     Attributes:
-        reads: model and corpus of a job; None where neither its work nor its memory depends on them.
-        work: amounts of work, for the cost model; None for jobs of a fixed few seconds.
-        memory: megabytes that it stays below; None where the rule names a fixed number.
-        minutes: that it stays below; likewise.
-        passes: forward passes over single examples, from which its number of threads follows; None for one thread.
-        records: bound of the records from the study's settings.
-        whole_shards: whether it works on a whole shard, also where the run reads fewer records.
-        gpu: whether it runs on a GPU where there is one.
-        model_bound: whether most of its time is that of a model's operations, which a GPU takes over.
-        kept_bytes: of its output files; None for tables and figures, which take little.
-        attention: whether these files are attention maps, which go after their last reader where `keep_attention` is false.
-        scratch_bytes: that it takes while it runs.
-        measured_as: rule whose coefficients of the cost model it shares; empty for its own.
+        reads: model and corpus of a job; None if neither its work nor its memory depends on them.
+        work: amounts of work, for the cost model; None for jobs that always take a few seconds.
+        memory: upper limit in megabytes; None if the rule sets a fixed number.
+        minutes: upper limit of the run time; None if the rule sets a fixed number.
+        passes: forward passes over single examples, which determine its number of threads; None for one thread.
+        records: maximum number of records, from the study's settings.
+        whole_shards: whether it works on a whole shard even if the run reads fewer records.
+        gpu: whether it runs on a GPU if there is one.
+        model_bound: whether most of its time is spent on model operations, which can run on a GPU.
+        kept_bytes: size of its output files; None for tables and figures, which are small.
+        attention: whether these files are attention maps, removed after their last reader if `keep_attention` is false.
+        scratch_bytes: disk space in use only while it runs.
+        measured_as: rule whose coefficients of the cost model it shares; empty if it has separate ones.
     """
 
     reads: Callable[[Place], Pair] | None = None
@@ -152,10 +152,10 @@ class Job:
         """What a job works on.
 
         Raises:
-            AtlasError: the run does not name what it reads.
+            AtlasError: the run does not name the corpus or model that the job reads.
         """
         if self.reads is None:
-            raise ValueError("what this job takes does not depend on what it reads")
+            raise ValueError("the resources of this job do not depend on a model or corpus")
         model, corpus = self.reads(place)
         total = limit_of(place.config, place.run, corpus)
         if self.records is not None:
@@ -168,36 +168,36 @@ class Job:
 
 
 def in_path(place: Place) -> Pair:
-    """Model and corpus of the path."""
+    """Model and corpus in the path."""
     return place.wildcards["model"], place.wildcards["corpus"]
 
 
 def in_training(place: Place) -> Pair:
-    """The fine-tuned model in the path, and what it is trained on."""
+    """The fine-tuned model in the path, and the corpus that it is trained on."""
     model = place.wildcards["model"]
     return model, place.config["models"][model]["training"]["corpus"]
 
 
 def mlm_head_gflop(part: Part) -> float:
-    """Steps of training a masked-language-model head, as GFLOP of the scores over the vocabulary, forward and backward."""
+    """Training steps of a masked-LM head, as GFLOP of the vocabulary scores, forward and backward."""
     settings = part.model["mlm_head"]
     predictions = float(settings["steps"] * settings["batch"])
     return 6 * predictions * VOCABULARY * part.shape.hidden / GIGA
 
 
 def padded_tokens(part: Part) -> float:
-    """Tokens of an example in training, padding included: a random batch is trained in parts of like length."""
+    """Tokens per example in training, including padding: a random batch is trained in parts of similar length."""
     return min(part.tokens * (1.2 if random_batches(part) else 1.1), float(part.corpus["max_tokens"]))
 
 
 def random_batches(part: Part) -> bool:
-    """Whether examples of any length share a batch in training."""
+    """Whether training batches contain examples of any length."""
     settings = part.model["training"]
     return settings["task"] == "translation" or settings.get("batches") == "random"
 
 
 def translation_vocabulary(part: Part) -> int:
-    """Pieces that a translation model knows: of those that are trained here as their base says."""
+    """Vocabulary size of a translation model; for a model trained in the workflow, that of its base."""
     models = part.place.config["models"]
     base = models.get(part.model["source"].get("fine_tuned", ""), part.model)
     return int(base["source"].get("untrained", {}).get("vocabulary", TRANSLATION_VOCABULARY))

@@ -35,10 +35,10 @@ class AtlasInputs(StudyInputs):
         super().__init__(config, ID)
         self._built_tables = functools.cache(functools.partial(built_tables, config))
 
-    # --- its model --------------------------------------------------------------------------------------------------
+    # --- the model --------------------------------------------------------------------------------------------------
 
     def shape(self, wildcards: Wildcards) -> list[int]:
-        """Layers, and heads a layer."""
+        """Number of layers, and of heads per layer."""
         return self._shape_of(self.base_model(wildcards.run))
 
     def _shape_of(self, model: str) -> list[int]:
@@ -47,19 +47,19 @@ class AtlasInputs(StudyInputs):
     # --- tables of single heads -------------------------------------------------------------------------------------
 
     def _head_tables(self, run: str) -> dict[str, str]:
-        """Table -> file, for the measures of single heads that the studies of the run make."""
+        """Table -> file, for the measures of single heads from the studies of the run."""
         sources = head_sources()
         return {table: path for table, path in self._built_tables(run).items() if table in sources}
 
     def _measured_model(self, run: str, table: str) -> str:
-        """The model whose heads a table measures; of a family its base, which has the same heads."""
+        """The model whose heads a table measures; for a family, its base, which has the same heads."""
         source = head_sources()[table]
         if source.model:
             return str(self.config["runs"][run][source.study][source.model])
         return study_model(self.config, run, source.study)
 
     def skipped_tables(self, wildcards: Wildcards) -> dict[str, str]:
-        """Table -> why it cannot be part of the atlas: its model has other layers or heads."""
+        """Table -> why it cannot be part of the atlas: its model has a different number of layers or heads."""
         skipped = {}
         for table in self._head_tables(wildcards.run):
             model = self._measured_model(wildcards.run, table)
@@ -71,14 +71,14 @@ class AtlasInputs(StudyInputs):
     def head_tables(self, wildcards: Wildcards) -> dict[str, str]:
         """Table -> file, for the measures of single heads of a run.
 
-        Measures that no study of the run makes are made on the atlas's sentences, where the run names some.
+        Measures that no study of the run provides are computed on the atlas's sentences, if the run names some.
         """
         skipped = self.skipped_tables(wildcards)
         study_tables = {table: path for table, path in self._head_tables(wildcards.run).items() if table not in skipped}
         return self._sentence_tables(wildcards.run) | study_tables
 
     def _sentence_tables(self, run: str) -> dict[str, str]:
-        """Table -> file of the measures of the atlas's model on its sentences; none where the run names none."""
+        """Table -> file of the measures of the atlas's model on its sentences; empty if the run names no sentences."""
         if not has_sentences(self.config, run):
             return {}
         model = self.base_model(run)
@@ -116,9 +116,9 @@ class AtlasInputs(StudyInputs):
         return self._measured_model(run, table)
 
     def measure_sources(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Measure -> the table of its values, and the figure or page of a table that shows them, if the run has one."""
+        """Measure -> the table with its values, and the figure or page that shows them, if the run has one."""
         tables = self.head_tables(wildcards)
-        # A table may be that of several sources.
+        # Several sources may read the same table.
         sources = [source for study in studies().values() for source in study.measures if source.table in tables]
         return {
             measure.name: [tables[source.table], *self._shown_in(wildcards.run, source.study, measure.item)]
@@ -128,7 +128,7 @@ class AtlasInputs(StudyInputs):
         }
 
     def _shown_in(self, run: str, study_id: str, number: str) -> list[str]:
-        """The figure, or page of a table, that a study of the run has under a number of its paper; none or one."""
+        """The figure or page of a study of the run with a given number in the paper; at most one."""
         if study_id not in self.config["runs"][run]:
             return []
         declared = studies()[study_id]
@@ -140,7 +140,7 @@ class AtlasInputs(StudyInputs):
         return []
 
     def source_files(self, wildcards: Wildcards) -> list[str]:
-        """Those of them that the page waits for: all but figures, since the target of all tables builds no figure."""
+        """Those of them that the page depends on: all but figures, since the target of all tables builds no figure."""
         paths = dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths)
         return [path for path in paths if not path.endswith(".svg")]
 
@@ -154,18 +154,18 @@ class AtlasInputs(StudyInputs):
         return {study: ", ".join(listed) for study, listed in names.items()}
 
     def relation_file(self, wildcards: Wildcards) -> str | list[str]:
-        """The table of the relations of each head; none where the run has none."""
+        """The table of the relations of each head; empty if the run has none."""
         return self.head_tables(wildcards).get(HEAD_RELATIONS, [])
 
     def draws(self, wildcards: Wildcards) -> dict[str, int]:
-        """Resamples and permutations of heads, and their seed."""
+        """Number of resamples and permutations of heads, and their seed."""
         chosen = self.study_settings(wildcards)
         return {key: chosen[key] for key in ("resamples", "shuffles", "seed")}
 
-    # --- its sentences ----------------------------------------------------------------------------------------------
+    # --- sentences ------------------------------------------------------------------------------------------------
 
     def drawn_sentences(self, folder: str, suffix: str) -> OptionalFile:
-        """The first shard of the sentences that the page shows attention on, where the run names some."""
+        """The first shard of the sentences whose attention the page shows, if the run names some."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             if not has_sentences(self.config, wildcards.run):
@@ -176,7 +176,7 @@ class AtlasInputs(StudyInputs):
         return path
 
     def attended_file(self, name: str) -> OptionalFile:
-        """A table of what heads attend to over the atlas's sentences, where the run names some."""
+        """A table of what heads attend to on the atlas's sentences, if the run names some."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             named = has_sentences(self.config, wildcards.run)
@@ -185,7 +185,7 @@ class AtlasInputs(StudyInputs):
         return path
 
     def head_for_losses(self, suffix: str) -> File:
-        """Masked-LM head of the model in the path: that of Clark et al. in the run, or else one for the atlas's sentences."""
+        """Masked-LM head of the model in the path: that of Clark et al. in the run, otherwise one for the atlas's sentences."""
 
         def path(wildcards: Wildcards) -> str:
             corpus = mlm_head_corpus(self.config, wildcards.run, wildcards.model)
@@ -194,12 +194,12 @@ class AtlasInputs(StudyInputs):
         return path
 
     def pattern_files(self, wildcards: Wildcards) -> list[str]:
-        """Files with the functions of the run's patterns."""
+        """Files that define the run's attention patterns."""
         patterns = parse_patterns(self.study_settings(wildcards)["patterns"])
         return sorted({pattern.first for pattern in patterns if pattern.kind == FUNCTION})
 
     def page_label(self, wildcards: Wildcards) -> dict[str, Any] | None:
-        """What a reader of the page has to know of the run's numbers."""
+        """Label of the run's numbers on the page."""
         if has_sentences(self.config, wildcards.run):
             label: dict[str, Any] = self.label("sentences")(wildcards)
             return label
@@ -208,7 +208,7 @@ class AtlasInputs(StudyInputs):
     # --- compared models --------------------------------------------------------------------------------------------
 
     def compared_tables(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """What is known of each compared model, the run's first."""
+        """Tables and properties of each compared model, the run's model first."""
         compared = []
         for model in compared_models(self.config, wildcards.run):
             layers, heads = self._shape_of(model)
@@ -229,7 +229,7 @@ class AtlasInputs(StudyInputs):
         return [path for model in self.compared_tables(wildcards) for path in model["tables"].values()]
 
     def page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """What the page shows of each compared model, the run's first; nothing where the run compares none."""
+        """What the page shows of each compared model, the run's model first; empty if the run compares none."""
         settings = self.study_settings(wildcards)
         if not settings.get("compared") or not has_sentences(self.config, wildcards.run):
             return []
@@ -260,7 +260,7 @@ class AtlasInputs(StudyInputs):
         ]
 
     def page_table(self, name: str, key: str) -> OptionalFile:
-        """A table of the atlas that the page shows, where the run has what it needs."""
+        """A table of the atlas that the page shows, if the run has what the table needs."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             has_it = self.page_models(wildcards) and self.study_settings(wildcards).get(key)

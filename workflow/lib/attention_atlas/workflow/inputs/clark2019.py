@@ -23,7 +23,7 @@ class Clark2019Inputs(StudyInputs):
     # --- Figures 1 and 5 --------------------------------------------------------------------------------------------
 
     def drawn_shards(self, role: str, setting: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
-        """The shards that a figure draws from: the first, or all where a setting of the run names what to draw."""
+        """The shards that a figure draws from: the first, or all if a setting of the run names the examples."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             shards = self.shards(role, folder, suffix)(wildcards)
@@ -49,12 +49,12 @@ class Clark2019Inputs(StudyInputs):
         return [lists[gender] for gender in ("masculine", "feminine")] if lists else []
 
     def divisions(self, wildcards: Wildcards) -> list[str]:
-        """How the corpora of Table 2 divide documents into windows: the run's, and the one beside it."""
+        """How the corpora of Table 2 divide documents into windows: the run's division, and the alternative."""
         settings = self.study_settings(wildcards)
         return [str(self.config["corpora"][settings[role]]["windows"]) for role in _DIVIDED]
 
     def window_limits(self, wildcards: Wildcards) -> list[int]:
-        """Windows of these corpora that the run uses at the most."""
+        """Maximum number of windows of these corpora that the run uses."""
         return [self.limit(role)(wildcards) for role in _DIVIDED]
 
     # --- variants ---------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Clark2019Inputs(StudyInputs):
         return {key: settings["probes"][key] for key in keys} | {"development_seed": settings["seed"]}
 
     def vectors_encoding(self, wildcards: Wildcards) -> str:
-        """Encoding of the word vectors that the run names, if any."""
+        """Text encoding of the word vectors that the run names, if any."""
         corpus = self.study_settings(wildcards).get("vectors")
         return str(self.config["corpora"][corpus]["encoding"]) if corpus else ""
 

@@ -49,7 +49,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return limit_of(self.config, wildcards.run, self._task_corpus(wildcards, wildcards.task))
 
     def records(self, key: str) -> Parameter:
-        """Records of the task for the part of the study with this setting: `measured_records` or `ablated_records`."""
+        """Number of records of the task, from this setting: `measured_records` or `ablated_records`."""
 
         def number(wildcards: Wildcards) -> int:
             return min(int(self.study_settings(wildcards)[key]), self.task_limit(wildcards))
@@ -57,7 +57,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return number
 
     def examples_with(self, key: str) -> Files:
-        """Examples of the task with these records."""
+        """Examples of the task that contain this number of records."""
 
         def files(wildcards: Wildcards) -> list[str]:
             return self._examples_of(wildcards, wildcards.task, self.records(key)(wildcards))
@@ -69,7 +69,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return TASKS[wildcards.task].regression
 
     def disabling_actions(self, wildcards: Wildcards) -> list[str]:
-        """Actions on the heads of the task's models."""
+        """Ways in which heads of the task's models are disabled."""
         compared = self.study_settings(wildcards)["ablations"]["compared"]
         return ["uniform", "zero", "mean"] if wildcards.task in compared else ["uniform"]
 
@@ -89,7 +89,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return [checkpoint_path(wildcards.run, model) for model in self._task_models(wildcards)]
 
     def task_members(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """The models of the task, as `predictions.predict` takes them."""
+        """The models of the task, in the form that `predictions.predict` expects."""
         return [
             {"state": state, "seed": seed, "entry": self.weights_entry(wildcards.run, model)}
             for model, (state, seed) in self._task_models(wildcards).items()
@@ -148,7 +148,7 @@ class Kovaleva2019Inputs(StudyInputs):
         }
 
     def compared_labels(self, wildcards: Wildcards) -> dict[str, Any]:
-        """The same, and the label of the frames where the run has some."""
+        """The same, with the label of the frames if the run has a corpus of frames."""
         frames = {"frames": self.label("frames")(wildcards)} if frames_of(self.config, wildcards.run) else {}
         return self.task_labels(wildcards) | frames
 
@@ -164,13 +164,13 @@ class Kovaleva2019Inputs(StudyInputs):
         }
 
     def frame_table(self, wildcards: Wildcards) -> str | list[str]:
-        """frames.tsv where the run has a corpus of frames."""
+        """frames.tsv, if the run has a corpus of frames."""
         return self.study.path("frames.tsv", wildcards.run) if frames_of(self.config, wildcards.run) else []
 
     # --- Figure 1 ---------------------------------------------------------------------------------------------------
 
     def drawn_task(self, wildcards: Wildcards) -> str:
-        """The task that Figure 1 draws from: the first with two texts, else the first."""
+        """The task that Figure 1 draws from: the first one with two texts, otherwise the first one."""
         tasks = list(tasks_of(self.config, wildcards.run))
         return next((task for task in tasks if TASKS[task].second), tasks[0])
 
@@ -190,7 +190,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return self._examples_of(wildcards, self.drawn_task(wildcards))[:1]
 
     def drawn_limit(self, wildcards: Wildcards) -> int:
-        """Records of these that the run reads at most."""
+        """Maximum number of these records that the run reads."""
         return limit_of(self.config, wildcards.run, self._task_corpus(wildcards, self.drawn_task(wildcards)))
 
     def drawn_label(self, wildcards: Wildcards) -> dict[str, Any]:

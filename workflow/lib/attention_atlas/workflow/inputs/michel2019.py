@@ -22,15 +22,15 @@ class Michel2019Inputs(StudyInputs):
         super().__init__(config, ID)
 
     def of_experiment(self, build: Callable[[str], Parameter], part: str = "") -> Parameter:
-        """`build(role)` for the experiment in the path, or for a further role of it."""
+        """`build(role)` for the main role of the experiment in the path, or for one of its additional roles."""
         return lambda wildcards: build(f"{wildcards.experiment}{part}")(wildcards)
 
     def of_heldout(self, build: Callable[[str], Parameter]) -> Parameter:
-        """`build(role)` for the further corpus of Tables 5 and 6, by the experiment in the path."""
+        """`build(role)` for the additional corpus of Tables 5 and 6, for the experiment in the path."""
         return lambda wildcards: build(HELDOUT_ROLES[wildcards.experiment])(wildcards)
 
     def mask_parts(self, wildcards: Wildcards) -> int:
-        """How many jobs share the masks of the experiment in the path."""
+        """Number of jobs that share the masks of the experiment in the path."""
         model, _ = self.pair(wildcards, wildcards.experiment)
         return mask_parts(self.study_settings(wildcards), self.config["models"][model], wildcards.experiment)
 
@@ -44,11 +44,11 @@ class Michel2019Inputs(StudyInputs):
         return paths
 
     def curves_of_job(self, wildcards: Wildcards) -> tuple[int, int]:
-        """Places from and to before of the curves of pruning that the job in the path takes."""
+        """Range of the pruning curves that the job in the path computes, end excluded."""
         return curves_by_job(self.study_settings(wildcards), wildcards.experiment)[int(wildcards.curve_part)]
 
     def pruned_parts(self, wildcards: Wildcards) -> list[str]:
-        """The answers of each job that takes some curves."""
+        """The answers of each job that computes some of the curves."""
         jobs = len(curves_by_job(self.study_settings(wildcards), wildcards.experiment))
         return [f"results/{wildcards.run}/{ID}/pruned/{wildcards.experiment}/{part}.parquet" for part in range(jobs)]
 
@@ -99,7 +99,7 @@ class Michel2019Inputs(StudyInputs):
         return f"results/{wildcards.run}/models/{model}/epochs.safetensors"
 
     def second_data(self, wildcards: Wildcards) -> dict[str, str]:
-        """Experiment -> `ANOTHER_CORPUS` or `SAME_FILE`: what the second corpus of Figure 2 is to the first."""
+        """Experiment -> `ANOTHER_CORPUS` or `SAME_FILE`: relation of the second corpus of Figure 2 to the first."""
         sources = {
             name: [self.config["corpora"][self.pair(wildcards, role)[1]]["source"] for role in (name, f"{name}_other")]
             for name in EXPERIMENTS

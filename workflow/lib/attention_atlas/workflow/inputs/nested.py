@@ -1,4 +1,4 @@
-"""Files by keys, as parameters of a rule, and the same files as its input."""
+"""Files in nested mappings as parameters of a rule, and as a flat list for its input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Nested = Callable[[Wildcards], Mapping[Any, Any]]
 
 
 def leaves(by_key: Nested) -> Files:
-    """All files of a nested parameter, each once, in order."""
+    """All files of a nested parameter, in order, without duplicates."""
 
     def listed(group: Any) -> list[str]:
         if isinstance(group, str):

@@ -24,7 +24,7 @@ class ScoreboardInputs(StudyInputs):
         self._listed = functools.cache(functools.partial(listed_artifacts, config))
 
     def tables(self, name: str) -> Callable[[Wildcards], dict[str, str]]:
-        """Study -> its table of this name, for those that have one."""
+        """Study -> its table of this name, for studies that have one."""
 
         def by_study(wildcards: Wildcards) -> dict[str, str]:
             built = self._built_tables(wildcards.run)
@@ -51,7 +51,7 @@ class ScoreboardInputs(StudyInputs):
         return [path for entry in self._listed(wildcards.run) if not entry.skipped for path in entry.paths(wildcards.run)]
 
     def index_entries(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """What the index page lists of each artefact, see `published.run_index`."""
+        """Entry of each artefact on the index page, see `published.run_index`."""
         run = wildcards.run
         return [
             {
@@ -67,7 +67,7 @@ class ScoreboardInputs(StudyInputs):
         ]
 
     def index_pages(self, wildcards: Wildcards) -> list[list[str]]:
-        """File below the folder of the run, and title, of pages to read first."""
+        """Pages to read first: path below the folder of the run, and title."""
         pages = [["scoreboard.html", "Scoreboard"], ["claims.html", "Claims"], ["atlas/atlas.html", "Atlas of all heads"]]
         built = set(self.index_files(wildcards))
         return [page for page in pages if f"{RESULTS}{wildcards.run}/{page[0]}" in built]

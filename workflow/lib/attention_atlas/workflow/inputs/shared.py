@@ -36,13 +36,13 @@ MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 """Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
 NOT_IN_EXAMPLES = frozenset(
     (
-        # Names, and what a user has to know of the file.
+        # Names and descriptions.
         *("title", "reference", "licence", "accept_licence", "layout", "optional", "tokenised"),
-        # How much of it a run reads, so that a larger limit keeps shards.
+        # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
         *("limit", "mean_tokens"),
-        # Of the cached maps.
+        # Cached maps.
         "level",
-        # Files, which are inputs of the job.
+        # Files that are inputs of the job.
         *("source", "trees", "translations", "encoding"),
     )
 )
@@ -62,27 +62,27 @@ class SharedInputs:
     # --- names ------------------------------------------------------------------------------------------------------
 
     def described_models(self) -> list[str]:
-        """Models with weights of their own, whose cards are made by looking at these."""
+        """Models with their own weights, from which their cards are made."""
         return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name))
 
     def fine_tuned_models(self) -> list[str]:
-        """Models that are trained in the workflow, and whose last weights alone are kept."""
+        """Models that are trained in the workflow and keep only their final weights."""
         models = self.config["models"]
         return sorted(name for name in models if is_fine_tuned(self.config, name) and not keeps_epochs(self.config, name))
 
     def followed_models(self) -> list[str]:
-        """Models that are trained in the workflow, and whose weights after some epochs are kept as well."""
+        """Models that are trained in the workflow and also keep checkpoints of some epochs."""
         return [name for name in self.config["models"] if keeps_epochs(self.config, name)]
 
     # --- models -----------------------------------------------------------------------------------------------------
 
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
-        """The part of a model's registry entry that its weights depend on; of a model made in the workflow, with its folder."""
+        """The part of a model's registry entry that its weights depend on, with the folder of a model made in the workflow."""
         entry = self.config["models"][model]
         weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
         if is_fine_tuned(self.config, model):
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/checkpoint", self.config)}
-            # The entry's init says what its training starts from.
+            # The entry's init says which weights training starts from.
             weights["init"] = "pretrained"
         if "untrained" in entry["source"]:
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/untrained", self.config)}
@@ -93,18 +93,18 @@ class SharedInputs:
         return self.weights_entry(wildcards.run, wildcards.model)
 
     def replacing_commit(self, wildcards: Wildcards) -> str:
-        """The commit that `make lock` put in the place of an earlier one of the model or corpus in the path; else empty."""
+        """The commit with which `make lock` replaced an earlier one of the model or corpus in the path; empty if it did not."""
         kind, name = (MODELS, wildcards.model) if hasattr(wildcards, "model") else (DATASETS, wildcards.corpus)
         source = self.config["models" if kind == MODELS else "corpora"][name]["source"]
         return replacing_commit(read_lock(), kind, source) if "hub" in source else ""
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
-        """What the card of the model in the path is made from: the files of its folder, or of an untrained model made here.
+        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
 
-        A package and a commit of the hub do not change, so that their files are no inputs.
+        Packages and commits of the hub do not change, so their files are not inputs.
 
         Raises:
-            AtlasError: the model is not there; names the folder or the package.
+            AtlasError: the model is missing; names the folder or the package.
         """
         for requirement in missing_requirements(self.config, [wildcards.model], []).values():
             raise AtlasError(requirement.sentence)
@@ -118,18 +118,18 @@ class SharedInputs:
     def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
         source: dict[str, Any] = self.config["models"][wildcards.model]["source"]
         if "untrained" not in source:
-            raise AtlasError(f"model {wildcards.model} has weights already: it is not initialised in the workflow.")
+            raise AtlasError(f"model {wildcards.model} has weights already: the workflow does not initialise it.")
         untrained: dict[str, Any] = source["untrained"]
         return untrained
 
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
-        """The parallel text that the vocabulary of a new model is learnt from."""
+        """The parallel text from which the vocabulary of an untrained model is learnt."""
         corpus = self._untrained_source(wildcards)["corpus"]
         translations = self.config["corpora"][corpus].get("translations")
         return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Shape of a new model, and the languages and records of the corpus for its vocabulary."""
+        """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
         entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
         corpus = self.config["corpora"][source["corpus"]]
         return source | {
@@ -151,7 +151,7 @@ class SharedInputs:
         return card_path(wildcards.run, base_of(self.config, wildcards.model))
 
     def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
-        """What the training of a fine-tuned model starts from: the weights of its base, or random ones."""
+        """Where fine-tuning starts from: the weights of the base model, or random weights."""
         entry = self.config["models"][wildcards.model]
         base = self.weights_entry(wildcards.run, base_of(self.config, wildcards.model))
         if entry["init"] == "pretrained":
@@ -159,7 +159,7 @@ class SharedInputs:
         return base | {"init": entry["init"], "seed": entry["seed"]}
 
     def training_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How a model is fine-tuned, and whether its labels are scores."""
+        """Hyperparameters of a model's fine-tuning, and whether its labels are scores."""
         training: dict[str, Any] = self.config["models"][wildcards.model]["training"]
         task = self.config["corpora"][training["corpus"]].get("task")
         return training | {"regression": task is not None and TASKS[task].regression}
@@ -171,7 +171,7 @@ class SharedInputs:
         return shard_paths(self.config, wildcards.run, base, corpus, "examples", "parquet")
 
     def training_limit(self, wildcards: Wildcards) -> int:
-        """Records that a model is fine-tuned on at most."""
+        """Maximum number of records that a model is fine-tuned on."""
         return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
 
     # --- corpora ----------------------------------------------------------------------------------------------------
@@ -181,13 +181,13 @@ class SharedInputs:
         return raw_path(self.config, wildcards.run, wildcards.corpus)
 
     def companion_files(self, wildcards: Wildcards) -> list[str]:
-        """The treebank with the sentences of a coreference corpus, or the translations of a parallel one, if it names one."""
+        """The treebank of a coreference corpus, or the translations of a parallel corpus, if the corpus names one."""
         entry = self.config["corpora"][wildcards.corpus]
         names = [entry[key] for key in ("trees", "translations") if key in entry]
         return [raw_path(self.config, wildcards.run, name) for name in names]
 
     def source(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Where the corpus in the path is fetched from."""
+        """Source that the corpus in the path is downloaded from."""
         source: dict[str, Any] = self.config["corpora"][wildcards.corpus]["source"]
         return source
 
@@ -196,7 +196,7 @@ class SharedInputs:
         return str(self.config["corpora"][wildcards.corpus]["reader"])
 
     def order_of_rows(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Order and seed in which rows of a hub's data set are drawn; nothing for files that are fetched whole."""
+        """Order and seed for sampling rows of a hub data set; empty for files that are downloaded completely."""
         entry = self.config["corpora"][wildcards.corpus]
         return {key: entry[key] for key in ("order", "seed")} if "hub" in entry["source"] else {}
 
@@ -229,5 +229,5 @@ class SharedInputs:
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def run_title(self, wildcards: Wildcards) -> str:
-        """What tables and figures call the run."""
+        """Title of the run in tables and figures."""
         return str(self.config["runs"][wildcards.run].get("title", wildcards.run))

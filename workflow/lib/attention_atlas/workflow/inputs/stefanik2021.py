@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules of Štefánik's study: documents with keyphrases, and taggers, one a seed."""
+"""Inputs and parameters of the rules of Štefánik's study: documents with keyphrases, and one tagger per seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stefanik2021Inputs(StudyInputs):
         return list(self.removals_by_seed(wildcards).values())
 
     def split_limits(self, wildcards: Wildcards) -> dict[str, int]:
-        """Split -> number of records to use at most."""
+        """Split -> maximum number of records to use."""
         return {split: self.limit(split)(wildcards) for split in SPLITS}
 
     def baseline_options(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Inputs and parameters of a study's rules that any study may need."""
+"""Inputs and parameters that the rules of any study may need."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StudyInputs(SharedInputs):
         return role_pair(self.config, wildcards.run, self.study.id, role, wildcards.get("variant"))
 
     def title_of(self, corpus: str) -> str:
-        """What tables and figures call a corpus: its title, and of keyphrases which set and which documents its entry names."""
+        """Name of a corpus in tables and figures: its title; for keyphrases also the set and the documents in its entry."""
         entry = self.config["corpora"][corpus]
         parts = [str(entry.get("title", corpus))]
         if "keyphrase_set" in entry:
@@ -60,7 +60,7 @@ class StudyInputs(SharedInputs):
         return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str) -> dict[str, Any]:
-        """What a table or figure says of the run, see `io.run_label`."""
+        """Label of the run in a table or figure, see `io.run_label`."""
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),
@@ -96,7 +96,7 @@ class StudyInputs(SharedInputs):
         return path
 
     def first_shard(self, role: str, folder: str = "attention", suffix: str = "safetensors") -> File:
-        """The first shard of a role, for examples that figures draw."""
+        """The first shard of a role, for examples shown in figures."""
 
         def path(wildcards: Wildcards) -> str:
             return self.shards(role, folder, suffix)(wildcards)[0]
@@ -130,7 +130,7 @@ class StudyInputs(SharedInputs):
         return lambda wildcards: tokenizer_path(wildcards.run, self.pair(wildcards, role)[0])
 
     def mlm_head(self, role: str, suffix: str) -> File:
-        """Masked-LM head of a role's model for the text of the role, or what is known of it."""
+        """Masked-LM head of a role's model for the text of the role, or its description."""
 
         def path(wildcards: Wildcards) -> str:
             model, corpus = self.pair(wildcards, role)
@@ -139,7 +139,7 @@ class StudyInputs(SharedInputs):
         return path
 
     def table_if(self, key: str, name: str) -> Files:
-        """A table of the study; nothing where the run does not name what it needs."""
+        """A table of the study; empty if the run does not name what the table needs."""
 
         def path(wildcards: Wildcards) -> list[str]:
             return [self.study.measured_path(name, wildcards.run)] if key in self.study_settings(wildcards) else []
@@ -155,17 +155,17 @@ class StudyInputs(SharedInputs):
 
         return path
 
-    # --- examples that are left out ---------------------------------------------------------------------------------
+    # --- dropped records --------------------------------------------------------------------------------------------
 
     def shards_by_corpus(self, wildcards: Wildcards) -> dict[str, list[Any]]:
-        """Corpus -> tables of examples, tables of dropped records, limit: for the table of what was left out."""
+        """Corpus -> tables of examples, tables of dropped records, limit: for the table of dropped records."""
         run, by_corpus = wildcards.run, {}
         unnamed = None if self.study.names_models else self.base_model(run)
         for model, corpus in study_examples(self.config, run, self.study.id):
             name = self.title_of(corpus)
             name = name if model == unnamed else f"{name} ({model})"
             files = [shard_paths(self.config, run, model, corpus, "examples", suffix) for suffix in ("parquet", "dropped.tsv")]
-            # Two corpora may have one title.
+            # Two corpora may have the same title.
             by_corpus[corpus if name in by_corpus else name] = [*files, limit_of(self.config, run, corpus)]
         return by_corpus
 
@@ -205,11 +205,11 @@ class StudyInputs(SharedInputs):
         return lambda wildcards: self.weights_entry(wildcards.run, name(wildcards))
 
     def title(self, role: str) -> File:
-        """What tables call the corpus of a role."""
+        """Name of a role's corpus in tables."""
         return lambda wildcards: self.title_of(self.pair(wildcards, role)[1])
 
     def title_if(self, role: str) -> File:
-        """The same; nothing where the run names none."""
+        """The same; empty if the run names no such corpus."""
 
         def name(wildcards: Wildcards) -> str:
             corpus = self.study_settings(wildcards).get(role)
@@ -218,11 +218,11 @@ class StudyInputs(SharedInputs):
         return name
 
     def label(self, role: str) -> Parameter:
-        """What tables and figures say of the model and corpus of a role."""
+        """Label of a role's model and corpus in tables and figures."""
         return lambda wildcards: self.label_of(wildcards, *self.pair(wildcards, role))
 
     def labels(self, *roles: str) -> Parameter:
-        """Role -> label, for those of the roles that the run names."""
+        """Role -> label, for the roles that the run names."""
 
         def by_role(wildcards: Wildcards) -> dict[str, Any]:
             named = study_corpora(self.config, wildcards.run, self.study.id)
@@ -231,7 +231,7 @@ class StudyInputs(SharedInputs):
         return by_role
 
     def about(self, name: str) -> dict[str, Any]:
-        """Caption, category and labels of an artefact in the report; its caption's text is found by the latter two."""
+        """Caption, category and labels of an artefact in the report; category and labels identify the text of the caption."""
         artifact = self.study.artifact(name)
         return {
             "caption": "../report/artifact.rst",
@@ -266,7 +266,7 @@ class StudyInputs(SharedInputs):
         return time_limit(self.config, f"{self.study.id}_{job}", least)
 
     def scratch(self, job: str) -> Callable[[Wildcards], int]:
-        """Gigabytes of the disk that a job takes while it runs, as the study declares."""
+        """Gigabytes of scratch space of a job, as the study declares."""
         return self._resources.scratch(f"{self.study.id}_{job}")
 
     def gpus(self, job: str) -> int:

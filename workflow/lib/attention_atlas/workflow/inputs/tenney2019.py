@@ -29,9 +29,9 @@ class Tenney2019Inputs(StudyInputs):
     # --- jobs of probes ---------------------------------------------------------------------------------------------
 
     def probed_tasks(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Task of the path -> what its probes are trained on, and how; see `probing.ProbedTask`."""
+        """Task in the path -> training data and options of its probes, see `probing.ProbedTask`."""
         chosen = self.study_settings(wildcards)
-        # Figure 3 has sentences of the run's model and of the other model only.
+        # Figure 3 shows sentences only for the run's model and the other model.
         cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
         tasks: dict[str, Any] = {}
         for task in tasks_in_path(wildcards):
@@ -43,7 +43,7 @@ class Tenney2019Inputs(StudyInputs):
         return tasks
 
     def _probed_corpus(self, wildcards: Wildcards, corpus: str) -> dict[str, Any]:
-        """Files of a corpus and how many records the run reads, see `probing.ProbedCorpus`."""
+        """Files of a corpus and the number of records that the run reads, see `probing.ProbedCorpus`."""
         place = wildcards.run, wildcards.model, corpus
         return {
             "examples": shard_paths(self.config, *place, "examples", "parquet"),
@@ -56,7 +56,7 @@ class Tenney2019Inputs(StudyInputs):
         return list(dict.fromkeys(path for corpus in corpora for path in corpus["examples"]))
 
     def _probes_all_layers(self, wildcards: Wildcards) -> bool:
-        """Whether all layers are probed; of the model with random layers, the first and the last alone."""
+        """Whether all layers are probed; for the model with random layers, only the first and the last."""
         return bool(wildcards.model != self.study_settings(wildcards).get("random_model"))
 
     def probe_plan(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Tenney2019Inputs(StudyInputs):
             "seeds": chosen["seeds"],
             "layer0": chosen["layer0"] if whole else ["embeddings"],
             "whole": whole,
-            # The other model is compared by its layers only (Figure A.3).
+            # Only the layers of the other model are compared (Figure A.3).
             "controls": wildcards.model == self.base_model(wildcards.run),
             "max_targets": chosen.get("max_targets"),
             "max_traced_sentences": chosen["max_traced_sentences"],
@@ -74,7 +74,7 @@ class Tenney2019Inputs(StudyInputs):
         }
 
     def files_of_seeds(self, suffix: str) -> Files:
-        """A file of each job that trains probes of some seeds."""
+        """A file of each job that trains probes for a subset of the seeds."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             folder = f"results/{wildcards.run}/{ID}/probes/{wildcards.model}/{wildcards.edge_tasks}"
@@ -87,16 +87,16 @@ class Tenney2019Inputs(StudyInputs):
         """Tasks in the path, in their order."""
         return tasks_in_path(wildcards)
 
-    # --- their tables -----------------------------------------------------------------------------------------------
+    # --- tables of probes-------------------------------------------------------------------------------------------
 
     def _edge_jobs(self, run: str) -> list[list[str]]:
-        """Tasks of each job: `tasks_per_job` at a time, by their names as the paths have them."""
+        """Tasks of each job, `tasks_per_job` at a time."""
         tasks = list(tasks_of(self.config, run))
         size = self.config["runs"][run][ID]["tasks_per_job"]
         return [tasks[start : start + size] for start in range(0, len(tasks), size)]
 
     def edge_files(self, suffix: str) -> Files:
-        """The files of all jobs, for the run's model."""
+        """Files of all jobs, for the run's model."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             run = wildcards.run
@@ -105,7 +105,7 @@ class Tenney2019Inputs(StudyInputs):
         return paths
 
     def _random_tables(self, run: str) -> Tables:
-        """Task -> its files of the model with random layers; empty where the run names none."""
+        """Task -> its files for the model with random layers; empty if the run names no such model."""
         model = self.config["runs"][run][ID].get("random_model")
         if model is None:
             return {}
@@ -116,7 +116,7 @@ class Tenney2019Inputs(StudyInputs):
         }
 
     def random_edge_files(self, wildcards: Wildcards) -> list[str]:
-        """Tables of probes on the model with random layers, where the run names one."""
+        """Tables of probes on the model with random layers, if the run names one."""
         tables = self._random_tables(wildcards.run)
         return list(dict.fromkeys(path for kind in RANDOM_TABLES for files in tables.values() for path in [files[kind]]))
 
@@ -139,7 +139,7 @@ class Tenney2019Inputs(StudyInputs):
         """Name of the run's second model.
 
         Raises:
-            AtlasError: the run names none.
+            AtlasError: the run names no second model.
         """
         chosen = self.study_settings(wildcards)
         if "second_model" not in chosen:
@@ -147,7 +147,7 @@ class Tenney2019Inputs(StudyInputs):
         return str(chosen["second_model"])
 
     def second_tables(self, wildcards: Wildcards) -> Tables:
-        """Task -> its files of the second model, by kind; errors as of `second_model`."""
+        """Task -> its files for the second model, by kind; errors as for `second_model`."""
         return self._model_tables(wildcards.run, self.second_model(wildcards))
 
     def second_files(self, wildcards: Wildcards) -> list[str]:
@@ -155,7 +155,7 @@ class Tenney2019Inputs(StudyInputs):
         return leaves(self.second_tables)(wildcards)
 
     def task_recipes(self, wildcards: Wildcards) -> dict[str, dict[str, Any]]:
-        """Task -> how its probes are trained, see `recipe.Recipe`, and how many targets of a sentence at most."""
+        """Task -> hyperparameters of its probes (see `recipe.Recipe`) and the maximum number of targets per sentence."""
         chosen = self.study_settings(wildcards)
         tasks = tasks_of(self.config, wildcards.run)
         return {task: _recipe(chosen, entry) | {"max_targets": chosen.get("max_targets")} for task, entry in tasks.items()}
@@ -165,7 +165,7 @@ class Tenney2019Inputs(StudyInputs):
         return self._labels(wildcards, self.base_model(wildcards.run))
 
     def second_labels(self, wildcards: Wildcards) -> dict[str, Any]:
-        """The same of the second model; empty where the run names none."""
+        """The same for the second model; empty if the run names none."""
         model = self.study_settings(wildcards).get("second_model")
         return self._labels(wildcards, model) if model else {}
 
@@ -177,12 +177,12 @@ class Tenney2019Inputs(StudyInputs):
 
 
 def _recipe(settings: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the training of all tasks, with those of a task in their place."""
+    """Training settings of all tasks, overridden by those of a task."""
     return settings["training"] | {key: task[key] for key in ("evaluation_interval", "max_steps") if key in task}
 
 
 def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:
-    """A file of the probes of some tasks, those of all seeds."""
+    """A file of the probes of some tasks, for all seeds."""
     return f"results/{run}/{ID}/probes/{model}/{'-'.join(tasks)}.{suffix}"
 
 
