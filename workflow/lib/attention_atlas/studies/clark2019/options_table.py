@@ -77,12 +77,14 @@ def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
                     for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
                         quantity = f"Table 1, {relation}: {name}"
                         yield _difference_row(row, quantity, base.loc[relation, column], changed.loc[relation, column])
-            rest = base.index != ALL
+            single_relations = base.index != ALL
             for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
-                quantity = f"Table 1, mean over {rest.sum()} relations: {name}"
-                yield _difference_row(row, quantity, base[column][rest].mean(), changed[column][rest].mean())
+                quantity = f"Table 1, mean over {single_relations.sum()} relations: {name}"
+                yield _difference_row(
+                    row, quantity, base[column][single_relations].mean(), changed[column][single_relations].mean()
+                )
             keys = ["layer", "head", "direction"]
-            same_head = (base[keys] == changed[keys]).all(axis=1)[rest].mean()
+            same_head = (base[keys] == changed[keys]).all(axis=1)[single_relations].mean()
             yield _difference_row(row, "Table 1, share of relations with the same best head", 1.0, same_head)
 
 

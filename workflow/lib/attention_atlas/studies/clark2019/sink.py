@@ -26,6 +26,6 @@ def strongest_special_token(surface_path: str | Path) -> str:
     shares = later[later["measure"].isin(TOKENS)].groupby("measure")["value"].mean().sort_values(ascending=False)
     if shares.empty:
         return ""
-    first, *others = (f"{TOKENS[str(name)]} ({100 * share:.1f} %)" for name, share in shares.items())
-    rest = f", {others[0]}" if others else ""
-    return f"Special token with most attention in this model, mean over heads from layer 2 on: {first}{rest}."
+    first, *next_tokens = (f"{TOKENS[str(name)]} ({100 * share:.1f} %)" for name, share in shares.items())
+    second = f", {next_tokens[0]}" if next_tokens else ""
+    return f"Special token with most attention in this model, mean over heads from layer 2 on: {first}{second}."

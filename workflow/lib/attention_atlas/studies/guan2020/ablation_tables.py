@@ -79,7 +79,7 @@ def too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
 
 def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
     type_answers = answers[answers["drawn_from"] == TYPE]
-    others = answers[answers["drawn_from"] == OTHERS]
+    random_answers = answers[answers["drawn_from"] == OTHERS]
     record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
     record |= {"n": len(type_answers), "passages": int(type_answers["passage"].nunique())}
     for score in SCORES:
@@ -90,7 +90,7 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
         low, high = passage_interval(np.stack([values, drops], axis=1), type_answers["passage"].to_numpy(), resamples, seed)
         record |= {score: values.mean(), f"{score}_ci_low": low[0], f"{score}_ci_high": high[0]}
         record |= {f"{score}_drop": drops.mean(), f"{score}_drop_ci_low": low[1], f"{score}_drop_ci_high": high[1]}
-        random_drops = baseline[score].mean() - others.groupby("draw")[score].mean().to_numpy(float)
+        random_drops = baseline[score].mean() - random_answers.groupby("draw")[score].mean().to_numpy(float)
         has_random_sets = len(random_drops) > 0
         record |= {
             f"{score}_random_drop": random_drops.mean() if has_random_sets else np.nan,
@@ -98,7 +98,7 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
             f"{score}_random_max": random_drops.max() if has_random_sets else np.nan,
             f"{score}_random_share_below": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
         }
-    record |= {"random_sets": others["draw"].nunique()}
+    record |= {"random_sets": random_answers["draw"].nunique()}
     return record | {name: facts.get(name) for name in ("random_absent", "unnamed")}
 
 

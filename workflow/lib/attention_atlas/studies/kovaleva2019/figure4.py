@@ -89,7 +89,7 @@ def abridged(words: Sequence[str], roles: Sequence[str], near: int, ends: int) -
     place = 0
     kept: list[_Run] = []
     for (text, role), (whole, _) in zip(shown, role_runs(words, roles), strict=True):
-        if role or min((abs(place - other) for other in marked), default=0) <= near:
+        if role or min((abs(place - marked_place) for marked_place in marked), default=0) <= near:
             kept.append((text, role))
         elif not kept or kept[-1][0] != _LEFT_OUT:
             kept.append((_LEFT_OUT, ""))

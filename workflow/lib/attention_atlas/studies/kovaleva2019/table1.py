@@ -59,7 +59,7 @@ def table1(
     """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, min, max, ci_low, ci_high, seeds, n.
 
     And the gain from pre-training, in percentage points: task, metric, value (fine-tuned from pre-trained weights minus from
-    random ones), ci_low, ci_high, level, seeds, random_seeds, n. Its intervals are those of the test that exchanges the
+    random weights), ci_low, ci_high, level, seeds, random_seeds, n. Its intervals are those of the test that exchanges the
     predictions of the two at random, example by example, and cover all tasks together.
 
     Args:

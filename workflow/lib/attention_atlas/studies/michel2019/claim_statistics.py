@@ -32,7 +32,7 @@ OVER_CROSS = "over_encoder_decoder"
 AGREEMENT = "spearman_with_paper"
 SHARE_GAINED, SHARE_LEFT = "share_gained", "share_left"
 TRAINED_WITHOUT = 40
-"""Percent of heads masked in the summary of Figure 5."""
+"""Percent of heads without which Figure 5 is summed up."""
 _UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
 
@@ -172,7 +172,7 @@ def predicted_difference(difference: float, random: Floats, over_examples: Float
     """Interval of a difference from the mean of random orders, which contains 0 if the order could be one more of them.
 
     Args:
-        difference: of an order's value from the mean of the random ones.
+        difference: of an order's value from the mean of the random orders.
         random: [order] values of the random orders.
         over_examples: [resample] the difference in bootstrap resamples of examples.
         level: coverage.

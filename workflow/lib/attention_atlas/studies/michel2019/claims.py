@@ -180,7 +180,7 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
 
 def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterator[Claim]:
     (gained,) = _rows(statistics, tested.SHARE_GAINED)
-    (left,) = _rows(statistics, tested.SHARE_LEFT)
+    (final_share,) = _rows(statistics, tested.SHARE_LEFT)
     percent = tested.TRAINED_WITHOUT
     shares = figure5[figure5["percent"] == percent].set_index("epoch")["share"].dropna().sort_index()
     words = ", ".join(f"{share:.0%} after epoch {epoch}" for epoch, share in shares.items())
@@ -194,9 +194,9 @@ def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterato
         unit=UNITS[TRANSLATION],
     )
     yield _claim(
-        left,
+        final_share,
         f"At the end of training {percent} % of the heads can go with {100 * _LEAST_SHARE:.0f} % of the BLEU left (Figure 5)",
-        f"{left.value:.0%} left" if len(shares) else f"none{too_few}",
+        f"{final_share.value:.0%} left" if len(shares) else f"none{too_few}",
         "share of BLEU left after the last epoch",
         _LEAST_SHARE,
         unit=UNITS[TRANSLATION],

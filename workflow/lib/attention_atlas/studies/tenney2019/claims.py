@@ -145,16 +145,16 @@ def _in_order(
     statement: str,
     ours: str,
     stages: Stages,
-    known: Mapping[str, float],
+    layer_by_task: Mapping[str, float],
     part: Callable[[str, str, float], Claim],
     paper: Mapping[str, float],
     unit: str,
 ) -> Claim:
     """Every task of a stage comes before every task of the next stage; a task that cannot be placed leaves it undecided."""
-    pairs = _pairs(stages, known)
+    pairs = _pairs(stages, layer_by_task)
     level = level_of_parts(max(len(pairs), 1))
     parts = [part(earlier, later, level) for earlier, later in pairs]
-    if len(known.keys() & set(_tasks(stages))) < len(_tasks(stages)):
+    if len(layer_by_task.keys() & set(_tasks(stages))) < len(_tasks(stages)):
         parts.append(_untested(statement, ours, "difference of tasks that cannot be placed", unit, level))
     inverted = [(later, earlier) for earlier, later in _pairs(stages, paper) if paper[later] <= paper[earlier]]
     if inverted:
@@ -163,9 +163,9 @@ def _in_order(
     return all_hold(statement, ours, parts)
 
 
-def _pairs(stages: Stages, known: Mapping[str, float]) -> list[tuple[str, str]]:
+def _pairs(stages: Stages, layer_by_task: Mapping[str, float]) -> list[tuple[str, str]]:
     """Pairs of tasks of adjacent stages, among the stages that have a known task."""
-    kept = [[task for task in stage if task in known] for stage in stages]
+    kept = [[task for task in stage if task in layer_by_task] for stage in stages]
     return [pair for stage, later in pairwise([tasks for tasks in kept if tasks]) for pair in product(stage, later)]
 
 
@@ -265,20 +265,22 @@ def spread(results: Results) -> Iterator[Claim]:
     ):
         divergences = results.by_seed(divergence_of_weights, condition)
         spread_tasks = [task for task in SPREAD if task in divergences]
-        rest = [task for task in divergences if task not in SPREAD]
-        if not spread_tasks or not rest:
+        other_tasks = [task for task in divergences if task not in SPREAD]
+        if not spread_tasks or not other_tasks:
             continue
         ours = f"bits: {_listed({task: float(values.mean()) for task, values in divergences.items()}, '.2f')}"
         if condition == EQUAL and not stopped_early(results.controls):
             ours = f"{NONE_STOPPED}; {ours}"
             yield _untested(statement, ours, "difference of K(s), bits", BY_SEEDS, LEVEL)
             continue
-        level = level_of_parts(len(spread_tasks) * len(rest))
+        level = level_of_parts(len(spread_tasks) * len(other_tasks))
         parts = []
-        for task, other in product(spread_tasks, rest):
-            interval = interval_over_seeds(divergences[other], divergences[task], level)
-            value = divergences[other].mean() - divergences[task].mean()
-            parts.append(_difference(task, other, "K(s) in bits", value, interval, len(divergences[task]), level, BY_SEEDS))
+        for task, other_task in product(spread_tasks, other_tasks):
+            interval = interval_over_seeds(divergences[other_task], divergences[task], level)
+            value = divergences[other_task].mean() - divergences[task].mean()
+            parts.append(
+                _difference(task, other_task, "K(s) in bits", value, interval, len(divergences[task]), level, BY_SEEDS)
+            )
         yield all_hold(statement, ours, parts)
 
 

@@ -302,8 +302,8 @@ def _page(
         _attention_note(indexed),
         "Accuracy in %: share of words whose head is predicted correctly, without punctuation unless stated; mean and standard "
         "deviation over seeds. ROOT as published: word vectors shifted against attention by one position, an error of the "
-        "published code; ROOT fixed: without this error, as in all further columns. Tree: maximum spanning tree instead of "
-        "each word's best candidate. Shuffled heads: a control trained on heads at the distances of random words of the "
+        "published code; ROOT fixed: without this error, as in all further columns. Best tree: maximum spanning tree instead "
+        "of each word's best candidate. Shuffled heads: a control trained on heads at the distances of random words of the "
         "training treebank, from which only the frequency of each distance can be learned, and evaluated on the true heads.",
     ]
     names = {
