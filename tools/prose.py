@@ -1,10 +1,10 @@
 """Check the prose of the project: README, documentation, titles and captions of artefacts, descriptions of settings.
 
 python tools/prose.py              print each finding as FILE:LINE: MESSAGE, and fail if there is one
-python tools/prose.py --library    print the unwanted words in docstrings and messages of the library
+python tools/prose.py --library    print the unwanted words in all strings of the library
 
 Two checks: proselint, and the words of tools/prose_words.tsv (a regular expression and what to write instead). Code is not
-checked.
+checked. In the packages `LIBRARY`, docstrings, comments and messages are checked for the words.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import argparse
 import ast
 import csv
 import functools
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,17 @@ PAGES = (
 )
 SWITCHED_OFF = ("typography", "lexical_illusions")
 """Checks of proselint that do not fit: quotes and dots are ASCII here, and a heading may repeat the words of its first line."""
+
+LIBRARY = (
+    *(f"attention_atlas/{name}" for name in ("atlas", "attention", "corpora", "figures", "io", "methods")),
+    *(f"attention_atlas/{name}" for name in ("models", "stats", "workflow")),
+    "rehearsal_corpora",
+)
+"""Packages of the library whose docstrings, comments and messages are checked."""
+
+_ARGUMENTS = re.compile(r"^ *\w+(, \w+)*(?=: )", re.MULTILINE)
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_LOGGERS = {"log", "_log"}
 
 CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]+`|\]\([^)\n]*\)|<!--.*?-->|^\{\{.*?\}\}$", re.MULTILINE | re.DOTALL)
 
@@ -116,6 +129,40 @@ def strings_of(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def documentation_of(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of the docstrings, comments, error messages and log messages of a module, without names of arguments."""
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False):
+            docstring = node.body[0]
+            assert isinstance(docstring, ast.Expr)
+            assert isinstance(docstring.value, ast.Constant)
+            text = without_code(str(docstring.value.value))
+            yield docstring.lineno, _ARGUMENTS.sub(lambda match: " " * len(match[0]), text)
+        elif isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and _is_log_call(node)):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+def _is_log_call(call: ast.Call) -> bool:
+    """Whether a call is one of a logger's methods."""
+    function = call.func
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id in _LOGGERS
+
+
+def documentation_findings() -> Iterator[Finding]:
+    """Unwanted words in the documentation and messages of the packages `LIBRARY`."""
+    for package in LIBRARY:
+        for path in sorted((ROOT / "workflow/lib" / package).rglob("*.py")):
+            for first, text in documentation_of(path):
+                for finding in word_findings(str(path.relative_to(ROOT)), text):
+                    yield Finding(finding.place, first + finding.line - 1, finding.message)
+
+
 def library_findings() -> Iterator[Finding]:
     """Unwanted words in the string literals of the library."""
     for path in sorted((ROOT / "workflow/lib").rglob("*.py")):
@@ -135,6 +182,7 @@ def main() -> None:
     findings = [
         finding for place, text in texts() for check in (word_findings, proselint_findings) for finding in check(place, text)
     ]
+    findings += documentation_findings()
     for finding in findings:
         print(finding)
     if findings:

@@ -84,7 +84,7 @@ def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
     [
         ("d a (0\nd b -\n", "a.conll:1: the mention of chain 0 that starts here does not end in its sentence"),
         ("d a -\nd b 0)\n", "a.conll:2: a mention of chain 0 ends here but has no start"),
-        ("d a (0)\nd b x\n", "a.conll:2: the last column is 'x', not chains"),
+        ("d a (0)\nd b x\n", "a.conll:2: the last column is 'x' instead of chains"),
         ("d a (0)\nd b\n", "a.conll:2: 2 columns, but at least three are needed"),
         ("#begin document (a); part 0\nd a -\n#begin document (b); part 0\n", "a.conll:3: a document starts before"),
         ("#beginning\n", "a.conll:1: expected '#begin document (name); part 000'"),

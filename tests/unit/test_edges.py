@@ -288,7 +288,7 @@ def test_records_name_the_documents_that_their_source_names(tmp_path):
 
 
 def test_a_form_has_targets_for_some_tasks_only(tmp_path):
-    with pytest.raises(AtlasError, match="the form conllu has no targets for roles, only pos, dependencies"):
+    with pytest.raises(AtlasError, match="the format conllu has no targets for roles, only pos, dependencies"):
         list(read_edge_records("conllu", ["roles"], written(tmp_path, TREE)))
 
 

@@ -284,7 +284,7 @@ def test_the_same_seed_gives_the_same_tasks(documents):
     [
         ("x", "must be a list with an entry for each of 2 texts"),
         ([{"words": ["a"], "xpos": ["DT"], "relations": ["det"]}], "must be a list with an entry for each of 2 texts"),
-        ([{"words": ["the", "cat"], "xpos": ["DT"], "relations": ["det", "nsubj"]}] * 2, "or have another number of tags"),
+        ([{"words": ["the", "cat"], "xpos": ["DT"], "relations": ["det", "nsubj"]}] * 2, "or in number from their tags"),
         ([{"words": ["a", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}] * 2, "differ from the text"),
         ([{"words": ["the", "cat"], "xpos": ["DT", 3], "relations": ["det", "nsubj"]}] * 2, "needs the lists words, xpos"),
         ([{"words": ["the", "cat"]}] * 2, "needs the lists words, xpos and relations"),

@@ -83,7 +83,7 @@ def test_examples_are_read_at_random_and_in_time_with_their_pieces(tmp_path):
 def test_damaged_and_mixed_shards_are_refused(tmp_path):
     first = cached(tmp_path)
     second = cached(tmp_path, model="other", name="1")
-    with pytest.raises(AtlasError, match="must be from one model, not from 2: m, other"):
+    with pytest.raises(AtlasError, match="of one model are required, not of 2: m, other"):
         HiddenStates([first, second])
     raw = bytearray(first.read_bytes())
     raw[-3] ^= 1

@@ -98,7 +98,9 @@ def test_a_missing_folder_and_one_without_a_configuration_are_named(tmp_path):
 
 def test_a_model_of_the_hub_that_was_never_fetched_is_not_located(without_files):
     message = refusal(locate, {"source": {"hub": "someone/something", "revision": "0123456789" * 4}})
-    assert message.startswith("model someone/something: its files are not on this machine. The job describe_model downloads them")
+    assert message.startswith(
+        "model someone/something: its files are not on this machine. The job describe_model downloads them"
+    )
     assert "HF_HOME" in message
 
 
@@ -150,7 +152,9 @@ def test_the_checksum_of_the_weights_is_compared(folder, tmp_path):
     checksum, wrong = sha256(folder / "model.safetensors"), "ab" * 32
     assert described(tmp_path, entry_for(folder, sha256=checksum)).weights_sha256 == checksum
     message = not_described(tmp_path, entry_for(folder, sha256=wrong))
-    assert message == f"{folder}/model.safetensors: wrong checksum: models.tiny.sha256 is {wrong}, but the file's is {checksum}."
+    assert (
+        message == f"{folder}/model.safetensors: wrong checksum: models.tiny.sha256 is {wrong}, but the file's is {checksum}."
+    )
 
 
 def test_weights_may_be_missing_only_where_they_are_not_used(folder, tmp_path):

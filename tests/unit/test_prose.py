@@ -6,7 +6,15 @@ import pytest
 from proselint.checks import __register__
 from proselint.registry import CheckRegistry
 
-from tools.prose import proselint_findings, strings_of, texts, unwanted_words, without_code, word_findings
+from tools.prose import (
+    documentation_of,
+    proselint_findings,
+    strings_of,
+    texts,
+    unwanted_words,
+    without_code,
+    word_findings,
+)
 
 MARKDOWN = """\
 # Title
@@ -86,3 +94,15 @@ def test_strings_and_docstrings_of_a_module_are_read_with_their_lines(tmp_path):
     module = tmp_path / "module.py"
     module.write_text('"""The error was mended."""\n\nNAME = (\n    "hidden pieces"\n)\nmended = 1\n', encoding="utf-8")
     assert list(strings_of(module)) == [(1, "The error was mended."), (4, "hidden pieces")]
+
+
+def test_docstrings_comments_and_messages_of_a_module_are_read_without_names_of_arguments(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(
+        '"""First."""\n\n_log = None\nNAME = "not prose"\n\n\n'
+        'def function(pieces):\n    """Second, with `code`.\n\n    Args:\n        pieces: the tokens.\n    """\n'
+        '    # Third.\n    _log.info("Fourth: %s", pieces)\n    raise ValueError(f"Fifth: {pieces}")\n',
+        encoding="utf-8",
+    )
+    read = {line: " ".join(text.split()) for line, text in documentation_of(module)}
+    assert read == {1: "First.", 8: "Second, with . Args: : the tokens.", 13: "# Third.", 14: "Fourth: %s", 15: "Fifth:"}

@@ -1,4 +1,4 @@
-"""Interventions on attention: which heads are masked, made uniform, restricted or gated, and how this changes a map.
+"""Interventions on attention: which heads are masked, disabled, restricted or gated, and how this changes a map.
 
 A `Plan` describes what is done to which heads, independently of a model. `Plan.compile` checks it against the shape of a
 model and returns one `LayerPlan` per changed layer, which computes the changed probabilities with a few tensor

@@ -1,7 +1,7 @@
 """Samples of a corpus: records are numbered in a seeded random order of the whole file, or in file order.
 
 A sample of size N is the first N records of that order, so a larger sample contains the smaller ones, and no part of the file,
-such as its first genre, is preferred. If a file has several parts (official ones, or random ones), the order is over the
+such as its first genre, is preferred. If a file has several (official or random) parts, the order is over the
 records of the corpus's part.
 """
 

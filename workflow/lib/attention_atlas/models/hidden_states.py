@@ -157,7 +157,7 @@ class HiddenStates:
                     if "pieces" in example:
                         self._pieces[example["record"]] = example["pieces"]
         if len(models) != 1:
-            raise AtlasError(f"hidden states must be from one model, not from {len(models)}: {', '.join(sorted(models))}.")
+            raise AtlasError(f"hidden states of one model are required, not of {len(models)}: {', '.join(sorted(models))}.")
 
     def __len__(self) -> int:
         return len(self._shards)
