@@ -125,7 +125,7 @@ def test_a_flipped_byte_is_noticed(tmp_path, place):
     path.write_bytes(content)
     message = refusal(tmp_path)
     assert message == (
-        f"{path}: this shard cannot be used (the checksum is wrong). Delete it and run again: only it is made anew."
+        f"{path}: this shard cannot be used (the checksum is wrong). Delete it and run again: only this file is rebuilt."
     )
 
 

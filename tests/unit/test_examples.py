@@ -272,7 +272,7 @@ def test_other_and_damaged_files_are_named(tmp_path):
         with pytest.raises(AtlasError) as caught:
             list(read_examples([path]))
         assert str(caught.value).startswith(f"{path}: not a readable table of examples (")
-        assert str(caught.value).endswith("Delete it and run again: only it is made anew.")
+        assert str(caught.value).endswith("Delete it and run again: only this file is rebuilt.")
 
 
 FULL_DISK = """

@@ -247,4 +247,4 @@ def test_anything_else_is_no_card(tmp_path, content):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     message = refusal(read_card, path)
     assert message.startswith(f"{path}: not a readable model card (")
-    assert message.endswith("Delete it and run again: only it is made anew.")
+    assert message.endswith("Delete it and run again: only this file is rebuilt.")

@@ -104,7 +104,7 @@ def test_a_bad_line_is_named(tmp_path, text, message):
 
 def test_files_of_different_lengths_are_refused(tmp_path):
     english, french = write(tmp_path / "a.en", "x\ny\n"), write(tmp_path / "a.fr", "x\n")
-    with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1, but .*a\.en goes on"):
+    with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1, but .*a\.en continues"):
         list(read_parallel(english, ["en", "fr"], french))
     with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1"):
         list(read_parallel(french, ["en", "fr"], english))

@@ -1,1 +1,1 @@
-"""Attention Atlas: what the attention heads of BERT-like models do, study by study."""
+"""Attention Atlas: what the attention heads of BERT-like models do, by study."""

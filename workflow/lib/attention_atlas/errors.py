@@ -1,4 +1,4 @@
-"""The exception whose text is meant for the user, and a guess at what was meant."""
+"""The exception whose text is for the user, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 class AtlasError(Exception):
     """Something the user can fix: the message names the place (file, line, key) and what to do.
 
-    Job stubs print it without a traceback; every other exception is a fault of the program and keeps its traceback.
+    Jobs print it without a traceback; every other exception is a bug and keeps its traceback.
     """
 
 
 class DamagedFile(AtlasError):
-    """A file that the workflow wrote and that cannot be used; `path` is the file. A job that meets it moves it away."""
+    """A file written by the workflow that cannot be used; `path` is the file, which a job that reads it renames."""
 
     def __init__(self, path: str | Path, what: str) -> None:
-        super().__init__(f"{path}: {what}. Delete it and run again: only it is made anew.")
+        super().__init__(f"{path}: {what}. Delete it and run again: only this file is rebuilt.")
         self.path = Path(path)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence that names the known word nearest to `word`; empty where none is near."""
+    """The end of a sentence with the known word most similar to `word`; empty if none is similar."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'" if close else ""
 

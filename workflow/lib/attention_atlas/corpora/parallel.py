@@ -52,7 +52,7 @@ def _together(path: str | Path, translations: str | Path) -> Iterator[tuple[tupl
         if source is None or target is None:
             longer, shorter = (translations, path) if source is None else (path, translations)
             raise AtlasError(
-                f"{shorter}: the file ends after line {count}, but {longer} goes on: a translation must have the same line "
+                f"{shorter}: the file ends after line {count}, but {longer} continues: a translation must have the same line "
                 "number as its sentence. Use two files of the same release."
             )
         yield source, target

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def study_inputs(config: Config, study: str) -> StudyInputs:
-    """The inputs of a study: `INPUTS` of the module here with the study's name; `StudyInputs` where there is none."""
+    """The inputs of a study: `INPUTS` of the module here with the study's name, or `StudyInputs` if there is none."""
     name = f"{__name__}.{study}"
     if importlib.util.find_spec(name) is None:
         from attention_atlas.workflow.inputs.study import StudyInputs
