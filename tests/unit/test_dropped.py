@@ -31,12 +31,12 @@ def outcomes(frame, corpus):
 
 def test_records_are_counted_over_shards(tmp_path):
     files = [
-        write_shard(tmp_path, 0, [0, 2], {1: "too long", 3: "word without pieces"}),
+        write_shard(tmp_path, 0, [0, 2], {1: "too long", 3: "word without tokens"}),
         write_shard(tmp_path, 1, [5, 6], {4: "too long", 7: "too long"}),
     ]
     frame = table(tmp_path, {"trees": (*zip(*files, strict=True), 8)})
     assert frame.columns.tolist() == ["corpus", "outcome", "unit", "n", "share"]
-    assert outcomes(frame, "trees") == {"kept": 4, "too long": 3, "word without pieces": 1}
+    assert outcomes(frame, "trees") == {"kept": 4, "too long": 3, "word without tokens": 1}
     assert frame["share"].tolist() == [0.5, 0.375, 0.125]
     assert frame["outcome"].iloc[0] == "kept"
 

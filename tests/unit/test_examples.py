@@ -128,18 +128,18 @@ def test_one_word_and_the_longest_that_fits_are_kept_and_one_piece_more_is_dropp
     fits, longer, far_too_long = "a " * 9 + "a", "a " * 10 + "a", "a " * 599 + "a"
     examples, dropped = build(trees("cat", fits, longer, far_too_long), shard=4)
     assert [(e.record, e.id, len(e.input_ids)) for e in examples] == [(0, "n1", 3), (1, "n2", 12)]
-    assert dropped == ["2\tn3\ttoo long\t13 pieces, 12 allowed", "3\tn4\ttoo long\t602 pieces, 12 allowed"]
+    assert dropped == ["2\tn3\ttoo long\t13 tokens, 12 allowed", "3\tn4\ttoo long\t602 tokens, 12 allowed"]
     # The model's own bound counts as well.
     examples, dropped = build(trees("cat", fits), max_tokens=11)
     assert [e.id for e in examples] == ["n1"]
-    assert dropped == ["1\tn2\ttoo long\t12 pieces, 11 allowed"]
+    assert dropped == ["1\tn2\ttoo long\t12 tokens, 11 allowed"]
 
 
 def test_a_word_without_pieces_drops_its_sentence(build, caplog):
     examples, dropped = build(trees("cat", f"cat {NOTHING} cat", "cats"))
     assert [(e.record, e.id) for e in examples] == [(0, "n1"), (2, "n3")]
-    assert dropped == ["1\tn2\tword without pieces\t'\\u200b'"]
-    assert any("dropped 1: word without pieces" in record.getMessage() for record in caplog.records)
+    assert dropped == ["1\tn2\tword without tokens\t'\\u200b'"]
+    assert any("dropped 1: word without tokens" in record.getMessage() for record in caplog.records)
 
 
 def test_shards_share_the_records_between_them(build):

@@ -171,7 +171,7 @@ def test_pages_warn_where_taggers_score_as_well_without_heads(tmp_path, lost, wa
         assert (f"a difference of {mean['delta']:+.1f}" in page) == warned
         if name != "fine_tuning":
             drawing(name)(*paths, SETTING, {"svg": tmp_path / f"{name}.svg"})
-            assert ("no significant loss without any head" in words_in(tmp_path / f"{name}.svg")) == warned
+            assert ("no significant loss with all heads removed" in words_in(tmp_path / f"{name}.svg")) == warned
 
 
 def scores_without_heads(delta_low, delta_high):

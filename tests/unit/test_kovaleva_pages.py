@@ -257,7 +257,7 @@ def test_options_move_what_they_move(built):
     assert (sums["mean_change"] > 0).all()
     zero = options[options["option"].str.contains("neg: examples without it")]
     assert (zero["mean_change"] < 0).all()
-    spelling = options[options["option"] == "Figure 7, pron: pieces by spelling, or by word"].set_index("task")["mean_change"]
+    spelling = options[options["option"] == "Figure 7, pron: tokens by spelling, or by word"].set_index("task")["mean_change"]
     by_mode = read(built, "figure7").query("task == 'stsb' and feature == 'pron'").groupby("mode")["value"].mean()
     assert spelling["stsb"] == pytest.approx(by_mode["corrected"] - by_mode["as_published"], abs=1e-4)
     assert np.isnan(spelling["qnli"]), "no tags"

@@ -159,7 +159,7 @@ def test_the_footnote_says_where_removals_say_nothing(tmp_path):
         tagger_scores(tmp_path, loss=loss)
         with saved_figures() as figures:
             draw({"png": tmp_path / "c.png"})
-        assert any("no significant loss without any head" in " ".join(text.split()) for text in figures[0].texts) == said
+        assert any("no significant loss with all heads removed" in " ".join(text.split()) for text in figures[0].texts) == said
 
 
 def test_three_rows_of_a_value_have_its_interval():

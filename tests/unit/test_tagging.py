@@ -173,7 +173,7 @@ def test_words_without_pieces_are_left_out_and_phrases_go_on(tmp_path):
     assert built.words == ("the", "cat", "cats")
     assert built.layers["tags"] == tuple("OBB")
     nothing = KeyphraseDocument("d", (odd,), ("B",), ("x",), ())
-    assert from_document(nothing, 0, pieces(tmp_path), 64, "drop", False) == Dropped(0, "d", "text without pieces")
+    assert from_document(nothing, 0, pieces(tmp_path), 64, "drop", False) == Dropped(0, "d", "text without tokens")
 
 
 def test_a_document_without_phrases_is_dropped(tmp_path):

@@ -93,7 +93,7 @@ def test_lines_become_examples_and_long_ones_are_dropped_with_their_line(tmp_pat
     ]
     assert examples[0].word == (-1, 0, 1, 1, -1)
     row = pd.read_csv(dropped, sep="\t").iloc[0]
-    assert (row["record"], row["id"], row["reason"], row["detail"]) == (1, "line 3", "too long", "32 pieces, 24 allowed")
+    assert (row["record"], row["id"], row["reason"], row["detail"]) == (1, "line 3", "too long", "32 tokens, 24 allowed")
     path.write_text("the " * 30, encoding="utf-8")
     out.unlink()
     with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(1 too long\)"):

@@ -85,7 +85,7 @@ QUESTIONS = (
     Question(
         "Removing the heads that best detect keyphrases without training lowers tagging F1 the most (Štefánik)",
         ("keyphrase_auc", "tagger_without"),
-        "Spearman of AUC with the score left without the head",
+        "Spearman of AUC with the score left with the head masked",
         -1,
     ),
     Question(

@@ -70,13 +70,13 @@ _NORM_WEIGHTED = (
     ),
 )
 _REPEATED = tuple(
-    Measure(name, f"{title} (random pieces)", item, "share", higher_means, null=_RANDOM)
+    Measure(name, f"{title} (random tokens)", item, "share", higher_means, null=_RANDOM)
     for name, title, item, higher_means in (
         ("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
         ("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
-        ("duplicate_token", "Attention to the same piece elsewhere", "Elhage et al. 2021", "finds the same piece"),
-        ("induction", "Induction: attention to what followed the same piece", "Olsson et al. 2022", "induction head"),
-        ("induction_before", "Attention to what came before the same piece", "Olsson et al. 2022", "mirrored induction"),
+        ("duplicate_token", "Attention to the same token elsewhere", "Elhage et al. 2021", "finds the same token"),
+        ("induction", "Induction: attention to what followed the same token", "Olsson et al. 2022", "induction head"),
+        ("induction_before", "Attention to what came before the same token", "Olsson et al. 2022", "mirrored induction"),
     )
 )
 _ON_SENTENCES = tuple(

@@ -42,7 +42,9 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _MOST_WEIGHTS = 1_500_000
-"""Weights of all sentences on the page at the most, a byte each: a third more in the page, so that it opens at once."""
+"""Largest number of attention weights on the page, for all sentences together, so that it opens at once.
+
+A weight is one byte, and a third more as text."""
 _DIGITS = 6
 _NAMED = 3
 _KINDS = 8

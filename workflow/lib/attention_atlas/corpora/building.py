@@ -253,10 +253,10 @@ def _from_words(
     spelled = pieces.pieces(words)
     empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
     if empty:
-        return Dropped(record, name, "word without pieces", repr(empty[0]))
+        return Dropped(record, name, "word without tokens", repr(empty[0]))
     assembled = pieces.assemble([spelled])
     if len(assembled.input_ids) > bound:
-        return Dropped(record, name, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
+        return Dropped(record, name, "too long", f"{len(assembled.input_ids)} tokens, {bound} allowed")
     return replace(_example(record, name, assembled, words, layers), mentions=mentions)
 
 
@@ -336,7 +336,7 @@ def from_document(
         _log.info("%s: %d words have no tokens and are skipped", document.id, len(unread))
         document, sizes = without_words(document, unread), list(filter(None, sizes))
     if not sizes:
-        return Dropped(record, document.id, "text without pieces")
+        return Dropped(record, document.id, "text without tokens")
     if overlong == "truncate":
         fitting = last_that_fits(sizes, 0, bound - pieces.single.specials)
         if fitting < len(sizes):
@@ -375,7 +375,7 @@ def _all_questions(corpus: _Corpus) -> _Items:
             yield _from_question(window, record, pieces)
             record += 1
         if not windows:
-            yield Dropped(record, question.id, "question too long", f"no room beside it in {bound} pieces")
+            yield Dropped(record, question.id, "question too long", f"no room beside it in {bound} tokens")
             record += 1
 
 
@@ -401,11 +401,11 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
     length = sum(len(ids) for text in spelled for ids in text)
     if length > room:
         if overlong == "drop":
-            return Dropped(record, item.id, "too long", f"{length + bound - room} pieces, {bound} allowed")
+            return Dropped(record, item.id, "too long", f"{length + bound - room} tokens, {bound} allowed")
         spelled = _truncated(spelled, room)
     positions = [[k for k, ids in enumerate(text) if ids] for text in spelled]
     if not all(positions):
-        return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
+        return Dropped(record, item.id, "text without tokens", repr(item.texts[0][:40]))
     assembled = pieces.assemble([[text[k] for k in places] for text, places in zip(spelled, positions, strict=True)])
 
     def layer(name: str) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ LEVEL = 0.05
 _LEAST = 20
 """Words of a relation in the text at the least."""
 _RANKS = 5
-"""Relations that are chosen for a head at the most."""
+"""Largest number of relations selected for a head."""
 _NORMAL = 1.96
 """Standard errors on each side of a 95 % interval."""
 
@@ -71,10 +71,9 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     direction minus that of the best fixed offset on that half. Only relations with a positive margin are chosen. All other
     columns are from the second half: n (words of the relation), accuracy, baseline_accuracy (of the offset chosen on the first
     half), margin and its interval ci_low to ci_high by bootstrap over units (accuracy_low to accuracy_high for the accuracy),
-    p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low is the lower end on the
-    first half, by which the relation was chosen; unit is what is resampled; units counts those of the second half that have
-    the relation.
-    A head without a chosen relation has one row, relation `NONE`.
+    p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank
+    of all heads. choice_low is the lower end on the first half, by which the relation was chosen; unit is what is resampled;
+    units counts those of the second half that have the relation. A head without a chosen relation has one row, relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
 

@@ -25,7 +25,7 @@ SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 """First entries of every dictionary, which its file does not list."""
 _PAD, _END, _UNKNOWN = 1, 2, 3
 _CONTINUED = "@@"
-"""End of a piece after which its word goes on, in fairseq's dictionary."""
+"""End of a subword that does not end its word, in fairseq's dictionary."""
 _WORD_END = "</w>"
 """End of a piece that ends its word, in the list of merges."""
 _NORMS = {

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 # Relations whose best heads the paper marks in its figure.
 RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
 _RESEEDED_LAYOUTS = 5
-"""Layouts with other seeds, which show how much of the picture depends on the seed."""
+"""Layouts with other seeds, to show how much the layout depends on the seed."""
 _CHUNK = 500
 _MEANING = {
     "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",

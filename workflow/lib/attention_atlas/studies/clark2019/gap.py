@@ -165,15 +165,15 @@ def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path
     ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
     heldout = best["heldout_accuracy"]
     unit = best.loc[ALL, "unit"]
-    rows = shown_rows(table, "gender", _NAMES, f"head chosen on other {unit}")
+    rows = shown_rows(table, "gender", _NAMES, f"held-out selection, by {unit}")
     rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
         label.line,
-        "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over "
+        "Share of passages, in %, in which the attention prefers the right one of two names; interval: bootstrap over "
         f"{best.loc[ALL, 'units']} {unit}. "
         f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: "
-        f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which judges each name by "
-        "itself.",
+        f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which scores each name "
+        "separately.",
     ]
     names = {
         "system": "System",

@@ -2,7 +2,7 @@
 
 PREDICTED, ALL_ROWS, REACHABLE = "predicted", "all", "reachable"
 ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
-"""Queries of predicted tokens; all; all whose gradient can differ from 0.
+"""Queries of predicted tokens; all queries; all whose gradient can differ from 0.
 
-The last are in the last layer those of predicted tokens, in others all, which makes a jump in the last layer.
+The last are all queries, but in the last layer only those of predicted tokens, which causes a jump there.
 """

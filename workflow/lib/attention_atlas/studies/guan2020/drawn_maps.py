@@ -18,9 +18,9 @@ from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.methods.head_type_names import shown_types
 
 _SHORT, _LONG = 24, 64
-"""Word pieces of the example: at least and at most. Without such an example the shortest is shown."""
+"""Smallest and largest number of word pieces of the example. Without such an example the shortest is shown."""
 _CELLS = 24
-"""Rows and columns of a map of Figure 5 at most."""
+"""Largest number of rows and columns of a map of Figure 5."""
 _PER_TYPE = 2
 
 

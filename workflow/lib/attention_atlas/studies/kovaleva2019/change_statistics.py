@@ -33,7 +33,7 @@ FREQUENT = "vertical_and_heterogeneous"
 RARE = "diagonal"
 """Share of diagonal maps, mean over tasks."""
 CHANGE = "change"
-"""Attention to pieces with a feature after fine-tuning minus that before, mean over heads."""
+"""Attention to tokens with a feature after fine-tuning minus that before, mean over heads."""
 
 
 class ChangeStatistics:

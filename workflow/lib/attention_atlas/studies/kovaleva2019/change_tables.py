@@ -178,8 +178,8 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
         reason = _reason(first, feature) if np.isnan(corrected).all() else ""
         zero = corrected if reason else np.nan_to_num(corrected)
         rows += [
-            _moved(task, f"Section 4.4, {feature}: pieces by spelling, or by word", *MODES, by_mode[0], by_mode[1], reason),
-            _moved(task, f"Figure 7, {feature}: pieces by spelling, or by word", *MODES, tuned_rows[0], tuned_rows[1], reason),
+            _moved(task, f"Section 4.4, {feature}: tokens by spelling, or by word", *MODES, by_mode[0], by_mode[1], reason),
+            _moved(task, f"Figure 7, {feature}: tokens by spelling, or by word", *MODES, tuned_rows[0], tuned_rows[1], reason),
             _moved(task, f"Section 4.4, {feature}: examples without it", "skip", "zero", corrected, zero, reason),
         ]
     for link in VERB_LINKS:

@@ -26,9 +26,9 @@ from attention_atlas.studies.kovaleva2019.patterns import read_patterns
 from attention_atlas.studies.kovaleva2019.rule_labels import map_numbers, rule_labels
 
 _LONGEST = (22, 28, 34, 40)
-"""Tokens of an example at most: the fewer, the more of them can be read beside a map. The first with enough examples counts."""
+"""Limits on the tokens of an example: shorter ones are more readable. The first limit with enough examples is used."""
 _CANDIDATES, _FEWEST = 24, 8
-"""Candidates at most, and at least where there are as many."""
+"""Largest number of candidates, and the smallest where there are enough examples."""
 _LOCAL = 3
 """Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
 

@@ -34,7 +34,7 @@ FROM_ELEMENT, FROM_TARGET, BOTH = "fe_to_target", "target_to_fe", "both"
 DIRECTIONS = (FROM_ELEMENT, FROM_TARGET, BOTH)
 FIRST, SPANS = "first_piece", "words"
 PLACES = (FIRST, SPANS)
-"""Positions of pieces: the first piece with the same spelling (published code), or the pieces of the annotated words."""
+"""Positions of tokens: the first token with the same spelling (published code), or the tokens of the annotated words."""
 FRAME_COLUMNS = [
     *("layer", "head", "value", "ci_low", "ci_high", "control", "margin", "margin_ci_low", "margin_ci_high"),
     *("margin_all_low", "margin_all_high", "n", "n_margin"),
@@ -252,10 +252,11 @@ def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
 def _page(options: pd.DataFrame, sentences: int, label: RunLabel, path: str | Path) -> None:
     notes = [
         label.line,
-        f"The head with the largest mean over {sentences} sentences under every reading of Figure 3. zip: pieces of elements "
-        "are paired with those of the target one by one, so that with a target of one piece only the first piece of the first "
-        "element counts (published code); all: each with each (the paper's text). first_piece: pieces are looked for by their "
+        f"The head with the largest mean over {sentences} sentences under every reading of Figure 3. zip: the tokens of "
+        "elements are paired with those of the target one by one, so that with a target of one token only the first token of "
+        "the first element counts (published code); all: every pair (the paper's text). first_piece: tokens are found by their "
         "spelling, from the start of the sentence (published code). control: the same for other pairs at the same distance in "
-        "the sentence, none of which links an element with the target. rho: Spearman's with the heads' values in the figure.",
+        "the sentence, none of which links an element with the target. rho: Spearman correlation with the values in the "
+        "figure.",
     ]
     write_html_table(options, path, "Kovaleva et al. 2019, Figure 3: readings of the procedure", notes, {"rho": "Rho"})

@@ -12,9 +12,9 @@ from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, GE
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels
 
 _MAPS = 8
-"""Of each class and length."""
+"""Generated maps of each class and length."""
 _KNOWN = 0.8
-"""Share from which on a class counts as known at a length, for the sentence of the page."""
+"""Smallest recall at which a class counts as recognised at a length, for the sentence of the page."""
 
 
 def generated_recall(network: MapNetwork, thresholds: Thresholds, size: int, scale: str) -> pd.DataFrame:
@@ -66,8 +66,8 @@ def recall_note(table: pd.DataFrame) -> str:
         parts.append(f"The {name} {'miss' if name == RULES else 'misses'} {', '.join(missed) or 'none'}.")
     return (
         f"folds = {GENERATED}: maps drawn from the definition of each class, {LENGTHS[0]} to {LENGTHS[-1]} tokens long, with "
-        "the special tokens at random places; recall, and the lowest recall at one length (least, least_at). Classes of which "
-        f"a classifier knows less than {_KNOWN:.0%} at some length: {' '.join(parts)}"
+        "the special tokens at random positions; recall, and the lowest recall at one length (least, least_at). Classes of "
+        f"which a classifier recognises less than {_KNOWN:.0%} at some length: {' '.join(parts)}"
     )
 
 

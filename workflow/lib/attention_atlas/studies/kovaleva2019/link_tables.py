@@ -107,11 +107,11 @@ def links_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
     columns = ["task", "link", "model", "largest", "value", "control", *_MARGIN, "above", "n", "absent"]
     notes = [
         *joint_lines(labels.values()),
-        "Largest attention weight between the pieces of two linked words, from the first to the second, mean over the n "
-        "examples that have such words: the head with the most, and above, the share of heads that lie above their control. "
-        "control: other pairs of pieces at the same distances in the example; margin: the difference, with an interval of 95 % "
-        f"for all heads together, none for fewer than {FEWEST_EXAMPLES} examples. A subject is a word with the relation nsubj "
-        "to a verb; nouns and pronouns are all of a text, since nothing says which of them corefer. Links that a task lacks "
+        "Largest attention weight from the tokens of the first word of a link to those of the second, mean over the n "
+        "examples that have such words, for the head with the largest mean. above: share of heads above their control. "
+        "control: other pairs of tokens at the same distances in the example; margin: the difference, with a simultaneous 95 % "
+        f"interval for all heads, none for fewer than {FEWEST_EXAMPLES} examples. A subject is a word with the relation nsubj "
+        "to a verb; all nouns and pronouns of a text are paired, since coreference is not annotated. Links that a task lacks "
         "are empty, with the reason.",
     ]
     names = {"largest": "Largest (layer-head)", "margin_all_low": "Low", "margin_all_high": "High"}

@@ -17,11 +17,11 @@ from attention_atlas.studies.kovaleva2019.names import BLOCK, DIAGONAL, HETEROGE
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 SHORTEST, LONGEST = 12, 256
-"""Tokens of an augmented map."""
+"""Range of the number of tokens of an augmented map."""
 OFFSETS = (-1, 0, 1)
-"""Of the keys that make a diagonal, from the query."""
+"""Offsets from the query of the keys that form a diagonal."""
 _STRONGEST_BAND = 2
-"""Of a vertical and diagonal map: its band over its stripes, at the most."""
+"""Largest ratio of band to stripes in a vertical and diagonal map."""
 
 
 @dataclass(frozen=True)

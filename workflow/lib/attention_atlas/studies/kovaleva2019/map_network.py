@@ -13,7 +13,7 @@ from attention_atlas.studies.kovaleva2019.names import CHANNELS, CLASSES
 
 _BATCH, _RATE, _DECAY = 32, 5e-3, 1e-2
 VIEWS = 4
-"""Of a map that the network sees: see `as_pictures`."""
+"""Number of views of a map that the network sees, see `as_pictures`."""
 
 
 class MapNetwork(nn.Module):

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float32]
 MODELS = (BASE, TUNED)
 SEP_SUM = "sep_sum"
 MEASURED = (*FEATURES, SEP_SUM)
-"""The largest mean attention over the pieces with a feature; for separators their sum as well."""
+"""The largest mean attention over the tokens with a feature; for separators their sum as well."""
 ANNOTATORS = (NETWORK, RULES)
 
 

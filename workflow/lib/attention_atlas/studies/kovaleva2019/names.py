@@ -11,13 +11,13 @@ TASK_TITLES = {
     "mnli": "MNLI",
 }
 UNTRAINED, RANDOM, TUNED = "untrained", "random", "tuned"
-"""Pre-trained with a random layer of classes; trained on the task from random weights; trained from pre-trained weights."""
+"""Pre-trained with a random classification layer; trained on the task from random weights; trained from pre-trained weights."""
 STATES = (UNTRAINED, RANDOM, TUNED)
 """The columns of Table 1."""
 PREDICTION_COLUMNS = ("state", "seed", "record", "prediction", "label")
 UNIFORM, ZERO, MEAN = "uniform", "zero", "mean"
 ACTIONS = (UNIFORM, ZERO, MEAN)
-"""A disabled head attends to all real tokens alike (the paper), gives nothing, or gives its mean output over the examples."""
+"""A disabled head attends uniformly to all real tokens (the paper), or its output is zero or its mean over the examples."""
 BASELINE = "none"
 LEVEL = 0.05
 """Level of the tests of Figures 8 and 9; the paper tests nothing."""
@@ -34,7 +34,7 @@ VERTICAL, DIAGONAL, VERTICAL_DIAGONAL, BLOCK, HETEROGENEOUS = (
     "heterogeneous",
 )
 CLASSES = (VERTICAL, DIAGONAL, VERTICAL_DIAGONAL, BLOCK, HETEROGENEOUS)
-"""Of maps, in the order of the paper's Figure 1; the keys 1 to 5 of the labelling page."""
+"""Classes of maps, in the order of the paper's Figure 1; the keys 1 to 5 of the labelling page."""
 CLASS_TITLES = {
     VERTICAL: "Vertical",
     DIAGONAL: "Diagonal",
@@ -43,19 +43,19 @@ CLASS_TITLES = {
     HETEROGENEOUS: "Heterogeneous",
 }
 CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
-"""Of the convolutions of the network that labels maps."""
+"""Output channels of the convolutions of the network that labels maps."""
 NETWORK, RULES = "network", "rules"
-"""Who labels maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""
+"""Annotators of maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""
 PADDED, REAL_SAME, REAL = "padded", "real_same", "real"
 """Maps that are compared: padded to one length (the published code); of real length, of the same examples, and of all."""
 FEWEST_EXAMPLES = 8
-"""For an interval of a statistic over examples; resamples of fewer do not cover as they should."""
+"""Smallest number of examples for an interval; bootstrap intervals of fewer do not reach their coverage."""
 HEADLINE = RULES
-"""Whose classes stand for the maps in claims and measures of heads: the rules, until the network beats them on layers that
+"""Annotator whose classes are used in claims and measures of heads: the rules, until the network beats them on layers that
 neither was trained on (`patterns.tsv`)."""
 TEXT, HEAD, LAYER = "text", "head", "layer"
 FOLDS = (TEXT, HEAD, LAYER)
-"""What the classifiers of maps have not seen in training where they are judged."""
+"""Units that are held out when the classifiers of maps are evaluated."""
 GENERATED = "generated"
 """In place of folds: maps drawn from the definition of their class."""
 

@@ -45,13 +45,13 @@ from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_num
 _log = logging.getLogger(__name__)
 Labels = npt.NDArray[np.intp]
 _TO_LABEL = 300
-"""Maps of the labelling page."""
+"""Number of maps on the labelling page."""
 _AUGMENTED_SETS = 8
-"""Sets of augmented maps that the network is trained on in turn, at the most."""
+"""Largest number of sets of augmented maps that the network is trained on in turn."""
 HAND = "hand"
 """The annotator whose labels come with the workflow."""
 MAJORITY = "head_majority"
-"""A classifier that looks at no map: the label that most maps of the same head have."""
+"""A classifier that ignores the map: the label of most maps of the same head."""
 COLUMNS = [
     *("annotator", "folds", "class", "n", "precision", "recall", "f1", "ci_low", "ci_high", "kappa", "with"),
     *("least", "least_at"),
@@ -299,11 +299,11 @@ def _page(table: pd.DataFrame, maps: int, texts: int, settings: PatternSettings,
     beaten = "beats" if by_layer[NETWORK] > by_layer[RULES] else "does not beat"
     notes = [
         line,
-        f"{maps} maps of {texts} texts, labelled by one annotator who looked at them (the authors' labels were never released; "
-        "the rubric, and who labelled, are in workflow/resources/kovaleva2019). The classifiers are judged on texts, heads or "
-        f"layers that they were not trained on ({settings.folds} folds each, the network for {settings.epochs} epochs); "
-        "interval of the macro F1 by bootstrap over these. Maps of "
-        "one head are alike in all texts: head_majority looks at no map and gives the most frequent label of the head. Kappa: "
+        f"{maps} maps of {texts} texts, labelled by eye by one annotator (the authors' labels were never released; "
+        "the rubric and the annotator are described in workflow/resources/kovaleva2019). The classifiers are evaluated on "
+        f"texts, heads or layers that they were not trained on ({settings.folds} folds each, the network for {settings.epochs} "
+        "epochs); interval of the macro F1 by bootstrap over these. Maps of "
+        "one head are alike in all texts: head_majority ignores the map and gives the most frequent label of the head. Kappa: "
         "Cohen's. The paper reports an F1 of 0.86 on its own maps and does not say whether they were held out.",
         f"On other layers the network has a macro F1 of {by_layer[NETWORK]:.2f} and {beaten} the rules "
         f"({by_layer[RULES]:.2f}). Claims and measures of heads use the classes by the {HEADLINE}.",

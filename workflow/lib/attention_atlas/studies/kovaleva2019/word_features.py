@@ -18,7 +18,7 @@ TAGGED = (NOUN, VERB, PRON, SUBJ, OBJ)
 """Features that need tags."""
 AS_PUBLISHED, CORRECTED = "as_published", "corrected"
 MODES = (AS_PUBLISHED, CORRECTED)
-"""As the published code finds pieces (by their spelling, negation by parts of words), or by the words that they belong to."""
+"""As the published code finds tokens (by spelling, negation by parts of words), or by the words that they belong to."""
 PRONOUNS = ("PRP", "PRP$")
 _SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
 _OBJECTS = frozenset("dobj iobj dative attr oprd".split())

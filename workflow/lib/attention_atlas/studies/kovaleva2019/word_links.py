@@ -18,7 +18,7 @@ from attention_atlas.studies.kovaleva2019.word_features import CORRECTED, MODES,
 
 _REVERSED = {VERB_SUBJ: SUBJ_VERB, PRON_NOUN: NOUN_PRON}
 DRAWS = 20
-"""Random sets of pairs of the control."""
+"""Number of random sets of pairs of the control."""
 
 
 def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -32,7 +32,7 @@ OVER_CROSS = "over_encoder_decoder"
 AGREEMENT = "spearman_with_paper"
 SHARE_GAINED, SHARE_LEFT = "share_gained", "share_left"
 TRAINED_WITHOUT = 40
-"""Percent of heads without which Figure 5 is summed up."""
+"""Percent of heads masked in the summary of Figure 5."""
 _UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
 

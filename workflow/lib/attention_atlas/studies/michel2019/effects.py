@@ -28,7 +28,7 @@ from attention_atlas.studies.michel2019.names import LEVEL
 Floats = npt.NDArray[np.float64]
 BLEU, ACCURACY = "BLEU", "accuracy"
 ENOUGH_SENTENCES = 40
-"""Sentences from which the bootstrap of BLEU has its level, in simulations."""
+"""Number of sentences above which the bootstrap of BLEU holds its level in simulations."""
 TESTS = ["p", "p_sacrebleu", "p_adjusted"]
 """Tests of a mask, see `effect_rows`."""
 

@@ -6,7 +6,7 @@ TITLES = {TRANSLATION: "Translation", CLASSIFICATION: "Classification"}
 HELDOUT_ROLES = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}
 """Experiment -> role of the further corpus of Tables 5 and 6."""
 LEVEL = 0.01
-"""The paper's level of significance."""
+"""The paper's significance level."""
 KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
 """Kind of attention (E, A and D in the published code) -> its title."""
 IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", "ablation", "ablation_heldout", "random"
@@ -18,13 +18,13 @@ ORDER_TITLES = {
     RANDOM: "Random",
 }
 ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
-"""What the second corpus of Figure 2 is to the first; a part of the same file says nothing of other data."""
+"""How the second corpus of Figure 2 relates to the first; a part of the same file says nothing about other data."""
 TOLERATED = 1.0
 """Largest loss that counts as not noticeable, in points (the paper does not define the word)."""
 PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}
-"""Percent of heads that can go without noticeable loss (section 4.2)."""
+"""Percent of heads that can be pruned without noticeable loss (section 4.2)."""
 LEAST_BLEU = 3.0
-"""Least score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
+"""Smallest score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
 """Columns of a step of pruning, in points: the score with its interval, that of the whole model, their difference."""
 PAPER_DELTA = {"paper_delta": "paper: delta"}
@@ -34,4 +34,4 @@ ATTENTION_TITLES = {
     "enc_dec": "encoder-decoder attention",
     "dec_dec": "decoder self-attention",
 }
-"""Kind of attention -> its name in full."""
+"""Kind of attention -> its full name."""

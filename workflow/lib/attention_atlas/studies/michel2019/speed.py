@@ -47,9 +47,9 @@ COLUMNS = [
 ]
 STABLE, UNSTABLE = "stable", "unstable"
 LARGEST_SPREAD = 10.0
-"""Percent by which the whole model's slowest pass may exceed its fastest one; above it no speedup is given."""
+"""Largest percentage by which the whole model's slowest pass may exceed its fastest; above it no speedup is reported."""
 KERNEL = "sdpa"
-"""The attention of transformers that users get, not the one that shows its weights."""
+"""The attention implementation that `transformers` uses by default, not the one that returns attention weights."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,13 @@ def measure_speed(
     write_table(table, out)
     notes = [
         label.line,
-        f"Examples a second of a classifier with {options.share} % of its heads cut out, mean of {options.repeats} "
-        "passes over the examples with standard deviation; speedup in percent over the whole model of the same pass, with its "
+        f"Examples per second of a classifier with {options.share} % of its heads pruned, mean of {options.repeats} "
+        "passes over the examples with standard deviation; speedup in percent over the whole model in the same pass, with its "
         f"interval by Student's t over passes. The models take turns, in an order that is reversed after each pass, in one run "
         f"on {_device_title(device, threads)}, attention by {KERNEL}, in {next(models[WHOLE].parameters()).dtype}; each batch "
         "is padded to its longest example, and each model has seen every shape of batch before it is timed.",
-        f"spread: percent by which the whole model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % other work "
-        "on the machine shows, and the row is unstable and gives no speedup. Only times change between runs. "
+        f"spread: percent by which the whole model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % the "
+        "machine was busy with other work: the row is unstable and gives no speedup. Only times change between runs. "
         "The paper's values were measured on a GTX 1080 Ti.",
         *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
     ]

@@ -200,10 +200,11 @@ def write_baselines(
     notes = [
         label.line,
         f"Test documents with a keyphrase in their text ({table['documents'].iloc[0]}). F1 in percent: of the first 5 and 10 "
-        "phrases and of all that a method proposes (a ranker as many as score best on development documents: phrases), by "
-        "stems, mean over documents; phrase F1: both ends right in the text. Intervals by bootstrap over documents. The "
-        "fine-tuned model: mean over seeds. Attention: of one head, or of all by logistic regression, of other documents; the "
-        "regression over place, frequency and form of words, a control without attention, is fitted to the same documents. "
+        "phrases and of all that a method proposes (for a ranker the number that scores best on development documents: "
+        "phrases), compared by stems, mean over documents; phrase F1: both boundaries right in the text. Intervals by "
+        "bootstrap over documents. Fine-tuned model: mean over seeds. Attention: of one head, or of all by logistic "
+        "regression, selected or fitted on other documents; a control without attention, the regression over position, "
+        "frequency and form of words, is fitted to the same documents. "
         f"Difference: from {METHOD_TITLES[table['reference'].iloc[0]]}, the best method without attention and fine-tuning "
         f"on {table['development_documents'].iloc[0]} development documents (F1@M), with Student's 95 % interval over "
         "documents.",
@@ -212,7 +213,7 @@ def write_baselines(
     shown["method"] = [method_title(*row) for row in table[["method", "encoder"]].itertuples(index=False)]
     formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
     formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
-    write_html_table(shown, html_out, "Štefánik: attention beside other ways to find keyphrases", notes, formats=formats)
+    write_html_table(shown, html_out, "Štefánik: attention compared with other keyphrase extractors", notes, formats=formats)
 
 
 def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:

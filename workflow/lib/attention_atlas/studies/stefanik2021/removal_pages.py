@@ -34,8 +34,8 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
         return []
     interval = f"{without['delta_low']:+.1f} to {without['delta_high']:+.1f}"
     return [
-        "Warning: removals are uninformative about single heads here. Without any head the taggers score "
-        f"{without['value']:.1f} % token F1, with all heads {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
+        "Warning: removals are uninformative about single heads here. With all heads removed the taggers score "
+        f"{without['value']:.1f} % token F1, with none removed {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
         f"percentage points with a 95 % interval of {interval} (mean over seeds, n = {whole['documents']} test documents)."
     ]
 
@@ -45,7 +45,7 @@ def removal_remark(scores: pd.DataFrame) -> str:
     whole, without = _whole_and_without(scores)
     if without["delta_high"] < 0:
         return ""
-    return f"no significant loss without any head ({whole['value']:.1f} to {without['value']:.1f} % token F1)"
+    return f"no significant loss with all heads removed ({whole['value']:.1f} to {without['value']:.1f} % token F1)"
 
 
 def _whole_and_without(scores: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -63,10 +63,11 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
     table = read_table(path, FINE_TUNING)
     notes = [
         label.line,
-        "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both ends right "
-        "(seqeval). Pruned: heads removed from the one whose removal helps most on development documents, as many as score "
-        "best there; pruned on test: ranked, stopped and reported on the test documents, as in the slides, which is "
-        "optimistic; without heads: all heads removed. Intervals by bootstrap over documents; the mean is over seeds.",
+        "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both boundaries "
+        "right (seqeval). Pruned: heads are removed in the order in which removal helps most on development documents, up to "
+        "the number that scores best there; pruned on test: ranked, stopped and reported on the test documents, as in the "
+        "slides, which is optimistic; without heads: all heads removed. Intervals by bootstrap over documents; the mean is "
+        "over seeds.",
         *removal_warning(table),
     ]
     slide = 'slide "Fine-tuning model and analysing heads"'
@@ -118,7 +119,7 @@ def cumulative_ablation(path: str | Path, fine_tuning_path: str | Path, label: R
     write_html_table(
         wide,
         html_out,
-        "Štefánik: heads removed one after the other",
+        "Štefánik: cumulative removal of heads",
         notes,
         formats=dict.fromkeys(wide.columns[2:], ".1f") | {"heads_removed": "d", "percent": "d"},
     )

@@ -13,7 +13,7 @@ from attention_atlas.studies.tenney2019.scores import f1_of
 
 Floats = npt.NDArray[np.float64]
 _ERRORS = 2.0
-"""Standard errors of the whole gain within which it is noise."""
+"""Number of standard errors within which the total gain is noise."""
 
 
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:

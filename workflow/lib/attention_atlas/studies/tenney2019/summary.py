@@ -40,7 +40,7 @@ PROBE_SCORES = [
 ]  # fmt: skip
 """`layer` is the top one of a probe on the layers 0 to l."""
 SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
-"""What a task is evaluated on, what intervals resample and how many of them, and probes of each kind."""
+"""Evaluation data of a task, the units that intervals resample with their number, and the number of seeds."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
     "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers",
@@ -102,9 +102,9 @@ random_counts, of the model with random weights, where there is one."""
 RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_shuffled_labels", "above_random_encoder"]
 """Statistics of a task in a bootstrap resample of documents (or sentences) and seeds.
 
-`expected_layer` is missing where layers gain nothing in that resample. Of the probes on all layers: `gain`, F1 less that of the
-probe on layer 0; `selectivity`, less that of the control task; `above_shuffled_labels`, less that of probes trained on
-shuffled labels; `above_random_encoder`, less that on the model with random layers.
+`expected_layer` is missing where layers gain nothing in that resample. For the probes on all layers: `gain`, F1 minus that of
+the probe on layer 0; `selectivity`, minus that of the control task; `above_shuffled_labels`, minus that of probes trained on
+shuffled labels; `above_random_encoder`, minus that on the model with random layers.
 """
 
 

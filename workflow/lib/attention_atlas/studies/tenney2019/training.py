@@ -28,7 +28,7 @@ Counts = npt.NDArray[np.int64]
 States = Callable[[Example], npt.NDArray[np.float16]]
 """Hidden states [row, n, width] of an example."""
 _GAIN = 0.01
-"""Least gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
+"""Smallest gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
 
 
 @dataclass(frozen=True)
