@@ -94,6 +94,7 @@ def test_an_edit_that_the_job_can_notice_changes_the_digest(digest, files):
         {"lib/pack/third.py": "# why three\nVALUE = 3  # three\n"},
         {"lib/pack/third.py": "\n\nVALUE = (\n    3\n)\n"},
         {"lib/pack/third.py": '"""Now with a docstring."""\n\nVALUE = 3\n'},
+        {"lib/pack/third.py": 'VALUE = 3\n"""Now with a docstring of the constant."""\n'},
         edited("lib/pack/inner/second.py", '"""A module."""', '"""Another text."""'),
         edited("lib/pack/inner/second.py", '"""A class."""', '"""Another text."""'),
         edited("lib/pack/inner/second.py", '"""A method."""', '"""Another text."""'),

@@ -208,7 +208,7 @@ def _parsed(source: str) -> tuple[str, list[str]]:
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = _without_docstring(node.body)
+            node.body = [statement for statement in node.body if not _is_docstring(statement)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -218,10 +218,9 @@ def _parsed(source: str) -> tuple[str, list[str]]:
     return hashlib.sha256(ast.dump(_WithoutMessages().visit(tree)).encode()).hexdigest(), names
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-    return body[1:] if docstring else body
+def _is_docstring(statement: ast.stmt) -> bool:
+    """Whether a statement is a string alone: a docstring of a module, a function, a class or a constant."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
 
 
 class _WithoutMessages(ast.NodeTransformer):
