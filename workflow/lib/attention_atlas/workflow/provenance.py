@@ -220,7 +220,8 @@ def _parsed(source: str) -> tuple[str, list[str]]:
 
 def _is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a string alone: a docstring of a module, a function, a class or a constant."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 class _WithoutMessages(ast.NodeTransformer):
