@@ -47,7 +47,7 @@ SWITCHED_OFF = ("typography", "lexical_illusions")
 
 LIBRARY = (
     *(f"attention_atlas/{name}" for name in ("atlas", "attention", "corpora", "figures", "io", "methods")),
-    *(f"attention_atlas/{name}" for name in ("models", "stats", "workflow")),
+    *(f"attention_atlas/{name}" for name in ("models", "published", "stats", "studies", "workflow")),
     "rehearsal_corpora",
 )
 """Packages of the library whose docstrings, comments and messages are checked."""

@@ -13,7 +13,7 @@ from sample_corpus.keyphrases import SENTENCES, keyphrases_of
 from attention_atlas.io.files import whole_file
 
 PARTS = {"Training": [*range(100, 116), *range(415, 423)], "Validation": list(range(1500, 1508)), "Test": list(range(200, 208))}
-"""Folder of the archive -> numbers of its abstracts; those of the official split that the registry names."""
+"""Folder of the archive -> numbers of its abstracts in the official split that the registry names."""
 
 
 def write_inspec(documents: Sequence[Document], path: Path) -> None:

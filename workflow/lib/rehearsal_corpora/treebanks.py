@@ -22,7 +22,7 @@ _CONTRACTION = (
     ("9", ".", ".", "PUNCT", ".", "4", "punct", "_"),
 )
 TWO_ROOTS_EVERY = 20
-"""Sentences from one that the converter leaves with two roots to the next."""
+"""Distance in sentences between two trees with two roots."""
 
 
 def wsj_lines(documents: Sequence[Document]) -> Iterator[str]:

@@ -32,7 +32,7 @@ _MIRRORED = {
 }
 _SAME_FILE = {"semeval-development": "semeval-training", "stsb-dev": "stsb-dev-whole"}
 TRAIN_ROWS, DEVELOPMENT_ROWS = 26, 20
-"""Rows of a file of GLUE, more than are used, since some are dropped."""
+"""Rows of a GLUE file, more than are used, since some are dropped."""
 _TEST_SETS = {"wmt13": 12, "wmt09": 3, "wmt10": 3, "wmt11": 3, "wmt12": 3, "wmt14": 12, "mtnt1.1/test": 12}
 _BERTS = {
     "google-bert/bert-base-uncased": (BERT_BASE, "BertForPreTraining", False),

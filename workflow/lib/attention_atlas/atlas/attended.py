@@ -14,7 +14,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.attended_pairs import PAIRS, attended
 
 ATTENDED_PAIRS = [*PAIRS, "sentence"]
-"""Columns of the table of strongest pairs; the words of a sentence have a space between them, and none within."""
+"""Columns of the table of strongest pairs; words of a sentence are separated by spaces and contain none."""
 
 
 def write_attended(

@@ -27,11 +27,11 @@ from attention_atlas.stats.simultaneous import corrected_p
 Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "definitional"]
 LEVEL = 0.05
-"""Level of the correlations that figure and page mark."""
+"""Level of significance for marks in figure and page."""
 LEAST = 8
-"""Heads with both measures at the least."""
+"""Minimum number of heads with both measures."""
 ROUNDING = 1e-12
-"""Correlations that differ by less are equal: their sums were taken in different orders."""
+"""Correlations that differ by less are equal: they differ by rounding."""
 
 
 def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:

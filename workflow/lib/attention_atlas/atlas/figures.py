@@ -21,9 +21,9 @@ from attention_atlas.stats.simultaneous import too_few_draws
 
 Pictures = Mapping[str, str | Path]
 _LINE = 46
-"""Letters of a line of a title; a title has two lines at most."""
+"""Characters per line of a title; a title has at most two lines."""
 _ROW = 0.19
-"""Inches of a measure."""
+"""Inches per measure."""
 
 
 def correlation_map(correlations: str | Path, measures: str | Path, line: str, pictures: Pictures) -> None:

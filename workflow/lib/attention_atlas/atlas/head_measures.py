@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HEAD_SCORES = "atlas/head_scores"
 RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/relation_effects"
 MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
-"""Tables of single heads that need the model itself, beside its attention on the atlas's sentences."""
+"""Tables of single heads that need the model in addition to its attention on the atlas's sentences."""
 _RANDOM = "heads with random weights"
 _SINK = Measure(
     "sink",

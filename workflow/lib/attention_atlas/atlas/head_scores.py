@@ -70,10 +70,10 @@ SURFACE = {
     "previous": "sentence_to_previous",
     "current": "sentence_to_itself",
 }
-"""Measure of `methods.surface` -> its name where it is taken on the sentences that random models read too."""
+"""Measure of `methods.surface` -> its name if it is measured on the sentences that random models also read."""
 DISTANCE = "sentence_distance"
 ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP, *SURFACE.values(), DISTANCE)
-"""Measures that are taken on sentences of the corpus."""
+"""Measures on sentences of the corpus."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
 AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]
 DEPTH, MEAN = "depth", "mean"
-"""Rows of the agreement beside those of measures: the depth of a head, by which none is matched, and the mean of all others."""
+"""Rows of the agreement in addition to measures: the depth of a head (not used for matching), and the mean of all measures."""
 _MOST_SHUFFLES = 5000
 
 

@@ -22,7 +22,7 @@ _TITLES = {measure.name: measure.title for source in SOURCES for measure in sour
 _TITLES |= {DEPTH: "Layer", MEAN: "Mean of the measures"}
 _COLUMNS = 3
 _LINE, _NAME_LINE = 34, 22
-"""Letters of a line of a measure's title, and of a model's name."""
+"""Characters per line of a measure's title, and of a model's name."""
 
 
 def matching_figure(agreement: str | Path, first: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:

@@ -29,14 +29,14 @@ SOURCES: tuple[Source, ...] = (
     *(source for module in study_modules("head_measures") for source in module.MEASURES),
     *ATLAS_MEASURES,
 )
-"""Where the measures of the atlas come from, in the order of its columns."""
+"""Sources of the atlas's measures, in the order of its columns."""
 LEAST_VALUES = 5
-"""Different values that a measure takes at the least, over heads, where it is ranked.
+"""Minimum number of distinct values over heads of a measure that is ranked.
 
 With few examples most heads are tied: a rank, and a correlation of ranks, would say little but how many they are.
 """
 MOST_HEADS = 0.9
-"""Share of heads inside the null from which on a measure is not ranked: the order of noise says nothing."""
+"""Share of heads inside the null above which a measure is not ranked: an order of noise is meaningless."""
 
 
 @dataclass

@@ -32,7 +32,7 @@ MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "t
 MODEL_FINDINGS += ["verdict"]
 CLAIMS = ["finding", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
 MOST = 0.5
-"""Share of its attention above which a head puts most of it somewhere."""
+"""Share above which a head directs most of its attention to a target."""
 
 
 def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:

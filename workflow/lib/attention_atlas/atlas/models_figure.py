@@ -22,7 +22,7 @@ _TITLES = {measure.name: measure for source in SOURCES for measure in source.mea
 _SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
 _COLUMNS = 4
 _LINE, _NAME_LINE = 27, 20
-"""Letters of a line of an axis' title, and of a model's name."""
+"""Characters per line of an axis title, and of a model's name."""
 
 
 def models_figure(

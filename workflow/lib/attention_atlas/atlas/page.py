@@ -42,9 +42,7 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _MOST_WEIGHTS = 1_500_000
-"""Largest number of attention weights on the page, for all sentences together, so that it opens at once.
-
-A weight is one byte, and a third more as text."""
+"""Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
 _DIGITS = 6
 _NAMED = 3
 _KINDS = 8

@@ -21,9 +21,9 @@ from attention_atlas.io.tables import read_table
 _MEASURES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _COLUMNS = 4
 _TITLE_LINE = 27
-"""Letters of a line of a title."""
+"""Characters per line of a title."""
 _MOST_NAMES, _LONGEST_NAME = 6, 22
-"""Models that the axis names, and letters of a name; of longer series it names every second one, every third one, and so on."""
+"""Maximum number of models named on the axis, and of characters in a name; longer series have every second name, and so on."""
 
 
 def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:

@@ -23,18 +23,18 @@ Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
 TOLERANCE = 6e-5
-"""Nats a row by which features may make a divergence too small; with the maps of the benchmark it is a fifth of that.
+"""Maximum underestimate of a divergence, in nats per row; a fifth of it is reached on the maps of the benchmark.
 
 A sixth of it would take two features more. Rounding to float32 comes on top, less than 1e-6.
 """
 _NODES = 48
-"""Weights whose kernels the features are made of; with twice as many there would be no fewer features."""
+"""Number of weights whose kernels define the features; twice as many would not reduce the number of features."""
 _BLOCK = 640
-"""Entries of a map that are compared at a time: features of 144 heads are 3.3 MB, and stay in the processor's cache."""
+"""Entries of a map that are compared at a time: features of 144 heads take 3.3 MB and fit into the processor's cache."""
 _DEVICE_BLOCK = 8192
 """The same on a GPU, where features of 384 heads take some 140 MB."""
 _ONE = int(np.float16(1).view(np.uint16))
-"""The bits of 1 in float16; read as whole numbers, those of the weights from 0 to 1 count from 0 up to here."""
+"""The bits of 1 in float16; as integers, weights from 0 to 1 have bits from 0 to this number."""
 
 
 def head_divergence(

@@ -59,7 +59,7 @@ NAME = "atlas"
 """The name under which the engine is registered as attention implementation."""
 
 Observer = Callable[[Site, torch.Tensor], None]
-"""Called once a layer with its site and probabilities [batch, head, query, key]."""
+"""Called once per layer with its site and probabilities [batch, head, query, key]."""
 
 _EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 """From module, query, key, value, mask and options to output and probabilities."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 _BITS = 13
-"""By which the fraction of a float32 is longer than that of a float16."""
+"""Number of bits by which the fraction of a float32 is longer than that of a float16."""
 _BIAS = np.float32(2.0**112)
 """2 to the difference of their exponents' offsets."""
 

@@ -51,7 +51,7 @@ _CENSUS = ("dist.male.first", "dist.female.first")
 _LEAST_COMMON = 0.01
 """Minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)."""
 _CLEARLY = 10
-"""How many times as common a name of both genders must be in one of them to decide."""
+"""Ratio of frequencies from which a name of both genders counts for the more frequent one."""
 
 
 class Features(NamedTuple):

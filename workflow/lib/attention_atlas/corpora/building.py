@@ -231,7 +231,7 @@ _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
     "keyphrases": _documents,
     "sentences": _sentences,
 }
-"""Reader -> the records from start to before stop, as examples or as what was dropped."""
+"""Reader -> the records start .. stop - 1, as examples or as dropped records."""
 
 
 def _from_tree(tree: Tree, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:

@@ -52,10 +52,10 @@ FORM_TASKS = {
 """File format -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
 _NO_PARSE = "XX"
-"""Tag or word of sentences that OntoNotes has no parse of."""
+"""Tag or word of sentences without a parse in OntoNotes."""
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _TRUE_PROTOROLE = 3
-"""Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
+"""Mean response (0 to 4) from which a property counts as true: 4 on the scale of 1 to 5 (published code, SPR2)."""
 
 
 class _Sentence(NamedTuple):
@@ -453,4 +453,4 @@ _SENTENCE_BUILDERS: dict[str, Callable[[Path], Iterator[Callable[[], _Sentence]]
     "conllu": lambda raw: (partial(_tree_sentence, build) for build in tree_builders(raw)),
     "propositions": lambda raw: (partial(_proposition_sentence, build) for build in proposition_builders(raw)),
 }
-"""Forms whose sentences are parsed one at a time: a tree with several roots is a fault of its own record."""
+"""Forms whose sentences are parsed one at a time: a tree with several roots affects only its record."""

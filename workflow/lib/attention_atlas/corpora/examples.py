@@ -17,7 +17,7 @@ from attention_atlas.io.files import whole_file
 
 _Item = TypeVar("_Item")
 RECORD = "record"
-"""The unit in which examples, and records that were dropped, are counted."""
+"""The unit in which examples and dropped records are counted."""
 # Gold layers over words: one value per word. Studies add the layers that they need here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
@@ -209,4 +209,4 @@ def _keyphrase(row: Mapping[str, Any]) -> Keyphrase:
 
 
 _TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
-"""Gold layer of several items -> what makes a row of one item."""
+"""Gold layer of several items -> function that converts an item to a row."""

@@ -18,7 +18,7 @@ from attention_atlas.io.files import read_json
 
 TARGET, ELEMENT = "target", "element"
 LONGEST_SENTENCE, LONGEST_ELEMENT, GAP = 12, 3, 2
-"""Words of a sentence and of an element at most; words on either side of the target in which no word of an element stands."""
+"""Maximum number of words in a sentence and in an element; words on each side of the target without words of an element."""
 
 
 @dataclass(frozen=True)

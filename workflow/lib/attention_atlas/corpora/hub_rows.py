@@ -17,7 +17,7 @@ import numpy as np
 from attention_atlas.corpora.sampling import record_order
 
 ROWS_OF_A_GROUP = 20
-"""Rows drawn from a row group before the next one: a row group is read whole, and neighbours in a dump are alike."""
+"""Rows drawn from a row group before the next one: a row group is read completely, and neighbouring rows are similar."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 DRAWING = 1
-"""Number of the way in which rows are drawn and written: changing it invalidates the cached rows."""
+"""Version of sampling and file format: changing it invalidates cached rows."""
 
 
 @contextmanager

@@ -46,7 +46,7 @@ EDGE_TASKS = {
     "protoroles": "Proto-roles",
     "relations": "Relations",
 }
-"""The eight tasks in the paper's order -> what tables and figures call them."""
+"""The eight tasks in the paper's order -> their names in tables and figures."""
 
 
 @dataclass(frozen=True)

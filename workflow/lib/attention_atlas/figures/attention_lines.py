@@ -15,7 +15,7 @@ from attention_atlas.figures.style import VERMILION, plain
 
 LEFT, RIGHT = 0.36, 0.64
 LONGEST = 14
-"""Letters of a word that is drawn whole."""
+"""Maximum number of characters of a word before it is shortened."""
 
 
 def draw_attention_lines(

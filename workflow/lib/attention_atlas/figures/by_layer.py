@@ -16,9 +16,9 @@ from attention_atlas.figures.quantities import LAYER, Quantity
 from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
 
 HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean (band: range)"
-"""What marks, lines and bands are, in legends."""
+"""Labels of marks, lines and bands in legends."""
 _SPREAD = 0.5
-"""Width of the strip of a layer that its heads are spread over."""
+"""Width over which the heads of a layer are spread."""
 
 
 def draw_by_layer(

@@ -15,9 +15,9 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import Colormap
 
 _HEAD_TICKS, _LAYER_TICKS = 4, 8
-"""Ticks of an axis at most."""
+"""Maximum number of ticks of an axis."""
 _LINED = 24
-"""Rows or columns up to which lines part the cells."""
+"""Maximum number of rows or columns for lines between cells."""
 
 
 def draw_head_grid(

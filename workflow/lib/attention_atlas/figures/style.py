@@ -39,7 +39,7 @@ PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK)
 SEQUENTIAL = "mako_r"
 """Colour map of values from 0: light is small."""
 REVERSED = "mako"
-"""The same for similarities, where 1 is nothing to see: light is large."""
+"""The same for similarities, where 1 means no difference: light is large."""
 DIVERGING = "vlag_r"
 """Colour map of values around 0: red is below, blue above."""
 
@@ -50,7 +50,7 @@ TALLEST = 9.0
 SMALLEST = 6.0
 """Size of the smallest text in points, at printed size."""
 PUBLISHED: dict[str, Any] = {"color": BLACK, "marker": "D", "markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.9}
-"""Published values beside measured ones: a hollow black diamond. Give it `linestyle`: "none" for marks, ":" for a line."""
+"""Style of published values: a hollow black diamond. Give it `linestyle`: "none" for marks, ":" for a line."""
 
 _FORMATS = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {"Software": None}}
 _MARGIN = 0.04

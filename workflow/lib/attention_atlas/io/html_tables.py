@@ -16,9 +16,9 @@ from attention_atlas.io.files import write_text
 from attention_atlas.io.installed_files import installed_text, script_text
 
 LONG = 50
-"""Tables of more rows can be filtered and folded."""
+"""Tables with more rows can be filtered and collapsed."""
 GOOD, BAD, OPEN, NONE = "good", "bad", "open", "none"
-"""Colours of marks: blue, orange, yellow and grey, each with a sign of its own before the word."""
+"""Colours of marks: blue, orange, yellow and grey, each with a different sign before the word."""
 _LIBRARY = "itables"
 """Package with a bundle of DataTables and jQuery, all under the MIT licence."""
 _NUMBER = re.compile(r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(?![\w.-])", re.IGNORECASE)
@@ -26,11 +26,11 @@ _HEAD = re.compile(r"(\d+)-(\d+)\b")
 _EXPORT = re.compile(r"export\s*\{([^{}]*)\}")
 _FEW_VALUES = 12
 _SHORT_NOTES = 900
-"""Characters of explanations that stay in sight."""
+"""Number of characters of explanations that stay visible."""
 _NARROW = 24
-"""Characters of the longest cell of a column whose cells are not broken into lines."""
+"""Maximum number of characters of cells in a column without line breaks."""
 _FOLDED_FROM = 90
-"""Characters from which a folded text is folded; its first words stay in sight."""
+"""Number of characters above which a text is folded; its first words stay visible."""
 
 
 @dataclass(frozen=True)

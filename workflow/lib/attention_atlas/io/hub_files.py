@@ -23,7 +23,7 @@ from attention_atlas.io.redaction import redacted
 _log = logging.getLogger(__name__)
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _METADATA = Path(".cache", "huggingface", "download")
-"""Where `hf download --local-dir` notes commit and checksum of each file that it has written."""
+"""Folder in which `hf download --local-dir` records commit and checksum of each file."""
 _LOCAL_MODELS = "models"
 """Folder of the working directory in which a user may put a model under its name on the hub, without its owner."""
 

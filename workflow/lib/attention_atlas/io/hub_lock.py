@@ -21,7 +21,7 @@ from attention_atlas.io.files import read_yaml, write_text
 
 LOCK_VARIABLE = "ATLAS_LOCK"
 LOCK_PLACE = "config/lock.yaml"
-"""Where the lock file is, beside the registries, unless the environment variable says otherwise."""
+"""Path of the lock file, beside the registries, unless the environment variable names another path."""
 MODELS, DATASETS = "models", "datasets"
 """Kinds of repositories, which are the keys of the lock file."""
 SHAPE = ("layers", "heads", "hidden_size")
@@ -32,7 +32,7 @@ _HEADER = (
 )
 _COMMIT = re.compile("[0-9a-f]{40}")
 Record = dict[str, Any]
-"""commit; of models `SHAPE` and longest_input; replaces: the commit that `make lock` replaced by this one."""
+"""commit; for models `SHAPE` and longest_input; replaces: the commit that `make lock` replaced by this one."""
 Lock = Mapping[str, Mapping[str, Mapping[str, Record]]]
 """Kind -> repository -> reference -> record."""
 

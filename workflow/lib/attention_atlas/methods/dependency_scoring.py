@@ -31,7 +31,7 @@ PAPER_RELATIONS = (
     *("poss", "auxpass", "ccomp", "mark", "prt"),
 )
 _POSSESSIVE = {"'s", "s'"}
-"""Words of the possessive rule, as in the published code: in this case, and no others."""
+"""Words of the possessive rule, as in the published code (case-sensitive)."""
 _NO_WORD = -1
 
 

@@ -24,16 +24,16 @@ CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
 Select = Callable[..., "pd.DataFrame"]
-"""From a study's table (and a second one) to layer, head (from 1) and one column a measure."""
+"""From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
 PLACE = ["layer", "head"]
 ENDS = ("_low", "_high")
-"""What the names of the ends of a measure's interval have after that of the measure."""
+"""Suffixes of the names of the ends of a measure's interval."""
 Q = "_q"
-"""The same for q, the p of a head corrected for all heads."""
+"""Suffix of the name of q, a head's p corrected for all heads."""
 NULL = ("_null_low", "_null_high", Q)
-"""The same for the range of its null distribution, and for q."""
+"""Suffixes of the range of its null distribution, and of q."""
 ADJUSTED = "p adjusted for all heads"
-"""What takes the place of q where a study adjusts p by the maximum statistic."""
+"""Replaces q if a study adjusts p by the maximum statistic."""
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ HEAD_RELATIONS = [
     *("ci_low", "ci_high", "p", "q", "choice_low", *UNIT_COLUMNS, "accuracy_low", "accuracy_high"),
 ]
 NONE = "none"
-"""What stands for the relation of a head that has none."""
+"""Relation of a head without a chosen relation."""
 LEVEL = 0.05
-"""Level of the q of relations that a head is said to find, and of the p_holm of relations that some head is said to find."""
+"""Level of q for the relations of a head, and of p_holm for relations that some head follows."""
 _LEAST = 20
-"""Words of a relation in the text at the least."""
+"""Minimum number of words of a relation in the text."""
 _RANKS = 5
-"""Largest number of relations selected for a head."""
+"""Maximum number of relations that are chosen for a head."""
 _NORMAL = 1.96
 """Standard errors on each side of a 95 % interval."""
 

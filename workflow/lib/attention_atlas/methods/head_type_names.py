@@ -6,7 +6,7 @@ DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical
 
 TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
 UNNAMED = "unnamed"
-"""Type of the heads of a cluster that does not fit the type that the naming of all clusters leaves for it."""
+"""Type of heads in a cluster that does not fit the type assigned to it."""
 
 TITLES = {
     DENSE: "Dense",

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 MEASURES = ["gradient", "by_position", "positions"]
 
 GRADIENTS = [*HEAD, "record", *MEASURES]
-"""Columns of the table of derivatives, with one row for each head and example."""
+"""Columns of the table of derivatives: one row per head and example."""
 
 
 @dataclass(frozen=True)

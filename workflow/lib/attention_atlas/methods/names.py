@@ -17,7 +17,7 @@ HEAD = ["kind", "layer", "head"]
 """Columns that name a head; layer and head from 1."""
 
 KEYS = ["masked", *HEAD]
-"""Columns that name a mask: layer and head 0 where nothing is masked; head is the one masked, or the one left."""
+"""Columns that name a mask: layer and head 0 if nothing is masked; head is the masked one, or the one kept."""
 
 STEP = ["order", "scope", "draw", "percent", "count"]
 """Columns that name a step of pruning: the order (`ORDER_TITLES`), the kind of attention that is pruned (or `ALL`), the number

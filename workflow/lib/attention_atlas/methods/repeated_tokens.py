@@ -25,7 +25,7 @@ from attention_atlas.errors import AtlasError
 
 Floats = npt.NDArray[np.float64]
 SHORTEST, LONGEST = 8, 24
-"""Tokens of a block."""
+"""Minimum and maximum number of tokens in a block."""
 _UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)$", re.IGNORECASE)
 
 

@@ -35,7 +35,7 @@ ENTROPIES = ("entropy", "entropy_cls")
 MEASURES = (*TARGETS, *POSITIONS, *ENTROPIES, "row_maximum")
 
 COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS)
-"""Of a table of measures: mean over n examples, its interval, and what the interval resamples."""
+"""Columns of a table of measures: mean over n examples, its interval, and what the interval resamples."""
 
 _PUNCTUATION = {".", ","}
 

@@ -25,9 +25,9 @@ SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 """First entries of every dictionary, which its file does not list."""
 _PAD, _END, _UNKNOWN = 1, 2, 3
 _CONTINUED = "@@"
-"""End of a subword that does not end its word, in fairseq's dictionary."""
+"""End of a subword inside a word, in fairseq's dictionary."""
 _WORD_END = "</w>"
-"""End of a piece that ends its word, in the list of merges."""
+"""End of a subword at the end of a word, in the list of merges."""
 _NORMS = {
     "encoder": ("self_attn_layer_norm", "final_layer_norm"),
     "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),

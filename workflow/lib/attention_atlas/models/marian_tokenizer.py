@@ -23,7 +23,7 @@ SOURCE, TARGET = "source.spm", "target.spm"
 _VOCABULARY = "vocab.json"
 _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 _UNLIKELY = -1e4
-"""Log-probability of a subword of the other language: far below any way to spell a text without it."""
+"""Log-probability of a subword of the other language: far below any segmentation without it."""
 
 
 def is_marian(folder: Path) -> bool:
@@ -69,7 +69,7 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
 
 
 _UNIGRAM, _NORMAL, _USER = 1, 1, 4
-"""Numbers of SentencePiece's format: the kind of model, and kinds of subwords."""
+"""Constants of SentencePiece's format: the kind of model, and kinds of subwords."""
 
 
 def _vocabulary(path: Path) -> dict[str, int]:

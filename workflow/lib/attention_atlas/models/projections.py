@@ -24,7 +24,7 @@ _NAMES = (
     (("q_lin", "k_lin", "v_lin"), "out_lin"),
 )
 _FUSED = (("c_attn", "c_proj"), ("query_key_value", "dense"))
-"""One projection for query, key and value, and the output projection: of GPT-2 and of GPT-NeoX."""
+"""Names of the joint projection of query, key and value, and of the output projection: GPT-2 and GPT-NeoX."""
 
 
 @dataclass(frozen=True)

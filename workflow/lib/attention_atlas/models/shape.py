@@ -15,9 +15,9 @@ _NAMES = {
     "hidden_size": ("hidden_size", "d_model", "dim", "n_embd"),
     "longest_input": ("max_position_embeddings", "n_positions"),
 }
-"""Fact -> what architectures call it (`attribute_map` of their configurations in transformers), the encoder's before others."""
+"""Fact -> its names in architectures (`attribute_map` of their configurations in transformers), the encoder's first."""
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
-"""Architectures that count positions from the padding index on."""
+"""Architectures that number positions from the padding index."""
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 FOLDER = "training_state"
-"""Folder beside a checkpoint; no output of a rule, since Snakemake removes the outputs of a failed job."""
+"""Folder beside a checkpoint; not an output of a rule, since Snakemake removes the outputs of a failed job."""
 SECONDS_BETWEEN = 20 * 60
-"""From the start of a training to its first state, and from each state to the next."""
+"""Seconds from the start of training to its first state, and between states."""
 _LISTING, _PROGRESS, _WEIGHTS = "files.json", "progress.safetensors", "weights/"
 
 

@@ -29,7 +29,7 @@ BATCH_TOKENS = 1024
 """Tokens of the sentences of a batch, padding included. The longest translation of a batch, which under a mask may repeat
 itself to the end, keeps all others waiting: many small batches."""
 _ROOM = 10
-"""A translation may have twice the tokens of its sentence, and this many more."""
+"""A translation may have twice the tokens of its sentence plus this number."""
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:

@@ -21,7 +21,7 @@ from attention_atlas.stats.bootstrap import resampled_counts, student_quantile
 
 Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-9
-"""Relative; equal deviations differ by it where their sums were taken in different orders."""
+"""Relative tolerance for equal deviations, which can differ by rounding."""
 
 
 def widths(deviations: Floats, level: float) -> Floats:

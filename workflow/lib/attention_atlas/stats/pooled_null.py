@@ -9,7 +9,7 @@ import pandas as pd
 from attention_atlas.stats.simultaneous import corrected_p
 
 LEVEL = 0.05
-"""False discovery rate that q is compared with; the range of the null leaves out this share of the draws."""
+"""False discovery rate that q is compared with; the range of the null excludes this share of the draws."""
 COLUMNS = ("null_low", "null_high", "p", "q")
 
 

@@ -22,7 +22,7 @@ from scipy.stats import false_discovery_control, rankdata
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
 _ROUNDING = 1e-9
-"""Statistics in units of their spread that differ by less are equal: their sums were taken in different orders."""
+"""Statistics in units of their spread that differ by less are equal: they differ by rounding."""
 _MARGIN = 5
 """The smallest possible corrected p must be less than the level over this."""
 

@@ -32,7 +32,7 @@ SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
 REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
 FAMILY_TASKS = {"keyphrases": "tags"}
-"""Task of a family -> what its models are trained for, where that is not labels."""
+"""Task of a family -> training task of its models, if this is not labels."""
 
 
 def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:

@@ -22,11 +22,11 @@ from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
 
 RECORDS = 2000
-"""Records of a file that are read at most."""
+"""Maximum number of records that are read from a file."""
 NAME, RUN = "mine", "mine"
-"""Of the corpus and of the run in the overlay."""
+"""Name of the corpus and of the run in the overlay."""
 TEMPLATE = "sample"
-"""Run from which the overlay takes what a study needs beside the corpus."""
+"""Run from which the overlay takes everything else that a study needs."""
 _FOLDER_FORMATS = ("conll2012", "entities")
 _FIVE_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 _EDGES = {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Coefficients = Mapping[str, Any]
-"""seconds: rule -> {fixed, kind of work: seconds for one}; shared: kind -> seconds for one; and what they were measured on."""
+"""seconds: rule -> {fixed, kind of work: seconds per unit}; shared: kind -> seconds per unit; and where they were measured."""
 COEFFICIENTS_PATH = RESOURCES / "costs.yaml"
 
 

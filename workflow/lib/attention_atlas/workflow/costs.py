@@ -147,7 +147,7 @@ def ablation_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
 
 
 _MEASURED_BYTES = 4 * 50
-"""Of a head in a record: about 50 values, for two models, two ways to find tokens, and a dozen features."""
+"""Bytes per head and record: about 50 values, for two models, two ways to locate tokens, and a dozen features."""
 
 
 def measures_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, padded: int) -> int:

@@ -18,7 +18,7 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.redaction import RedactingFormatter
 
 JOBS_LOG_TO_FILE = "ATLAS_JOBS_LOG_TO_FILE"
-"""Environment variable that is set for jobs whose messages are in their log file alone."""
+"""Environment variable that is set for jobs whose messages go to their log file only."""
 
 
 @contextlib.contextmanager

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 
 _PRIOR_SECONDS = 60.0
-"""Weight of the expected times beside those measured: one slow first job does not double the time left."""
+"""Weight of expected relative to measured times, so that one slow first job does not double the time left."""
 _LEAST_REST = 0.05
-"""Share of its expected time that a job still takes at least, however long it has been running."""
+"""Minimum share of its expected time that a running job is assumed to need still."""
 
 
 class JobProgress:

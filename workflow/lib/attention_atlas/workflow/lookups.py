@@ -14,7 +14,7 @@ Config = Mapping[str, Any]
 Pair = tuple[str, str]
 """A model and a corpus, by their names in the registries."""
 FOLDER_READERS = ("conll2012", "frames", "keyphrases")
-"""Readers that take a folder of files as well: coreference, FrameNet, documents with keyphrases. Of edges some formats do."""
+"""Readers that also read a folder of files: coreference, FrameNet, keyphrases (and some formats of the reader edges)."""
 
 
 def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:

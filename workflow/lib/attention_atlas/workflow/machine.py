@@ -15,7 +15,7 @@ from attention_atlas.workflow.work import GIGA
 
 _MIB = 2**20
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
-"""Limit of memory of a container, in bytes, or `max`."""
+"""Memory limit of a container, in bytes, or `max`."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from attention_atlas.models.folders import model_folder
 from attention_atlas.models.shape import read_shape
 
 HEAD_WIDTH = 64
-"""Width of a head in BERT: an entry that states layers and heads alone is taken to have this times the number of heads."""
+"""Width of a head in BERT: the default hidden size of an entry is this times its number of heads."""
 _BERT_BASE = {"layers": 12, "heads": 12}
-"""Of a new model, and of one whose files are not there yet, where nothing says another."""
+"""Default for a new model, and for one whose files are not present yet."""
 
 
 def fill_shapes(config: dict[str, Any], lock: Lock) -> None:

@@ -18,7 +18,7 @@ from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
 
 REPORTED_KINDS = {".svg": "figure", ".html": "table"}
-"""Suffix of an output that stands in the report -> kind of its artefact."""
+"""Suffix of an output in the report -> kind of its artefact."""
 Report = Callable[..., Any]
 """Snakemake's `report`, which marks an output for the report."""
 

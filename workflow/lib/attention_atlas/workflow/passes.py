@@ -24,7 +24,7 @@ SHARED_KINDS = ("gflop", "gactivations", "gweights", "kblocks", "gupdates", "gsc
 TRAINING = 3
 """A forward and a backward pass, in forward passes."""
 SEARCH_TOKENS = 1024
-"""Tokens of the sentences of a batch of a search (`models.translating`)."""
+"""Tokens of the sentences in a batch of a search (`models.translating`)."""
 _GIGA, _KILO = 1e9, 1e3
 
 

@@ -12,7 +12,7 @@ from attention_atlas.workflow.lookups import Config, local_file, shard_count
 from attention_atlas.workflow.requirements import MISSING, corpus_requirement
 
 RESULTS = "results/"
-"""What the path of every file that the workflow makes begins with."""
+"""Start of the path of every file that the workflow makes."""
 
 
 def results_of(config: Config) -> str:

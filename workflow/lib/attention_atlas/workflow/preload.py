@@ -36,7 +36,7 @@ LIBRARIES = {
         *("transformers.models.bert.modeling_bert", "transformers.trainer", "datasets"),
     ),
 }
-"""Environment of a rule, by the name of its file in envs/ -> modules that its jobs spend most of their start on."""
+"""Environment of a rule, by the name of its file in envs/ -> modules that take most of the start time of its jobs."""
 _THREADS = (
     *("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     "NUMEXPR_NUM_THREADS",
@@ -102,7 +102,7 @@ class Started:
         self._reports = report.makefile("r", encoding="ascii")
         report.close()
         self.pid = int(self._reports.readline() or 0)
-        """Of its process; 0 where it was killed before it began."""
+        """Id of its process; 0 if it was killed before it started."""
 
     def wait(self) -> tuple[int, dict[str, float]]:
         """Wait for its end: exit status and resource usage (see `preload_server.usage`); -9 and no usage if it was killed."""

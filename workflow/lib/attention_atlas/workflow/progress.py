@@ -21,11 +21,11 @@ from attention_atlas.workflow.lookups import Config
 VARIABLE = "ATLAS_PROGRESS"
 """`off`: Snakemake's whole log on the terminal."""
 SHOWN = {"shown": True}
-"""`extra` of a message that is shown on the terminal though it is no warning."""
+"""`extra` of a message that is shown on the terminal although it is not a warning."""
 LOG_LINES = 15
 """Last lines of a failed job's log that are shown."""
 _STEP = 0.05
-"""Share of the jobs between two lines, where there is no terminal."""
+"""Share of the jobs between two lines, without a terminal."""
 _STREAM_HANDLER = "DefaultStreamHandler"
 _PREAMBLE = ("Building DAG of jobs", "Using shell", "Conda environments: ignored", "Group jobs: inactive", "host:")
 _ALWAYS = ("Complete log", "Will exit after", "Shutting down", "Terminating processes", "Trying to restart job")

@@ -27,7 +27,7 @@ from attention_atlas.io.files import write_text
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "attention_atlas.io.redaction")
-"""Modules of which nothing reaches a table, a figure or a tensor: messages, progress, what logs leave out."""
+"""Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs."""
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}
 _LEVELS = {"debug", "info", "warning", "error", "exception"}

@@ -15,7 +15,7 @@ from attention_atlas.io.run_label import RunLabel
 
 PICTURES = ("svg", "png", "pdf")
 COPY = "copy_of__"
-"""Begins the name of an output that is a copy of an input, before the input's parameter."""
+"""Prefix of the name of an output that is a copy of an input, before the input's parameter."""
 _LABEL = set(RunLabel.__dataclass_fields__)
 
 

@@ -20,7 +20,7 @@ STATES = (MISSING, DOWNLOADED, PRESENT)
 CORPUS, MODEL = "corpus", "model"
 MODEL_LAYOUT = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
 ENVIRONMENTS = "environments"
-"""Key of the resolved configuration: whether each job runs in its own environment, whose packages cannot be looked up here."""
+"""Key of the resolved configuration: whether jobs run in separate environments, whose packages cannot be looked up here."""
 _FLOAT = 4
 _WEIGHTS = ("*.safetensors", "pytorch_model.bin")
 _COMPANIONS = ("trees", "translations")

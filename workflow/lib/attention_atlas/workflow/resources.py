@@ -15,13 +15,13 @@ from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.work import Job, Part, Place
 
 Resource = Callable[[Any, int], int]
-"""From the wildcards and the number of the attempt."""
+"""Function of the wildcards and the number of the attempt."""
 SMALL_FLOP = 7.7e12
-"""Operations of a model below which a second thread gains nothing: start and small matrices keep one processor busy, so that
+"""Model operations below which a second thread gains nothing: start-up and small matrices keep one processor busy, so that
 two jobs side by side end sooner than one after the other (in the sample run all do)."""
 
 LONG_FLOP = 2e15
-"""Operations of a model from which on a job takes four threads: hours on one, and others wait for its end."""
+"""Model operations above which a job uses four threads: it takes hours on one, and other jobs wait for it."""
 
 
 def memory(megabytes: int) -> Resource:

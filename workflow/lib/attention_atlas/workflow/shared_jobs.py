@@ -16,13 +16,13 @@ from attention_atlas.workflow.work import (
 )
 
 _TOKEN_BYTES = 12
-"""Of an example's Parquet file for each word piece, as in the sample run."""
+"""Bytes of the examples' Parquet file per token, as in the sample run."""
 
 _GFLOP_BEFORE_STATE = 20 * 60 * 25
 """Work of the 20 minutes before a training stores its first state, at 25 GFLOP/s: a slow processor."""
 
 _PARTS_OF_A_BATCH = 4
-"""Of a random batch of 32 sentences on a CPU (`models.batch_parts`)."""
+"""Number of parts of a random batch of 32 sentences on a CPU (`models.batch_parts`)."""
 
 
 def _minutes_of_passes(part: Part) -> int:

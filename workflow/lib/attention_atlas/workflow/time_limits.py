@@ -11,7 +11,7 @@ from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.resources import JobResources, Resource
 
 MARGIN = 1.5
-"""Times the planned time: plans of jobs that no fit included are within this factor (benchmarks/README.md)."""
+"""Factor on the planned time: plans of jobs that were not part of a fit are within this factor (benchmarks/README.md)."""
 
 
 def time_limit(config: Config, rule: str, least: int) -> Resource:

@@ -23,7 +23,7 @@ from attention_atlas.workflow.lookups import Config, Pair, limit_of
 
 GIGA = 1e9
 TRANSLATION_VOCABULARY = 50_000
-"""Vocabulary of a translation model where it is not known before the model is loaded (Helsinki-NLP: 53,017 and 59,514)."""
+"""Vocabulary size of a translation model that is not known before the model is loaded (Helsinki-NLP: 53,017 and 59,514)."""
 Work = dict[str, float]
 """Kind of work -> amount."""
 

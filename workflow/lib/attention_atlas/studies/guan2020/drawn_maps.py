@@ -32,7 +32,7 @@ def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, 
         types_path: head_types.tsv.
         limit: use at most this many records.
         out: type, rank, layer, head, example, query, key (from 1), query_token, key_token, weight.
-        grid_out: layer, head, type, example, pieces, row, column (from 1), weight (mean over a block of cells).
+        grid_out: layer, head, type, example, `pieces`, row, column (from 1), weight (mean over a block of cells).
 
     Raises:
         AtlasError: there is no example.

@@ -69,7 +69,7 @@ def _all_heads(table: pd.DataFrame) -> Claim:
     detectors = table.set_index("detector")
     row = detectors.loc[REGRESSION]
     aucs = {name: float(detectors["document_auc"].loc[name]) for name in (REGRESSION, HEAD, STATISTICS)}
-    words = f"all heads {aucs[REGRESSION]:.3f}, best head {aucs[HEAD]:.3f}, each fitted to or chosen on other documents; "
+    words = f"all heads {aucs[REGRESSION]:.3f}, best head {aucs[HEAD]:.3f}, each fitted to or selected on held-out documents; "
     return Claim(
         "All heads together detect words of keyphrases better than the best one",
         words + f"a control, place, frequency and form of words, {aucs[STATISTICS]:.3f}",

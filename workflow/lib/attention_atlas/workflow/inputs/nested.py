@@ -8,7 +8,7 @@ from typing import Any
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
-"""From wildcards to files by one or several levels of keys."""
+"""Function from wildcards to files by one or several levels of keys."""
 
 
 def leaves(by_key: Nested) -> Files:

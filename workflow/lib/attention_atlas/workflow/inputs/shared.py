@@ -25,11 +25,11 @@ from attention_atlas.workflow.paths import (
 from attention_atlas.workflow.requirements import missing_requirements
 
 Wildcards = Any
-"""Of a job: attributes by name (`snakemake.io.Wildcards`)."""
+"""Wildcards of a job: attributes by name (`snakemake.io.Wildcards`)."""
 Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
 OptionalFile = Callable[[Wildcards], "str | list[str]"]
-"""A file, or an empty list where the run does not need it."""
+"""A file, or an empty list if the run does not need it."""
 WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""
 MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
@@ -46,7 +46,7 @@ NOT_IN_EXAMPLES = frozenset(
         *("source", "trees", "translations", "encoding"),
     )
 )
-"""Keys of a corpus's registry entry that its examples do not depend on, or by way of input files alone."""
+"""Keys of a corpus's registry entry on which its examples do not depend, except through input files."""
 
 
 class SharedInputs:
