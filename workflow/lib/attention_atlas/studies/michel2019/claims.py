@@ -50,8 +50,8 @@ def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Clai
         yield _claim(
             row,
             f"{TITLES[name]}: in most layers one head is enough: less than a point is lost (Tables 2 and 3)",
-            f"median over {len(table)} layers {row.value:+.2f}, with held-out selection of the head; selected on the same examples, as "
-            f"in the paper, {worse} layers are worse with p < {LEVEL}",
+            f"median over {len(table)} layers {row.value:+.2f}, with held-out selection of the head; selected on the same "
+            f"examples, as in the paper, {worse} layers are worse with p < {LEVEL}",
             "median over layers of the change in score with one head left, points",
             -TOLERATED,
         )

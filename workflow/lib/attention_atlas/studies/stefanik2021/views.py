@@ -41,7 +41,10 @@ h1 { font-size: 1.3rem; margin: 0 0 .2rem; } h2 { font-size: 1.05rem; margin: 1.
 p { margin: .2rem 0 1rem; color: #444; max-width: 60rem; }
 """
 _VIEWS = {
-    "model_view": ("Model view", "All heads at once: each row is one layer and each column is one head. Click one to enlarge it."),
+    "model_view": (
+        "Model view",
+        "All heads at once: each row is one layer and each column is one head. Click one to enlarge it.",
+    ),
     "head_view": (
         "Head view",
         "One layer at a time: choose it above the sentence. The coloured squares are the heads of the layer, with head 1 on "
