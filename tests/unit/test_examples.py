@@ -233,6 +233,7 @@ def test_words_without_pieces_are_left_out_of_segments(build):
 
 
 def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build, caplog):
+    caplog.set_level("INFO")
     # Document 1 gives a segment; the first sentence of document 2 fills a chunk alone, and documents 3 to 6 give one each.
     texts = ["The cat\nx\n", "The cats . x y z . The cats . x y z\nx\ny\n", *["The cat\nx\n"] * 4, "The cats . x y z . x\nx\n"]
     text = "\n".join(texts) + "\n"
@@ -240,12 +241,12 @@ def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build, ca
     examples, dropped = build(text, **SEGMENTS)
     assert ([e.record for e in examples], dropped) == ([0, 1, 2], [lost])
     assert "dropped 3: sentence, chunk of one sentence ends its document" in caplog.text
-    assert "before the limit" not in caplog.text
+    assert "the corpus ends" not in caplog.text
     # What is lost behind the last segment has the number of the one that does not come.
     examples, dropped = build(text, 3, **SEGMENTS)
     assert [e.record for e in examples] == [3, 4]
     assert dropped == ["5\tdocument 7, sentence 1\tchunk of one sentence ends its document\t\tsentence\t2"]
-    assert "the corpus ends after record 4, before the limit" in caplog.text
+    assert "the corpus ends after record 4, within this shard" in caplog.text
 
 
 def test_reading_stops_at_the_limit_over_several_files(tmp_path):
