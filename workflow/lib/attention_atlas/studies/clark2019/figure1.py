@@ -30,7 +30,8 @@ _PROPERTIES = {
     ),
     "punctuation": (
         "special",
-        "attends mostly to full stops and commas: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
+        "attends mostly to full stops and commas: the largest mean share is {percent:.0f} % "
+        "(threshold {percent_threshold:.0f} %)",
     ),
 }
 """Kind -> the threshold above which a head is of this kind (as in Figure 6), and the text if no head is."""
