@@ -21,6 +21,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.corpus_text import check_no_corpus_text
+from attention_atlas.published.run_pages import examples_of
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
@@ -189,6 +190,15 @@ def test_published_pages_hold_no_text_of_a_corpus(source, tmp_path):
     ):
         difference = np.asarray(shown.convert("RGB"), float) - np.asarray(own.convert("RGB"), float)
         assert np.abs(difference).mean() < 30, "the picture of the run on generated sentences"
+
+
+def test_n_counts_examples_and_units_what_the_intervals_resample():
+    segments = pd.DataFrame({"n": [1000, 1000], "unit": ["documents"] * 2, "units": [61, 58]})
+    assert examples_of(segments) == "1,000; intervals over 58 to 61 documents"
+    assert examples_of(segments.drop(columns="units")) == "1,000 documents"
+    assert examples_of(segments.assign(units=np.nan)) == "1,000"
+    assert examples_of(pd.DataFrame({"n": [3, 5, 9], "n_unit": ["words", "words", "texts"]})) == "3 to 5 words; 9 texts"
+    assert examples_of(pd.DataFrame({"value": [1]})) == ""
 
 
 def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tmp_path):

@@ -135,17 +135,29 @@ def _link(file: TableFile, study: str) -> str:
 
 
 def examples_of(frame: pd.DataFrame) -> str:
-    """Smallest and largest n of a table, with its unit; empty where it has no such column."""
+    """Smallest and largest n of a table, with its unit; empty if the table has no such column.
+
+    A table with a column `units` resamples these: its `unit` names them, and not the examples that `n` counts.
+    """
     if "n" not in frame or not pd.api.types.is_numeric_dtype(frame["n"]) or frame["n"].isna().all():
         return ""
+    if "units" in frame:
+        resampled = _ranges_by_unit(frame["units"], frame["unit"])
+        return "; ".join(filter(None, (_range(frame["n"]), resampled and f"intervals over {resampled}")))
     # In a table of measures, `unit` is that of the measure.
     unit_column = next((name for name in ("n_unit", "unit") if name in frame), "")
-    units = frame[unit_column].fillna("") if unit_column else pd.Series("", frame.index)
-    texts = []
-    for unit, numbers in frame["n"].groupby(units, sort=False):
-        low, high = f"{numbers.min():,.0f}", f"{numbers.max():,.0f}"
-        texts.append(f"{low if low == high else f'{low} to {high}'} {escaped(str(unit))}".strip())
-    return "; ".join(texts)
+    return _ranges_by_unit(frame["n"], frame[unit_column] if unit_column else pd.Series("", frame.index))
+
+
+def _ranges_by_unit(numbers: pd.Series, units: pd.Series) -> str:
+    present = numbers.notna()
+    grouped = numbers[present].groupby(units[present].fillna(""), sort=False)
+    return "; ".join(f"{_range(of_unit)} {escaped(str(unit))}".strip() for unit, of_unit in grouped)
+
+
+def _range(numbers: pd.Series) -> str:
+    low, high = f"{numbers.min():,.0f}", f"{numbers.max():,.0f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _compared(values: pd.DataFrame) -> list[str]:
