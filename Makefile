@@ -25,7 +25,7 @@
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
-# make error-messages  build/error_messages.md: every message for users that the unit tests provoke, for review
+# make error-messages  build/error_messages.md: every message for users that the unit tests and the fault tests provoke, for review
 # make contact-sheet  docs/figures/{study}.png: all figures of a study in RUN on one picture
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the Slurm profile
 # make clean      remove results and caches (not .venv)
@@ -143,7 +143,8 @@ report: all
 error-messages: setup
 	mkdir -p build
 	rm -f build/error_messages.jsonl
-	ATLAS_ERROR_MESSAGES=$(CURDIR)/build/error_messages.jsonl $(BIN)/pytest --numprocesses 2 --dist loadfile tests/unit
+	ATLAS_ERROR_MESSAGES=$(CURDIR)/build/error_messages.jsonl $(BIN)/pytest --numprocesses 2 --dist loadfile \
+		tests/unit tests/workflow/test_faults.py
 	$(BIN)/python tools/error_messages.py build/error_messages.jsonl build/error_messages.md
 
 docs: setup

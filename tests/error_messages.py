@@ -18,6 +18,11 @@ VARIABLE = "ATLAS_ERROR_MESSAGES"
 LIBRARY = Path(__file__).resolve().parents[1] / "workflow" / "lib"
 _ERRORS = str(LIBRARY / "attention_atlas" / "errors.py")
 
+IN_LOGS = "logs of jobs:0"
+"""Place of a message that a job of another process logs: its line in the library is not known here."""
+_LOGGED = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR (?!rule \w+ failed$)(.+(?:\n- .+)*)", re.MULTILINE)
+_printed: list[str] = []
+
 # What users wrote is quoted, and what libraries say stands in brackets: neither is a sentence of ours.
 _QUOTED = re.compile(r"(?<![\w])'(?:\\.|[^'\\])*'|(?<![\w])\"(?:\\.|[^\"\\])*\"|`[^`]*`|\((?:[^()]|\([^()]*\))*\)")
 _FACTS = re.compile(r"\b(?:Licence|Expected layout|Known|Known keys|Found|Columns|Keys|Runs): .*?\.(?=\s+[A-Z]|\s*$)")
@@ -74,10 +79,17 @@ def faults(text: str) -> list[str]:
     return problems
 
 
+def keep_logged(output: str) -> None:
+    """Record the messages that jobs logged, from what Snakemake printed: it shows the logs of jobs that failed."""
+    _printed.extend(dict.fromkeys(_LOGGED.findall(output)))
+
+
 @contextlib.contextmanager
 def recorded() -> Iterator[list[Message]]:
-    """Messages that the library raises."""
+    """Messages that the library raises in this process, and those of `keep_logged`."""
     messages: list[Message] = []
+    before = _printed.copy()
+    _printed.clear()
     plain = AtlasError.__init__
 
     def init(self: AtlasError, *arguments: object) -> None:
@@ -94,6 +106,8 @@ def recorded() -> Iterator[list[Message]]:
         yield messages
     finally:
         AtlasError.__init__ = plain  # type: ignore[method-assign]
+        messages += [Message(text, IN_LOGS) for text in _printed]
+        _printed[:] = before
 
 
 def check(messages: list[Message], test: str) -> None:
@@ -104,7 +118,7 @@ def check(messages: list[Message], test: str) -> None:
     """
     if place := os.environ.get(VARIABLE):
         # One of each kind and test: hypothesis provokes hundreds.
-        firsts = {message.site: message for message in reversed(messages)}
+        firsts = {(message.site, message.text if message.site == IN_LOGS else ""): message for message in reversed(messages)}
         with open(place, "a", encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(message) | {"test": test}) + "\n" for message in firsts.values())
     wrong = {message: found for message in messages if (found := faults(message.text))}

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from error_messages import keep_logged
+
 from attention_atlas.workflow.config import read_configuration, write_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,6 +96,15 @@ def listen_to_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+class Snakemake(subprocess.Popen[str]):
+    """A process of Snakemake; the messages for users that its jobs logged are recorded as those of this process are."""
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
+        output, errors = super().communicate(input, timeout)
+        keep_logged(output)
+        return output, errors
+
+
 @dataclass(frozen=True)
 class Workspace:
     """A folder with a copy of the workflow."""
@@ -122,7 +133,7 @@ class Workspace:
 
         command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
-        return subprocess.Popen(
+        return Snakemake(
             [*command, *arguments],
             cwd=self.folder,
             # Tests read the log of every job.

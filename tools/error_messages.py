@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "workflow" / "lib"
 sys.path[:0] = [str(ROOT / "tests"), str(LIBRARY)]
 
-from error_messages import Message, faults  # noqa: E402
+from error_messages import IN_LOGS, Message, faults  # noqa: E402
 
 from attention_atlas.io.files import write_text  # noqa: E402
 
@@ -37,11 +37,11 @@ def raised_in_library() -> dict[str, str]:
 
 
 def read_messages(recorded: Path) -> list[Message]:
-    """The shortest message of each place, in the order of the places."""
+    """The shortest message of each place, in the order of the places; of logs, each message."""
     rows = [Message(**json.loads(line)) for line in recorded.read_text(encoding="utf-8").splitlines()]
-    by_site: dict[str, Message] = {}
+    by_site: dict[tuple[str, str], Message] = {}
     for row in sorted(rows, key=lambda row: (len(row.text), row.text)):
-        by_site.setdefault(row.site, row)
+        by_site.setdefault((row.site, row.text if row.site == IN_LOGS else ""), row)
     return sorted(by_site.values(), key=lambda message: _place(message.site))
 
 
@@ -58,7 +58,8 @@ def page(messages: list[Message], sites: dict[str, str]) -> str:
         parts.append(f"## {module}")
         for message in group:
             note = "".join(f"\n**Fault: {fault}.**" for fault in faults(message.text))
-            parts.append(f"Line {_place(message.site)[1]}, `{message.test}`:{note}\n\n```text\n{message.text}\n```")
+            line = "" if message.site == IN_LOGS else f"Line {_place(message.site)[1]}, "
+            parts.append(f"{line}`{message.test}`:{note}\n\n```text\n{message.text}\n```")
     provoked = {message.site for message in messages}
     silent = {site: source for site, source in sites.items() if site not in provoked}
     parts += [f"## {len(silent)} of {len(sites)} places that no test provokes"]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from error_messages import VARIABLE, Message, check, faults, recorded
+from error_messages import VARIABLE, Message, check, faults, keep_logged, recorded
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json
@@ -49,6 +49,25 @@ def test_messages_of_the_library_are_recorded_with_their_place(tmp_path, monkeyp
     shown = page(read_messages(tmp_path / "m.jsonl"), raised_in_library())
     assert f"```text\n{message.text}\n```" in shown
     assert f"`{message.site}`: " not in shown.partition("places that no test provokes")[2]
+
+
+def test_messages_in_the_logs_of_jobs_are_recorded_each(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "m.jsonl"))
+    log = (
+        "2026-01-02 03:04:05 INFO done\n2026-01-02 03:04:05 ERROR a.txt: {}\n- b.txt\n2026-01-02 03:04:06 ERROR rule x failed\n"
+    )
+    with recorded() as messages:
+        keep_logged(log.format("is missing.") * 2)
+        keep_logged(log.format("is damaged.") + "Finished.\n")
+    assert [message.text for message in messages] == ["a.txt: is missing.\n- b.txt", "a.txt: is damaged.\n- b.txt"]
+    check(messages, "test_x")
+    shown = page(read_messages(tmp_path / "m.jsonl"), {})
+    assert "## logs of jobs" in shown
+    assert all(f"`test_x`:\n\n```text\n{message.text}\n```" in shown for message in messages)
+    with recorded() as messages:
+        keep_logged(log.format("one. Two. Three."))
+    with pytest.raises(AssertionError, match="3 sentences"):
+        check(messages, "test_x")
 
 
 def test_a_message_that_breaks_the_rules_fails_its_test(monkeypatch):
