@@ -476,7 +476,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     shared = heldout[heldout["record"] < 4].merge(table, on=[*KEYS, "record"])
     assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
     model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
-    with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has maybe, no, yes"):
+    with pytest.raises(AtlasError, match="knows the labels no, never, maybe, but the corpus has maybe, no, yes"):
         masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
 
 

@@ -23,7 +23,7 @@ def test_examples_of_the_task_in_the_path_are_those_of_the_base():
     assert INPUTS.task_examples(stsb) == whole
     # 300 records are measured, which the first shard of 500 holds.
     assert (INPUTS.records("measured_records")(stsb), INPUTS.examples_with("measured_records")(stsb)) == (300, whole[:1])
-    assert INPUTS.records("ablated_records")(stsb) == 150
+    assert INPUTS.records("ablated_records")(stsb) == 200
     assert (INPUTS.is_regression(stsb), INPUTS.is_regression(rte)) == (True, False)
 
 

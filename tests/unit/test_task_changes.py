@@ -340,7 +340,7 @@ def test_a_corpus_of_other_labels_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(f"{module}.load_trained", lambda entry, task, device: model("bert_classifier"))
     members = [{"state": "tuned", "seed": 1, "entry": {"source": {"path": "checkpoint"}}}]
     files = (*saved, 100, False, 2, 1, tmp_path / "out")
-    with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, the corpus has no, yes"):
+    with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, but the corpus has no, yes"):
         predict({}, members, *files)
 
 
