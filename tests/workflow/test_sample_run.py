@@ -425,7 +425,7 @@ def test_every_measure_says_what_it_is_compared_with(done):
         assert (measured[f"{name}_low"] <= measured[name]).all()
         assert (measured[name] <= measured[f"{name}_high"]).all()
     chance = pd.read_csv(folder.parent / "clark2019/table2.tsv", sep="\t").set_index(["system", "mention_type"])
-    assert measures.loc["coreference", "chance"] == pytest.approx(chance.loc[("chance", "all"), "accuracy"])
+    assert float(measures.loc["coreference", "chance"]) == pytest.approx(chance.loc[("chance", "all"), "accuracy"])
     for name in ("sentence_entropy", "sentence_to_previous", "sentence_distance"):
         # This run draws three models with random weights.
         assert measures.loc[name, "calibration"] == "Compared with heads with random weights; too few draws for q."
