@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -31,7 +30,7 @@ import pandas as pd  # noqa: E402
 
 from attention_atlas.atlas.other_sentences import write_with_sentences_of  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.io.files import write_text  # noqa: E402
+from attention_atlas.io.files import sha256, write_text  # noqa: E402
 from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COLUMNS  # noqa: E402
@@ -49,6 +48,7 @@ from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifa
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.lookups import Config  # noqa: E402
+from attention_atlas.workflow.machine import machine_megabytes  # noqa: E402
 from attention_atlas.workflow.needs import artifacts_of, needs, without_missing  # noqa: E402
 from attention_atlas.workflow.studies import studies  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
@@ -168,22 +168,23 @@ class _Pages:
         size = source.stat().st_size
         link = f"tables/{study.id}/{name}" if size <= TABLE_BYTES else ""
         if link:
-            place = self.out / link
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, place)
+            self._copy(source, link)
         # The first rows of a long table are shown, too.
         self.tables.append(source)
         return TableFile(name, read_table(source), link, size)
 
-    def _html(self, source: Path, link: str) -> None:
+    def _copy(self, source: Path, link: str) -> None:
         place = self.out / link
         place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, place)
+
+    def _html(self, source: Path, link: str) -> None:
         if source.name == ATLAS_PAGE and self.source.generated:
             sentences = self.source.generated / "atlas" / ATLAS_PAGE
             note = ATLAS_NOTE.format(run=self.source.generated.name)
-            write_with_sentences_of(source, sentences if sentences.is_file() else None, note, place)
+            write_with_sentences_of(source, sentences if sentences.is_file() else None, note, self.out / link)
         else:
-            shutil.copyfile(source, place)
+            self._copy(source, link)
 
 
 def write_pages(source: Source, out: Path, question: str, machine: str) -> list[str]:
@@ -236,7 +237,6 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
     atlas = out / "pages" / "atlas" / ATLAS_PAGE
     on_pages = {f"{study}/{part.id}" for study, page in shown.items() for part in page.artifacts}
-    skipped = {entry.name for entry in listed if entry.skipped} - on_pages
     overview = Overview(
         question=question,
         run=title,
@@ -245,7 +245,11 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
         summary=pd.DataFrame() if comparisons.empty else summary_rows(comparisons, claims),
         claims=claims,
         atlas="pages/atlas/atlas.html" if atlas.is_file() else "",
-        skipped={f"{entry.name}: {entry.artifact.title}": entry.skipped for entry in listed if entry.name in skipped},
+        skipped={
+            f"{entry.name}: {entry.artifact.title}": entry.skipped
+            for entry in listed
+            if entry.skipped and entry.name not in on_pages
+        },
         not_named=_not_named(source),
         lacking=_lacking(source),
         dropped=dropped[dropped["outcome"] != "kept"].drop(columns="share", errors="ignore") if not dropped.empty else dropped,
@@ -305,10 +309,10 @@ def _lacking(source: Source) -> dict[str, str]:
 
 def corpus_examples(folder: Path) -> Mapping[str, Sequence[Path]]:
     """Corpus -> its examples, for the model whose examples come first."""
-    found: dict[str, list[Path]] = {}
+    examples: dict[str, list[Path]] = {}
     for corpus in sorted((folder / "examples").glob("*/*")):
-        found.setdefault(corpus.name, sorted(corpus.glob("*.parquet")))
-    return found
+        examples.setdefault(corpus.name, sorted(corpus.glob("*.parquet")))
+    return examples
 
 
 def _made(source: Source, machine: str) -> dict[str, str]:
@@ -332,8 +336,7 @@ def _made(source: Source, machine: str) -> dict[str, str]:
 def _checksums(folder: Path) -> Iterator[tuple[str, str, int]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(NOT_CORPORA):
-            content = path.read_bytes()
-            yield path.relative_to(folder).as_posix(), hashlib.sha256(content).hexdigest(), len(content)
+            yield path.relative_to(folder).as_posix(), sha256(path), path.stat().st_size
 
 
 def _seconds(benchmark: Path) -> float:
@@ -348,7 +351,7 @@ def this_machine() -> str:
     lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.processor() or platform.machine()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    memory = machine_megabytes() / 1024
     return f"Processor: {processor}, {os.cpu_count()} cores; {memory:.0f} GiB of memory; {platform.system()}."
 
 

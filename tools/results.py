@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
+from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.results_page import claim_counts, results_page, verdict_table  # noqa: E402
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, write_scoreboard  # noqa: E402
@@ -103,11 +104,11 @@ def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], overlays: S
 
 def built_table(listed: Sequence[BuiltStudy]) -> str:
     """What is built of each study, as Markdown."""
-    rows = ["| study | built | not built | in this scoreboard |", "| --- | --- | --- | --- |"]
+    rows = []
     for part in listed:
         count = f"{len(part.built)} of {len(part.built) + len(part.absent)}"
-        rows.append(f"| {part.study} | {count} | {', '.join(part.absent)} | {'yes' if part.comparison else 'no'} |")
-    return "\n".join(rows)
+        rows.append([part.study, count, ", ".join(part.absent), "yes" if part.comparison else "no"])
+    return table(("study", "built", "not built", "in this scoreboard"), rows)
 
 
 def main() -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.io.markdown import table
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.studies import artifacts, studies, study
 from attention_atlas.workflow.study import Artifact, Study
@@ -15,20 +16,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."
 
 
-def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; cells may hold Markdown, but no bare vertical bar."""
-    titles = list(header)
-    lines = [titles, ["---"] * len(titles), *(list(row) for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def targets_table() -> str:
     """Every table and figure with the target that builds it, from the declarations of the studies."""
     rows = (
         [f"`{owner.id}`", artifact.number, artifact.title, f"`{owner.paths(artifact, 'sample')[0]}`"]
         for owner, artifact in artifacts()
     )
-    return markdown_table(["study", "artefact", "what it shows", "target (for the run `sample`)"], rows)
+    return table(["study", "artefact", "what it shows", "target (for the run `sample`)"], rows)
 
 
 def studies_table() -> str:
@@ -39,7 +33,7 @@ def studies_table() -> str:
             kinds = [artifact.kind for artifact in declared.artifacts]
             counts = f"{kinds.count('figure')} figures, {kinds.count('table')} tables"
             rows.append([f"[{declared.title}]({declared.id}.md)", f"`{declared.id}`", counts])
-    return markdown_table(["study", "id", "artefacts"], rows)
+    return table(["study", "id", "artefacts"], rows)
 
 
 def roles_table(study_id: str) -> str:
@@ -48,7 +42,7 @@ def roles_table(study_id: str) -> str:
     rows = (
         [f"`{key}`", f"`{role.reader}`", role.use.rstrip("."), "yes" if role.required else "no"] for key, role in roles.items()
     )
-    return markdown_table(["role", "reader", "used for", "required"], rows)
+    return table(["role", "reader", "used for", "required"], rows)
 
 
 def site_file(declared: Study, artifact: Artifact) -> str:
@@ -94,7 +88,7 @@ def runs_table() -> str:
         whole = {**config["runs"].get(run.get("extends", ""), {}), **run}
         built = [key for key in whole if key in studies() and not studies()[key].overview]
         rows.append([f"`{name}`", whole.get("title", ""), f"`{whole['model']}`", ", ".join(f"`{key}`" for key in built)])
-    return markdown_table(["run", "title", "model", "studies"], rows)
+    return table(["run", "title", "model", "studies"], rows)
 
 
 def _source(source: Mapping[str, Any]) -> str:
@@ -138,7 +132,7 @@ def corpora_table() -> str:
         used = users_of(runs, name)
         title = str(entry.get("title", "")).replace("|", "\\|")
         rows.append([f"`{name}`", title, f"`{entry['reader']}`", _source(entry["source"]), licence.replace("|", "\\|"), used])
-    return markdown_table(["corpus", "title", "reader", "source", "licence", "named by the runs"], rows)
+    return table(["corpus", "title", "reader", "source", "licence", "named by the runs"], rows)
 
 
 def models_table() -> str:
@@ -153,4 +147,4 @@ def models_table() -> str:
         )
         used = users_of(runs, name)
         rows.append([f"`{name}`", _source(entry["source"]), shape, weights or "trained", used])
-    return markdown_table(["model", "source", "layers x heads", "weights", "named by the runs"], rows)
+    return table(["model", "source", "layers x heads", "weights", "named by the runs"], rows)

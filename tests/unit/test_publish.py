@@ -186,9 +186,9 @@ def test_published_pages_hold_no_text_of_a_corpus(source, tmp_path):
     assert "](pictures/clark2019/figure5.png)" not in page
     with (
         Image.open(out / "pictures/clark2019/figure1.png") as shown,
-        Image.open(tmp_path / "results/sample/clark2019/figure1.png") as own,
+        Image.open(tmp_path / "results/sample/clark2019/figure1.png") as generated,
     ):
-        difference = np.asarray(shown.convert("RGB"), float) - np.asarray(own.convert("RGB"), float)
+        difference = np.asarray(shown.convert("RGB"), float) - np.asarray(generated.convert("RGB"), float)
         assert np.abs(difference).mean() < 30, "the picture of the run on generated sentences"
 
 
@@ -224,8 +224,8 @@ def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tm
 
 
 def test_the_pages_of_a_user_show_the_corpus(source, tmp_path):
-    own = Source(source.run, source.root, source.config, None, None)
-    write_pages(own, tmp_path / "pages", "Which?", "A machine.")
+    with_text = Source(source.run, source.root, source.config, None, None)
+    write_pages(with_text, tmp_path / "pages", "Which?", "A machine.")
     page = (tmp_path / "pages" / "clark2019.md").read_text(encoding="utf-8")
     assert "](pictures/clark2019/figure5.png)" in page
     assert "Generated sentences" not in page

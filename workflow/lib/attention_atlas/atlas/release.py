@@ -16,6 +16,7 @@ import pandas as pd
 
 from attention_atlas.atlas.built import BuiltAtlas, load
 from attention_atlas.io.files import whole_file
+from attention_atlas.io.markdown import table
 
 _TABLES = ("heads.tsv", "measures.tsv", "correlations.tsv", "findings.tsv")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -83,13 +84,13 @@ def data_card(atlas: BuiltAtlas, origin: Origin, tables: Sequence[str]) -> str:
     for name in tables:
         header += [f"- config_name: {name.removesuffix('.tsv')}", f"  data_files: {name}", '  sep: "\\t"']
     shown = atlas.measures[atlas.measures["note"].isna()]
-    rows = ["| column | what | unit | model | n | null distribution |", "| --- | --- | --- | --- | --- | --- |"]
+    rows = []
     for measure in shown.itertuples():
         n = "" if pd.isna(measure.n) else f"{measure.n} {measure.n_unit}"
         chance = "" if pd.isna(measure.chance) else f"value without the effect: {measure.chance:g}"
         null = measure.null if isinstance(measure.null, str) else chance
         cells = (measure.measure, measure.title, measure.unit, measure.model, n, null)
-        rows.append("| " + " | ".join("" if pd.isna(cell) else str(cell).replace("|", "\\|") for cell in cells) + " |")
+        rows.append(["" if pd.isna(cell) else str(cell).replace("|", "\\|") for cell in cells])
     return "\n".join(
         [
             *header,
@@ -111,7 +112,7 @@ def data_card(atlas: BuiltAtlas, origin: Origin, tables: Sequence[str]) -> str:
             "",
             "## Measures",
             "",
-            *rows,
+            table(("column", "what", "unit", "model", "n", "null distribution"), rows),
             "",
         ]
     )

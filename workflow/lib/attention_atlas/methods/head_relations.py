@@ -166,8 +166,8 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
     right, words = candidates.right[:, relation, head], candidates.words[:, relation]
     offset_right = candidates.offset_right[:, relation]
     differences = right - offset_right
-    low, high = bootstrap_ratio(differences, words, resampling.resamples, resampling.seed)
-    accuracy_low, accuracy_high = bootstrap_ratio(right, words, resampling.resamples, resampling.seed)
+    both = np.stack([differences, right], axis=1)
+    (low, accuracy_low), (high, accuracy_high) = bootstrap_ratio(both, words[:, None], resampling.resamples, resampling.seed)
     draws = max(resampling.resamples, enough_draws(len(head), LEVEL))
     p = exchange_p(differences, draws, resampling.seed)
     n = words.sum(axis=0)

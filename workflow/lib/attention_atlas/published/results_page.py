@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.markdown import table
 from attention_atlas.published.pages import VERDICT_NOTE
 from attention_atlas.published.scoreboard import CLAIM_VERDICTS, SCOPE_COLUMNS, VERDICT_COLUMNS
 
@@ -63,5 +64,4 @@ def _claim(row: Mapping[Hashable, Any]) -> list[str]:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [names, ["---"] * len(names), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return table(names, ([cell.replace("|", "\\|") for cell in row] for row in rows))

@@ -55,7 +55,7 @@ class Artifact:
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
         uses: keys of further corpora and models that it reads where a run names them.
         text_files: those of `files` that show words or sentences of a corpus. They are not passed on with the results of a run,
-            since many corpora may not be, see `published.publication`.
+            since many corpora may not be, see `published.corpus_text`.
     """
 
     id: str
