@@ -45,7 +45,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "init": "pretrained",
                 "seed": 0,
                 "dtype": "float32",
-                "mlm_head": {"copies": 4, "steps": 300, "batch": 256, "learning_rate": 0.001, "seed": 0},
+                "mlm_head": {"copies": 4, "epochs": 4, "steps": 3000, "batch": 256, "learning_rate": 0.001, "seed": 0},
             }
             for name in ("tiny", "large")
         },

@@ -18,7 +18,7 @@ from attention_atlas.models.masking import mask_pieces, unmasked
 from attention_atlas.models.mlm_head import load_masked_model, prepare_head, read_head_facts
 
 CLS, SEP, MASK = 2, 3, 4
-SETTINGS = {"copies": 2, "steps": 60, "batch": 32, "learning_rate": 0.01, "seed": 0}
+SETTINGS = {"copies": 2, "epochs": 1000, "steps": 60, "batch": 32, "learning_rate": 0.01, "seed": 0}
 
 
 def example(record: int, n: int = 12, pieces=None) -> Example:
@@ -104,6 +104,13 @@ def test_without_one_a_head_is_trained_and_never_left_random(tmp_path, name):
     model = load_masked_model(entry, path, facts)
     assert model.head is not None
     assert not any(p.requires_grad for p in model.model.parameters())
+
+
+@pytest.mark.parametrize(("epochs", "steps", "expected"), [(1, 1000, 3), (2.5, 1000, 6), (2.5, 4, 4), (0.01, 1000, 1)])
+def test_training_ends_after_its_epochs_or_at_the_largest_number_of_steps(tmp_path, epochs, steps, expected):
+    entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
+    _, facts = prepare(tmp_path, entry, epochs=epochs, steps=steps)
+    assert (facts.positions, facts.steps) == (72, expected)
 
 
 def test_a_trained_head_learns_what_the_text_holds(tmp_path):

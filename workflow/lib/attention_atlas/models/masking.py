@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +29,6 @@ class MaskedExample:
     input_ids: npt.NDArray[np.int64]
     targets: npt.NDArray[np.int64]
     chosen: npt.NDArray[np.bool_]
-
-
-Masked = MaskedExample
-"""Former name, which `studies.clark2019.gradients` still imports."""
 
 
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
@@ -61,3 +60,13 @@ def unmasked(example: Example) -> MaskedExample:
     """The unmasked example, with a loss on every token that is not special."""
     ids = np.asarray(example.input_ids, dtype=np.int64)
     return MaskedExample(ids, ids, np.asarray(example.word) != SPECIAL)
+
+
+def head_training_steps(settings: Mapping[str, Any], positions: float) -> int:
+    """Optimiser steps of a masked-LM head: those of `epochs` passes over the masked tokens, `steps` at most.
+
+    Args:
+        settings: epochs, steps, and batch, the masked tokens in each step.
+        positions: masked tokens of all training texts in all copies.
+    """
+    return min(settings["steps"], math.ceil(settings["epochs"] * positions / settings["batch"]))

@@ -23,7 +23,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import in_evaluation, initialised, load_model
-from attention_atlas.models.masking import MaskedExample, mask_pieces
+from attention_atlas.models.masking import MaskedExample, head_training_steps, mask_pieces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -154,7 +154,7 @@ def prepare_head(
         card_path: its model card.
         example_files: examples of the text, in order.
         limit: use at most this many records.
-        settings: copies (maskings of each text), steps, batch, learning_rate, seed.
+        settings: copies (maskings of each text), epochs, steps (at most), batch, learning_rate, seed.
         threads: threads of the training.
         out: safetensors file; without weights if the checkpoint has a head.
         facts_out: JSON file, `HeadFacts`.
@@ -258,11 +258,12 @@ def _train(
     with torch.no_grad():
         # With token frequencies as initial bias, only the dependence on context has to be learnt.
         head.bias.copy_(unigram)
+    steps = head_training_steps(settings, len(targets))
     optimiser = torch.optim.AdamW(head.parameters(), lr=settings["learning_rate"])
-    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, settings["steps"])
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, steps)
     generator = torch.Generator().manual_seed(settings["seed"])
     head.train()
-    for _ in progress(range(settings["steps"]), label="training a masked-LM head"):
+    for _ in progress(range(steps), label="training a masked-LM head"):
         chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(states.device)
         loss = nn.functional.cross_entropy(head(states[chosen]), targets[chosen])
         optimiser.zero_grad()
@@ -275,7 +276,7 @@ def _train(
             origin="trained",
             texts=len(training_examples),
             positions=len(targets),
-            steps=settings["steps"],
+            steps=steps,
             heldout_loss=float(nn.functional.cross_entropy(logits, heldout_targets)),
             heldout_accuracy=float((logits.argmax(-1) == heldout_targets).float().mean()),
             unigram_loss=float(-unigram[heldout_targets].mean()),

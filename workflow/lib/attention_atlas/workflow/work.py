@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attention_atlas.models.masking import CHOSEN, head_training_steps
 from attention_atlas.workflow import passes
 from attention_atlas.workflow.costs import VOCABULARY, Shape, shape_of, typical_tokens
 from attention_atlas.workflow.lookups import Config, Pair, limit_of
@@ -181,7 +182,8 @@ def in_training(place: Place) -> Pair:
 def mlm_head_gflop(part: Part) -> float:
     """Training steps of a masked-LM head, as GFLOP of the vocabulary scores, forward and backward."""
     settings = part.model["mlm_head"]
-    predictions = float(settings["steps"] * settings["batch"])
+    masked_tokens = CHOSEN * settings["copies"] * part.total * part.tokens
+    predictions = float(head_training_steps(settings, masked_tokens) * settings["batch"])
     return 6 * predictions * VOCABULARY * part.shape.hidden / GIGA
 
 

@@ -33,7 +33,7 @@ from attention_atlas.methods.surface import token_classes
 from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.masking import Masked, mask_pieces, unmasked
+from attention_atlas.models.masking import MaskedExample, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, ModelFiles, load_masked_model, read_head_facts
 from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
@@ -161,7 +161,7 @@ def gradients(
 
 
 def attention_gradients(
-    masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[Masked], pad: int
+    masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer.
 
@@ -205,7 +205,7 @@ def _by_class(
     maps: Sequence[torch.Tensor],
     slopes: Sequence[torch.Tensor],
     batch: Sequence[Example],
-    masked_batch: Sequence[Masked],
+    masked_batch: Sequence[MaskedExample],
     card: ModelCard,
     cls_is_other: bool,
 ) -> dict[tuple[str, str], Floats]:
@@ -238,7 +238,7 @@ def _by_class(
 
 
 def _classes(
-    batch: Sequence[Example], masked_batch: Sequence[Masked], card: ModelCard, cls_is_other: bool
+    batch: Sequence[Example], masked_batch: Sequence[MaskedExample], card: ModelCard, cls_is_other: bool
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Tokens of each class [batch, target, n], all real tokens [batch, n] and those predicted [batch, n], as 0 and 1."""
     longest = max(len(e.input_ids) for e in batch)
