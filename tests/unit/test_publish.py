@@ -21,7 +21,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.corpus_text import check_no_corpus_text
-from attention_atlas.published.run_pages import examples_of
+from attention_atlas.published.run_pages import claims_table, examples_of
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
@@ -199,6 +199,13 @@ def test_n_counts_examples_and_units_what_the_intervals_resample():
     assert examples_of(segments.assign(units=np.nan)) == "1,000"
     assert examples_of(pd.DataFrame({"n": [3, 5, 9], "n_unit": ["words", "words", "texts"]})) == "3 to 5 words; 9 texts"
     assert examples_of(pd.DataFrame({"value": [1]})) == ""
+
+
+def test_a_claim_without_a_value_says_so_and_shows_no_number_of_examples():
+    row = dict.fromkeys(CLAIM_COLUMNS, math.nan) | {
+        **{"claim": "in order", "verdict": "undecided", "statistic": "difference", "threshold": 0.0, "n": 0, "unit": "documents"}
+    }
+    assert "| in order | **undecided** | difference | not computed | 0 |  |  |" in claims_table(pd.DataFrame([row]))
 
 
 def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tmp_path):

@@ -55,12 +55,12 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     ends = (claim["ci_low"], claim["ci_high"])
     measured = "" if pd.isna(claim["ours"]) else f" Measured: {claim['ours']}"
     if pd.isna(claim["value"]):
-        return f"The statistic could not be computed, so that no number can be estimated.{measured}"
+        return f"A part of the claim has no value in this run, so no number of examples can be estimated.{measured}"
     if any(map(pd.isna, ends)):
-        return f"There is no interval, so that no number can be estimated.{measured}"
+        return f"There is no interval, so no number of examples can be estimated.{measured}"
     needed = examples_needed(claim["value"], claim["threshold"], *ends, claim["n"])
     if math.isnan(needed):
-        return "The interval is unbounded, so that no number can be estimated."
+        return "The interval is unbounded, so no number of examples can be estimated."
     if math.isinf(needed):
         return f"More {unit} cannot decide it: the value lies at the threshold."
     if needed == claim["n"]:

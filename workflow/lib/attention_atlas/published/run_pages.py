@@ -194,9 +194,11 @@ def _claim(row: Mapping[Hashable, Any], linked: bool) -> list[str]:
     interval = ""
     if not pd.isna(row["ci_low"]) and not pd.isna(row["ci_high"]):
         interval = f"{shown_value(row['ci_low'])} to {shown_value(row['ci_high'])} ({100 * row['level']:.4g} %)"
-    units = "" if pd.isna(row["n"]) else f"{int(row['n']):,} {shown_value(row['unit'])}"
+    # A claim has no value if the run lacks a part of it, such as one of the tasks that it orders.
+    units = f"{int(row['n']):,} {shown_value(row['unit'])}" if row["n"] > 0 else ""
+    value = "not computed" if pd.isna(row["value"]) else shown_value(row["value"])
     verdict = f"**{row['verdict']}**"
-    texts = [shown_value(row["claim"]), verdict, *(shown_value(row[name]) for name in ("statistic", "value", "threshold"))]
+    texts = [shown_value(row["claim"]), verdict, shown_value(row["statistic"]), value, shown_value(row["threshold"])]
     study = [f"[{row['study']}]({row['study']}.md#claims)"] if linked else []
     return [*study, *texts, interval, units]
 
