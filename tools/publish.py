@@ -423,6 +423,8 @@ def main() -> int:
         if chosen.publish:
             check_is_generated(config, Path(chosen.generated).name)
         checked = bool(chosen.publish) and not chosen.unchecked
+        if checked and not chosen.partial and (ROOT / "results" / chosen.generated).parent == ROOT / "results":
+            up_to_date(chosen.generated, ROOT, (), partial=False)
         source = Source(
             run=chosen.run,
             root=root,

@@ -203,9 +203,9 @@ def test_n_counts_examples_and_units_what_the_intervals_resample():
 
 def test_a_claim_without_a_value_says_so_and_shows_no_number_of_examples():
     row = dict.fromkeys(CLAIM_COLUMNS, math.nan) | {
-        **{"claim": "in order", "verdict": "undecided", "statistic": "difference", "threshold": 0.0, "n": 0, "unit": "documents"}
+        **{"claim": "in order", "verdict": "undecided", "statistic": "shift", "threshold": 0.0, "n": 0, "unit": "documents"}
     }
-    assert "| in order | **undecided** | difference | not computed | 0 |  |  |" in claims_table(pd.DataFrame([row]))
+    assert "| in order | **undecided** | shift | not computed | 0 |  |  |" in claims_table(pd.DataFrame([row]))
 
 
 def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tmp_path):
@@ -285,6 +285,16 @@ def test_results_of_other_code_are_refused_or_left_out(monkeypatch):
     assert publish.up_to_date("one", publish.ROOT, [], partial=True) == {"results/one/a.tsv"}
     to_do = []
     assert publish.up_to_date("one", publish.ROOT, [], partial=False) is None, "all files count"
+
+
+def test_pictures_of_an_outdated_run_on_generated_sentences_are_refused(monkeypatch, tmp_path, capsys):
+    outdated = [SimpleNamespace(outputs=["results/sample/kovaleva2019/figure1.png"])]
+    monkeypatch.setattr(publish, "jobs_to_do", lambda run, root, options, **_: outdated if run == "sample" else [])
+    monkeypatch.setattr(publish, "without_missing", lambda config: config)
+    monkeypatch.setattr("sys.argv", ["publish.py", "laptop", "--publish", str(tmp_path / "laptop")])
+    assert publish.main() == 1
+    assert "results/sample was not made by this code" in capsys.readouterr().err
+    assert not (tmp_path / "laptop").exists()
 
 
 def test_figures_of_a_run_on_real_text_do_not_stand_for_generated_ones():
