@@ -51,7 +51,7 @@ def of_figure2(folder):
 def of_figure3(folder):
     rows = all_heads()[["layer", "head"]].assign(value=generator().random(LAYERS * HEADS), control=0.1, n=12345)
     rows = rows.assign(margin=rows["value"] - 0.5, margin_all_low=rows["value"] - 0.7)
-    return partial(figure3, write(rows, folder / "f.tsv"), "target_to_fe", "cartesian product", LABEL)
+    return partial(figure3, write(rows, folder / "f.tsv"), "target_to_fe", "all", LABEL)
 
 
 def of_figure4(folder):

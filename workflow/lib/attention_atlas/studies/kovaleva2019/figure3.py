@@ -15,8 +15,9 @@ from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED, PUBLI
 _WORDS = {
     "fe_to_target": "from the element to the target",
     "target_to_fe": "from the target to the element",
-    "both": "either way",
+    "both": "in both directions",
 }
+_PAIRING = {"zip": "tokens paired one by one", "all": "all pairs of tokens"}
 
 
 def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -50,4 +51,4 @@ def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pic
     figure.colorbar(second, ax=grid[0, 1], label="Difference of weights", location="bottom")
     figure.colorbar(first, ax=grid[0, 2], label=WEIGHT.axis, location="bottom")
     n = int(table["n"].iloc[0])
-    save_figure(figure, pictures, footnote(label, f"n = {n} sentences, {_WORDS[direction]}, paired by {pairing}"))
+    save_figure(figure, pictures, footnote(label, f"n = {n} sentences, {_WORDS[direction]}, {_PAIRING[pairing]}"))
