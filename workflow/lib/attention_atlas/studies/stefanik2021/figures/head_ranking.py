@@ -47,5 +47,5 @@ def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str |
     axes[1].xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes[1].set_title("All heads (dashed: chance)")
     first = table.iloc[0]
-    count = f"n = {first['n']:.0f} words of {first['documents']:.0f} documents, {first['share']:.1%} of them in keyphrases"
+    count = f"n = {first['n']:,.0f} words ({100 * first['share']:.1f} % in keyphrases) of {first['documents']:.0f} documents"
     save_figure(figure, pictures, footnote(label, count))
