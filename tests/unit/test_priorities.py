@@ -13,6 +13,7 @@ from snakemake.iocontainers import Wildcards
 from attention_atlas.workflow.cost_model import disk_of, workload
 from attention_atlas.workflow.plan import Capacity, Planned, makespan, schedule
 from attention_atlas.workflow.priorities import (
+    HOURS,
     LARGE_SCRATCH,
     LARGE_SCRATCH_BYTES,
     LONGEST_CHAIN,
@@ -46,9 +47,26 @@ def test_jobs_that_are_already_built_add_nothing():
 
 
 def test_each_doubling_of_a_chain_adds_one_to_the_priority_within_bounds():
-    added = {0: 0, 1: 0, 1e6: 0, 1.99e6: 0, 2e6: 1, 3.99e6: 1, 4e6: 2, 1.02e8: 6, 1e12: LONGEST_CHAIN - SHORTEST_CHAIN}
-    assert {gflop: priority_of(gflop) - SHORTEST_CHAIN for gflop in added} == added
+    added = {1e6: 0, 1.99e6: 0, 2e6: 1, 3.99e6: 1, 4e6: 2, 1.02e8: 6, 1e12: LONGEST_CHAIN - HOURS}
+    assert {gflop: priority_of(gflop) - HOURS for gflop in added} == added
     assert priority_of(1e12, LARGE_SCRATCH_BYTES - 1) == LONGEST_CHAIN < priority_of(0, LARGE_SCRATCH_BYTES) == LARGE_SCRATCH
+
+
+def test_chains_of_minutes_start_in_the_order_of_their_lengths_after_those_of_hours():
+    """In the laptop run: SQuAD with the ablations that wait for it, before a fine-tuning that only tables wait for."""
+    lengths = [0, 0.5, 4, 5e4, 1e5, 9.9e5]
+    priorities = [priority_of(gflop) for gflop in lengths]
+    assert priorities == sorted(priorities)
+    assert priorities[:2] == [SHORTEST_CHAIN] * 2
+    assert len(set(priorities[1:])) == len(priorities) - 1
+    assert priorities[-1] < HOURS == priority_of(1e6)
+    squad, keyphrases = (
+        ("fine_tune", wildcards("laptop", model=name))
+        for name in ("minilm-squad-laptop", "minilm-keyphrases-laptop-keyphrases-42")
+    )
+    ablations = ("guan2020_ablations", wildcards("laptop", shard=0))
+    chains = ChainPriorities(shipped(), lambda: Graph([squad, ablations, keyphrases], {0: [1]}))
+    assert chains.priority(squad[1], squad[0]) > chains.priority(keyphrases[1], keyphrases[0])
 
 
 class Graph:

@@ -13,16 +13,19 @@ from typing import Any, TypeVar
 from attention_atlas.workflow.cost_model import disk_of, workload
 from attention_atlas.workflow.lookups import Config
 
-SHORTEST_CHAIN, LONGEST_CHAIN = 10, 19
+SHORTEST_CHAIN, LONGEST_CHAIN = 9, 19
 """Priorities of jobs that start the shortest and the longest chains.
 
 Jobs of a few seconds that many jobs wait for have a higher priority (30), all remaining jobs a lower one (at most 0)."""
+HOURS = 10
+"""Priority of chains of hours; shorter ones have one between `SHORTEST_CHAIN` and this, below all long chains."""
 LARGE_SCRATCH = 20
 """Priority of jobs that need `LARGE_SCRATCH_BYTES` or more of scratch space."""
 LARGE_SCRATCH_BYTES = 100e9
 """Such jobs start before caches and checkpoints accumulate: the peak disk usage then hardly exceeds their scratch space."""
-_SHORTEST_GFLOP = 1e6
-"""Chains below twice this length (1e15 operations take hours) have the lowest priority; each doubling adds one."""
+_HOURS_GFLOP = 1e6
+"""Chains of this length (1e15 operations take hours) have the priority `HOURS`; each doubling adds one, each halving takes a
+twentieth off."""
 _Job = TypeVar("_Job", bound=Hashable)
 
 
@@ -45,8 +48,8 @@ def chain_lengths(amounts: Mapping[_Job, float], followers: Callable[[_Job], Ite
     return lengths
 
 
-def priority_of(chain_gflop: float, scratch_bytes: float = 0.0) -> int:
-    """Priority of a long job: one more for each doubling of the chain that starts with it.
+def priority_of(chain_gflop: float, scratch_bytes: float = 0.0) -> float:
+    """Priority of a long job, which grows with each doubling of the chain that starts with it.
 
     Args:
         chain_gflop: length of that chain, in 1e9 floating-point operations.
@@ -54,8 +57,10 @@ def priority_of(chain_gflop: float, scratch_bytes: float = 0.0) -> int:
     """
     if scratch_bytes >= LARGE_SCRATCH_BYTES:
         return LARGE_SCRATCH
-    doublings = math.floor(math.log2(max(chain_gflop / _SHORTEST_GFLOP, 1.0)))
-    return min(SHORTEST_CHAIN + doublings, LONGEST_CHAIN)
+    if chain_gflop <= 0:
+        return SHORTEST_CHAIN
+    doublings = math.floor(math.log2(chain_gflop / _HOURS_GFLOP))
+    return min(HOURS + doublings, LONGEST_CHAIN) if doublings >= 0 else max(HOURS + doublings / 20, SHORTEST_CHAIN)
 
 
 class ChainPriorities:
@@ -69,16 +74,16 @@ class ChainPriorities:
     def __init__(self, config: Config, graph: Callable[[], Any]):
         self._config = config
         self._graph = graph
-        self._priorities: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+        self._priorities: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
-    def priority(self, wildcards: Any, rulename: str) -> int:
+    def priority(self, wildcards: Any, rulename: str) -> float:
         """Priority of a job; Snakemake passes both arguments by these names."""
         key = (rulename, frozenset(wildcards.items()))
         if key not in self._priorities:
             self._priorities = self._of_graph()
         return self._priorities[key]
 
-    def _of_graph(self) -> dict[tuple[str, frozenset[tuple[str, str]]], int]:
+    def _of_graph(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         """Priorities of all jobs that still have to run, by rule and wildcards; jobs of a run elsewhere declare no work."""
         graph = self._graph()
         places = {job: (job.rule.name, job.wildcards_dict) for job in graph.needrun_jobs()}
