@@ -1,8 +1,8 @@
 """Scores of heads compared with random weights: sinks, patterns, repeated random tokens, and copying by the weights.
 
 The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs, since their
-behaviour is not learnt. These models differ in their seeds. They depend only on the architecture, the vocabulary and the inputs,
-so models with the same files, or fine-tuned from one model, share them. Shares of attention are also compared with uniform
+behaviour is not learnt. These models differ in their seeds. Their scores depend only on architecture, vocabulary and inputs, so
+models with the same files, or fine-tuned from the same model, share them. Shares of attention are also compared with uniform
 attention.
 """
 
