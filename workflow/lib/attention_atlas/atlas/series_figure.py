@@ -20,7 +20,7 @@ from attention_atlas.io.tables import read_table
 
 _MEASURES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _FEW_PANELS, _MOST_PANELS = 16, 30
-"""Maximum number of panels with four in a row (beyond it, five), and of all panels; series.tsv has the other measures too."""
+"""Maximum number of panels with four in a row (beyond it, five), and of all panels; series.tsv has all measures."""
 _TITLE_LINES = {4: (27, 3), 5: (22, 4)}
 """Panels of a row -> characters per line of a title, and its maximum number of lines."""
 _MOST_NAMES, _LONGEST_NAME = 6, 22
