@@ -81,7 +81,7 @@ def counted_once(names: Sequence[str]) -> tuple[str, ...]:
     """
     kept: list[str] = []
     for name in names:
-        if not any(by_definition(name, other) for other in kept):
+        if not any(by_definition(name, counted) for counted in kept):
             kept.append(name)
     return tuple(kept)
 
@@ -141,7 +141,7 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     kept = counted_once(both.names)
     rows, observed, shuffled = [], [], []
     for name, (first_values, second_values) in columns.items():
-        used = [both.names.index(other) for other in kept if other != name and not by_definition(name, other)]
+        used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
         if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
             continue
         heads, partners, _ = matched(both.first[:, used], both.second[:, used])
