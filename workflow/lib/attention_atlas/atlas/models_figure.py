@@ -19,8 +19,10 @@ from attention_atlas.figures.style import BLACK, NOTE, PAGE, PALETTE, TALLEST, f
 from attention_atlas.io.run_label import RunLabel
 
 _TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
-_SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
-_SHOWN += ("duplicate_token", "induction", "ov_copying", "norm_sink")
+_SHOWN = (
+    *("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin"),
+    *("duplicate_token", "induction", "ov_copying", "norm_sink"),
+)
 _COLUMNS = 4
 _TALLEST_ROWS = TALLEST - 0.6
 _LINE, _NAME_LINE = 27, 20
