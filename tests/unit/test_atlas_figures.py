@@ -14,13 +14,21 @@ from text_boxes import saved_figures
 from attention_atlas.atlas import models_figure as module_of_models_figure
 from attention_atlas.atlas.correlations import CORRELATIONS, Draws
 from attention_atlas.atlas.figures import correlation_map
-from attention_atlas.atlas.matching import AGREEMENT, MEAN
+from attention_atlas.atlas.head_measures import HEAD_SCORES
+from attention_atlas.atlas.matching import AGREEMENT, DEPTH, MEAN
 from attention_atlas.atlas.matching_figure import matching_figure
 from attention_atlas.atlas.measures import MEASURES, SOURCES
 from attention_atlas.atlas.models_figure import models_figure
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.atlas.series_figure import series_figure
 
+COMPARED = [
+    measure.name
+    for source in SOURCES
+    for measure in source.measures
+    if (source.attention_alone or source.table == HEAD_SCORES) and not measure.part and measure.unit
+]
+"""Measures that compared models have."""
 RANKED = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
 
 
@@ -46,10 +54,10 @@ def test_correlations_of_all_measures_can_be_read(p_holm, tmp_path):
     assert ("p_holm is empty" in note) == np.isnan(p_holm)
 
 
-def test_measures_of_many_models_can_be_read(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("models", "panels"), [(3, 12), (6, 8)])
+def test_measures_of_many_models_can_be_read(models, panels, tmp_path, monkeypatch):
     numbers = generator()
-    names = ["entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin"]
-    tables = {f"{LABEL.model}-{seed}": pd.DataFrame({name: numbers.random(384) for name in names}) for seed in range(6)}
+    tables = {f"{LABEL.model}-{seed}": pd.DataFrame({name: numbers.random(384) for name in COMPARED}) for seed in range(models)}
     tables[f"{LABEL.model}-0"] = tables[f"{LABEL.model}-0"].drop(columns="relation_margin")
     monkeypatch.setattr(module_of_models_figure, "read_compared", lambda models: (None, tables))
     draws = Draws(**dict.fromkeys((field.name for field in fields(Draws)), 100))
@@ -58,11 +66,13 @@ def test_measures_of_many_models_can_be_read(tmp_path, monkeypatch):
     (figure,) = figures
     assert figure.problems == []
     assert "not measured" in figure.texts
+    assert sum(" (share)" in " ".join(text.split()) or " (nats)" in text for text in figure.texts) == panels
 
 
-def test_the_agreement_of_many_models_can_be_read(tmp_path):
-    names = [*(measure.name for measure in RANKED[:12]), MEAN]
-    models = [f"{LABEL.model}-{seed}" for seed in range(3)]
+@pytest.mark.parametrize("count", [3, 6])
+def test_the_agreement_of_many_models_can_be_read(count, tmp_path):
+    names = [*COMPARED, DEPTH, MEAN]
+    models = [f"{LABEL.model}-{seed}" for seed in range(count)]
     rows = pd.DataFrame(
         [(model, model.endswith("2"), name, 11) for model in models for name in names],
         columns=["model", "random_weights", "measure", "matched_by"],
@@ -75,8 +85,8 @@ def test_the_agreement_of_many_models_can_be_read(tmp_path):
     assert "Mean of the measures" in figure.texts
 
 
-def test_long_series_can_be_read(tmp_path):
-    names = [measure.name for measure in RANKED[:12]]
+@pytest.mark.parametrize("names", [COMPARED[:12], COMPARED, [*COMPARED, *(f"pattern_{k}" for k in range(20))]])
+def test_long_series_can_be_read(names, tmp_path):
     rows = pd.DataFrame(
         [(position, f"{LABEL.model}-step{position}000", name) for position in range(1, 21) for name in names],
         columns=["position", "model", "measure"],

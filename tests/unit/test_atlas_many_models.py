@@ -114,6 +114,27 @@ def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):
     assert single["values"] == data["values"]
 
 
+def test_compared_models_have_the_head_scores_of_the_run_s_model(built):
+    data = data_of(built / "atlas.html")
+    step1, comparison = data["others"][0], data["comparison"]
+    assert step1["values"]["induction"] == [data["values"]["induction"][k] for k in (1, 0, 3, 2)]
+    assert step1["null"]["induction"] == data["null"]["induction"], "each value stands beside its null"
+    assert "heads with random weights" in [row["null"] for row in step1["measures"] if row["measure"] == "induction"]
+    scores = {"sink", "norm_sink", "duplicate_token", "induction", "ov_copying"}
+    for model in comparison["models"]:
+        assert scores < set(model["values"])
+        assert scores < set(comparison["means"][model["name"]])
+        assert "sentence_entropy" not in model["values"], "entropy on these sentences is there once"
+        assert "entropy" in model["values"]
+    # Entropy on the sentences that random models read stays with its null in the cards of each model.
+    assert all("sentence_entropy" in other["values"] for other in (data, *data["others"]))
+    for table in ("models", "series"):
+        measured = read_table(built / f"{table}.tsv")
+        assert scores < set(measured["measure"])
+        assert set(measured.groupby("model")["measure"].apply(tuple)) == {tuple(measured["measure"].unique())}
+    assert {"induction", "ov_copying"} < set(read_table(built / "matching.tsv")["measure"])
+
+
 def test_the_figure_of_a_series_is_drawn(built, tmp_path):
     pictures = {kind: tmp_path / f"series.{kind}" for kind in ("svg", "png", "pdf")}
     series_figure(built / "series.tsv", LABEL, pictures)

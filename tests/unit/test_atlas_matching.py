@@ -8,8 +8,19 @@ import pytest
 from scipy.stats import spearmanr
 
 from attention_atlas.atlas.correlations import Draws
-from attention_atlas.atlas.matching import AGREEMENT, DEPTH, MATCHES, MEAN, agreement_rows, behaviour, match_rows, matched
+from attention_atlas.atlas.matching import (
+    AGREEMENT,
+    DEPTH,
+    MATCHES,
+    MEAN,
+    agreement_rows,
+    behaviour,
+    counted_once,
+    match_rows,
+    matched,
+)
 from attention_atlas.atlas.matching_figure import matching_figure
+from attention_atlas.atlas.measures import SOURCES, numeric
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 
@@ -103,7 +114,36 @@ def test_measures_that_count_the_same_do_not_match_each_other():
     first["sink"], second["sink"] = chance.normal(size=(2, 12))
     rows = agreement_rows("other", False, first, second, DRAWS)
     assert of(rows, "sink")["matched_by"] == 2, "not by the attention to [SEP], which is a part of it"
-    assert of(rows, "entropy")["matched_by"] == 3
+    assert of(rows, "entropy")["matched_by"] == 2, "attention to [SEP] counts once"
+    assert of(rows, MEAN)["agreement"] == pytest.approx(
+        np.mean([of(rows, name)["agreement"] for name in counted_once(tuple(rows["measure"][:4]))])
+    )
+
+
+def test_no_quantity_counts_twice_in_a_match():
+    """A second measure of the same weights, however different its values, moves no head and no distance."""
+    chance = np.random.default_rng(9)
+    first, second = heads(chance.normal(size=(12, 5))), heads(chance.normal(size=(12, 5)))
+    first["to_sep"], second["to_sep"] = chance.normal(size=(2, 12))
+    alone = match_rows("other", first, second)
+    for name in ("sep", "sink", "norm_sep", "sentence_to_sep", "sentence_entropy"):
+        first[name], second[name] = chance.normal(size=(2, 12))
+    pd.testing.assert_frame_equal(match_rows("other", first, second), alone)
+    first["induction"], second["induction"] = chance.normal(size=(2, 12))
+    assert not match_rows("other", first, second)["distance"].equals(alone["distance"]), "another quantity counts"
+
+
+def test_a_model_without_sep_is_matched_by_its_sinks():
+    assert counted_once(("entropy", "to_sep", "sink", "norm_sink", "induction")) == ("entropy", "to_sep", "induction")
+    assert counted_once(("entropy", "sink", "norm_sink", "induction")) == ("entropy", "sink", "induction")
+
+
+def test_surface_measures_of_the_head_scores_are_not_compared_a_second_time():
+    """Two tables measure the atlas's sentences: of what both have, models are compared by the table of Clark et al."""
+    numbers = {measure.name: 0.5 for source in SOURCES for measure in source.measures if measure.unit}
+    counted = numeric(pd.DataFrame([{"layer": 1, "head": 1} | numbers]))
+    assert not [name for name in counted if name.startswith("sentence_")]
+    assert {"entropy", "to_sep", "sink", "induction", "ov_copying"} <= set(counted)
 
 
 def test_chance_agreement_is_rejected_as_often_as_the_level_says():

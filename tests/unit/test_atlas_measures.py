@@ -200,9 +200,9 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     masked.loc[3, "ci_high"] = -1.0
     disabled = pd.concat(
         [
-            rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=0.0, n=40),
-            rows(task="rte", action="uniform", delta=2.0, ci_low=-2.0, ci_high=5.0, n=40),
-            rows(task="rte", action="zero", delta=9.0, ci_low=8.0, ci_high=10.0, n=40),
+            rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=-1.0, p_adjusted=0.2, n=40),
+            rows(task="rte", action="uniform", delta=2.0, ci_low=-2.0, ci_high=5.0, p_adjusted=0.03, n=40),
+            rows(task="rte", action="zero", delta=9.0, ci_low=8.0, ci_high=10.0, p_adjusted=0.001, n=40),
         ]
     )
     other = masked.assign(experiment="translation", delta=7.0)
@@ -220,10 +220,10 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
         "frame_margin": (0.1, 0.05, 0.2),
         "masked": (-2, -5, 1),
         "keyphrase_auc": (0.7, 0.55, 0.8),
-        "disabled_mrpc": (-4, -7, 0),
+        "disabled_mrpc": (-4, -7, -1),
         "disabled_rte": (2, -2, 5),
-        # Distances of 3 and 4 down, of 4 and 3 up, from tasks whose examples are independent.
-        "disabled": (-1, -1 - 5 / 2, -1 + 5 / 2),
+        # Distances of 3 and 4 down, of 3 and 3 up, from tasks whose examples are independent.
+        "disabled": (-1, -1 - 5 / 2, -1 + 18**0.5 / 2),
     }
     assert measured.table.loc[:3, "masked_high"].tolist() == [1.0, 1.0, -1.0, -1.0]
     # An interval of one head that leaves out 0 is not enough: the test is of all heads.
@@ -232,9 +232,18 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     for name, ends in expected.items():
         columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
         assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
+    # Each task has its test; the mean of tasks has an interval only.
+    assert measured.table[["disabled_mrpc_q", "disabled_rte_q"]].drop_duplicates().to_numpy().tolist() == [[0.2, 0.03]]
+    assert inside_null(measured.table, "disabled_mrpc", 0.0).all()
+    assert not inside_null(measured.table, "disabled_rte", 0.0).any()
+    assert "disabled_q" not in measured.table
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
     described = measure_rows(measured, {}).set_index("measure")
     assert described.loc["masked", "calibration"].endswith("the value of a head without the effect: p adjusted for all heads.")
+    assert described.loc["disabled_rte", "calibration"].endswith("p adjusted for all heads.")
+    assert described.loc["disabled", "calibration"].endswith(
+        "by the interval of each head, not corrected for the number of heads."
+    )
     titles = described["title"]
     assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 

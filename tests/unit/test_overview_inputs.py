@@ -144,11 +144,21 @@ def test_compared_models_and_their_files():
         ("minilm-random-1", True),
     ]
     assert compared[2] | {"layers": 6, "heads": 12} == compared[2]
-    names = SENTENCES | {"clark2019/dependencies": "dependencies"}
+    names = SENTENCES | {"clark2019/dependencies": "dependencies", "atlas/head_scores": "head_scores"}
     assert compared[1]["tables"] == {
         table: f"results/sample/atlas/models/minilm-squad/{name}.tsv" for table, name in names.items()
     }
-    assert len(INPUTS.compared_files(wildcards())) == 12
+    assert len(INPUTS.compared_files(wildcards())) == 15
+
+
+def test_models_that_read_the_same_examples_share_the_scores_of_random_weights():
+    shared = "results/sample/atlas/models/minilm/random_scores.safetensors"
+    for model in ("minilm", "minilm-squad", "minilm-random-1"):
+        assert INPUTS.random_scores(wildcards(model=model)) == shared
+    config = shipped_copy()
+    config["models"]["other"] = config["models"]["minilm"] | {"source": {"path": "models/other"}}
+    folder = "results/sample/atlas/models/other"
+    assert AtlasInputs(config).random_scores(wildcards(model="other")) == f"{folder}/random_scores.safetensors"
 
 
 def test_a_model_that_is_trained_from_random_weights_is_no_random_control():

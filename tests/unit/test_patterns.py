@@ -9,7 +9,17 @@ from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES
-from attention_atlas.atlas.head_scores import COLUMNS, Draws, Inputs, random_entries, score_rows, scores_of, write_head_scores
+from attention_atlas.atlas.head_scores import (
+    COLUMNS,
+    Draws,
+    Inputs,
+    random_entries,
+    read_random_scores,
+    score_rows,
+    scores_of,
+    write_head_scores,
+    write_random_scores,
+)
 from attention_atlas.atlas.measures import measure_rows, numeric, read_measures
 from attention_atlas.atlas.overview import check
 from attention_atlas.corpora.alignment import WordPieces
@@ -148,7 +158,8 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     pieces = WordPieces(tokenizer)
     torch.manual_seed(0)
     size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=200, max_position_embeddings=64, **size)).save_pretrained(tmp_path / "model")
+    settings = BertConfig(vocab_size=200, max_position_embeddings=64, **size)
+    BertModel(settings).save_pretrained(tmp_path / "model")
     entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
     facts = {"origin": "a folder", "model_type": "bert", "layers": 2, "heads": 3, "max_tokens": 64, "weights_sha256": ""}
     special = {"cls": "[CLS]", "sep": "[SEP]", "pad": 0, "mask": None, "init": "pretrained", "seed": 0, "dtype": "float32"}
@@ -163,7 +174,15 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     draws = Draws(8, 2, 4, 100, 0)
     files = (tmp_path / "card.json", tokenizer, [tmp_path / "examples.parquet"])
     texts = ["relation:nsubj>head", f"{functions}:previous"]
-    write_head_scores(entry, *files, 12, draws, tmp_path / "scores.tsv", patterns=texts)
+    random = tmp_path / "random.safetensors"
+    write_random_scores(entry, *files, 12, draws, random, patterns=texts)
+    # Models of this architecture with other weights share them.
+    BertModel(settings).save_pretrained(tmp_path / "another")
+    another = entry | {"source": {"path": str(tmp_path / "another")}}
+    write_random_scores(another, *files, 12, draws, tmp_path / "again", patterns=texts)
+    assert (tmp_path / "again").read_bytes() == random.read_bytes()
+    assert {values.shape for values in read_random_scores(random).values()} == {(2, 2, 3)}
+    write_head_scores(entry, *files, 12, draws, random, tmp_path / "scores.tsv", patterns=texts)
     table = pd.read_csv(tmp_path / "scores.tsv", sep="\t")
     assert list(table.columns) == list(COLUMNS)
     nsubj = table[table["measure"] == "pattern_relation_nsubj_to_head"]
@@ -181,8 +200,15 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     with pytest.raises(
         AtlasError, match="no sentence has the dependency relation 'dobj'; the corpus has amod, nsubj, punct, root"
     ):
-        write_head_scores(entry, *files, 12, draws, tmp_path / "none.tsv", patterns=["relation:dobj"])
-    assert not (tmp_path / "none.tsv").exists()
+        write_random_scores(entry, *files, 12, draws, tmp_path / "none", patterns=["relation:dobj"])
+    with pytest.raises(AtlasError, match=r"pattern 'pos:NOUN>NOUN': the 8 sentences that heads are scored on have no such"):
+        write_random_scores(entry, *files, 12, draws, tmp_path / "none", patterns=["pos:NOUN>NOUN"])
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(AtlasError, match=r"different measures \(pattern_mine_previous, pattern_relation_nsubj_to_head\)"):
+        write_head_scores(entry, *files, 12, draws, random, tmp_path / "none")
+    random.write_bytes(b"damaged")
+    with pytest.raises(AtlasError, match="not readable scores of models with random weights"):
+        write_head_scores(entry, *files, 12, draws, random, tmp_path / "none", patterns=texts)
 
 
 @pytest.mark.parametrize(

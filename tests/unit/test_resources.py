@@ -23,6 +23,7 @@ PLACES = {
     **{
         "clark2019_probes": {"model": "minilm"},
         "atlas_of_model": {"model": "minilm"},
+        "atlas_random_scores": {"model": "minilm"},
         "atlas_head_scores": {"model": "minilm"},
         "atlas_relations": {"model": "minilm"},
         "atlas_attended": {"model": "minilm"},

@@ -132,6 +132,7 @@ REPEATED = {
     "fine_tune": "models/minilm-glue-mrpc-random-42/checkpoint/config.json",
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
     "extract_attention": "attention/minilm/sample-frames/0.safetensors",
+    "atlas_random_scores": "atlas/models/minilm/random_scores.safetensors",
     "atlas_head_scores": "atlas/models/minilm/head_scores.tsv",
     "atlas_relations": "atlas/models/minilm/relation_effects.tsv",
     "clark2019_gradients": "clark2019/gradients.tsv",

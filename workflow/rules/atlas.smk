@@ -1,6 +1,7 @@
 # The atlas. Input: attention over its sentences. Output: results/{run}/atlas/models/{model}, measures of single heads of one
-# model, head_scores.tsv, scores of its heads beside those of random weights, what they attend to, and what masking them does. Its
-# tables and figures are declared in atlas/pages.py.
+# model, head_scores.tsv, scores of its heads beside those of random weights, what they attend to, and what masking them does.
+# Models with the same files, and those fine-tuned from one model, share the scores of random weights. The tables and figures of
+# the atlas are declared in atlas/pages.py.
 
 from attention_atlas.workflow.inputs.atlas import AtlasInputs
 from attention_atlas.workflow.provenance import script_digest
@@ -41,12 +42,44 @@ rule atlas_of_model:
         "../scripts/atlas_of_model.py"
 
 
+rule atlas_random_scores:
+    input:
+        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        card="results/{run}/models/{model}/card.json",
+        tokenizer="results/{run}/models/{model}/tokenizer.json",
+        pattern_files=atlas.pattern_files,
+    output:
+        "results/{run}/atlas/models/{model}/random_scores.safetensors",
+    log:
+        "results/{run}/logs/atlas/models/{model}/random_scores.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: atlas.threads("random_scores")
+    resources:
+        mem_mb=atlas.memory("random_scores"),
+        runtime=atlas.minutes("random_scores", 30),
+        gpu=atlas.gpus("random_scores"),
+    params:
+        model=atlas.model_entry,
+        limit=atlas.limit("sentences"),
+        scores=atlas.settings("head_scores"),
+        patterns=atlas.settings("patterns"),
+        resamples=atlas.settings("resamples"),
+        seed=atlas.settings("seed"),
+        code=script_digest("atlas_random_scores.py"),
+    script:
+        "../scripts/atlas_random_scores.py"
+
+
 rule atlas_head_scores:
     input:
         examples=atlas.shards_in_path("sentences", "examples", "parquet"),
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
         pattern_files=atlas.pattern_files,
+        random_scores=atlas.random_scores,
     output:
         "results/{run}/atlas/models/{model}/head_scores.tsv",
     log:

@@ -9,6 +9,7 @@ with job(snakemake):
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
         draws=Draws(**snakemake.params.scores, resamples=snakemake.params.resamples, seed=snakemake.params.seed),
+        random_scores_path=snakemake.input.random_scores,
         out=snakemake.output[0],
         threads=snakemake.threads,
         patterns=snakemake.params.patterns,

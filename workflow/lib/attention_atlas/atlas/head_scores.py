@@ -1,7 +1,9 @@
 """Scores of heads compared with random weights: sinks, patterns, repeated random tokens, and copying by the weights.
 
 The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs, since their
-behaviour is not learnt. These models differ in their seeds. Shares of attention are also compared with uniform attention.
+behaviour is not learnt. These models differ in their seeds. Their scores depend only on architecture, vocabulary and inputs, so
+models with the same files, or fine-tuned from the same model, share them. Shares of attention are also compared with uniform
+attention.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 
@@ -23,7 +27,8 @@ from attention_atlas.attention.engine import DECODER_SELF, attention_shape, inst
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.io.files import whole_file
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.attention_sinks import received_share, sink_share, sink_tokens
@@ -123,6 +128,61 @@ class Inputs:
         return replace(self, sentences=_every(self.sentences, number, size), sequences=_every(self.sequences, number, size))
 
 
+def write_random_scores(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    tokenizer_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    draws: Draws,
+    out: str | Path,
+    threads: int = 1,
+    patterns: Sequence[str] = (),
+) -> None:
+    """Write measure -> [random model, layer, head], float64: the scores of randomly initialised models.
+
+    A random model reads only some of the inputs.
+
+    Args:
+        model_entry: registry entry of a model with this architecture.
+        card_path, tokenizer_path: its card, and its tokenizer.
+        example_files: sentences, tokenised for this model.
+        limit: use at most this many records of the corpus.
+        draws: numbers of inputs and random models.
+        out: safetensors file to write.
+        threads: threads of the forward passes.
+        patterns: texts of patterns, see `pattern_texts`.
+
+    Raises:
+        AtlasError: the model cannot be built, there are no sentences, a repeated block does not fit, or a pattern cannot be
+            used on these sentences.
+    """
+    torch.set_num_threads(threads)
+    parsed = parse_patterns(patterns)
+    inputs = _read_inputs(card_path, tokenizer_path, example_files, limit, draws, parsed)
+    scores: dict[str, list[Floats]] = {}
+    entries = random_entries(model_entry, draws)
+    for number, entry in enumerate(progress(entries, label="models with random weights")):
+        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
+            scores.setdefault(measure, []).append(mean_over_inputs(values))
+        if number == 0:
+            _check_pairs(parsed, even_scores(inputs, causal="next_token" not in scores), len(inputs.sentences))
+    with whole_file(out) as part:
+        save_file({measure: np.stack(values) for measure, values in scores.items()}, part)
+
+
+def read_random_scores(path: str | Path) -> dict[str, Floats]:
+    """Measure -> [random model, layer, head] from `write_random_scores`.
+
+    Raises:
+        AtlasError: the file is missing or damaged.
+    """
+    try:
+        return dict(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise DamagedFile(path, f"not readable scores of models with random weights ({error})") from error
+
+
 def write_head_scores(
     model_entry: Mapping[str, Any],
     card_path: str | Path,
@@ -130,6 +190,7 @@ def write_head_scores(
     example_files: Sequence[str | Path],
     limit: int,
     draws: Draws,
+    random_scores_path: str | Path,
     out: str | Path,
     threads: int = 1,
     patterns: Sequence[str] = (),
@@ -147,43 +208,55 @@ def write_head_scores(
         card_path, tokenizer_path: its card, and its tokenizer.
         example_files: sentences, tokenised for this model.
         limit: use at most this many records of the corpus.
-        draws: numbers of inputs, random models and resamples.
+        draws: numbers of inputs and resamples.
+        random_scores_path: from `write_random_scores`, for the same architecture, inputs and patterns.
         out: file to write.
         threads: threads of the forward passes.
         patterns: texts of patterns, see `pattern_texts`.
 
     Raises:
-        AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, or a pattern cannot be
-            used on these sentences.
+        AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, a pattern cannot be used
+            on these sentences, or the random models were not scored on the measures of this model.
     """
     torch.set_num_threads(threads)
-    card = read_card(card_path)
-    tokenizer = Tokenizer.from_file(str(tokenizer_path))
-    examples = list(read_examples(example_files, limit))
-    by_measure = {pattern.measure: pattern for pattern in parse_patterns(patterns)}
-    for pattern in by_measure.values():
-        check_annotation(pattern, examples)
-    inputs = draw_inputs(card, tokenizer, examples, draws)
-    inputs = replace(inputs, pairs={name: pattern_pairs(of, inputs.sentences) for name, of in by_measure.items()})
+    parsed = parse_patterns(patterns)
+    inputs = _read_inputs(card_path, tokenizer_path, example_files, limit, draws, parsed)
+    texts = {pattern.measure: pattern.text for pattern in parsed}
     notes: dict[str, str] = {}
     scores = scores_of(model_entry, inputs, notes)
-    _check_pairs(by_measure.values(), scores, len(inputs.sentences))
+    null = read_random_scores(random_scores_path)
+    if null.keys() != scores.keys():
+        different = ", ".join(sorted(null.keys() ^ scores.keys()))
+        raise DamagedFile(random_scores_path, f"models with random weights and the model have different measures ({different})")
     even = even_scores(inputs, causal="next_token" not in scores)
-    null: dict[str, list[Floats]] = {measure: [] for measure in scores}
-    entries = random_entries(model_entry, draws)
-    for number, entry in enumerate(progress(entries, label="models with random weights")):
-        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
-            null[measure].append(mean_over_inputs(values).ravel())
     tables = [
-        score_rows(measure, values, np.concatenate(null[measure]), inputs, draws).assign(
-            even_share=even.get(measure, np.nan),
-            note=notes.get(measure, ""),
-            pattern=by_measure[measure].text if measure in by_measure else "",
+        score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
+            even_share=even.get(measure, np.nan), note=notes.get(measure, ""), pattern=texts.get(measure, "")
         )
         for measure, values in scores.items()
     ]
-    table = pd.concat(tables, ignore_index=True).assign(random_models=draws.random_models)
+    table = pd.concat(tables, ignore_index=True).assign(random_models=len(null[SINK]))
     write_table(table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"}), out)
+
+
+def _read_inputs(
+    card_path: str | Path,
+    tokenizer_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    draws: Draws,
+    patterns: Sequence[Pattern],
+) -> Inputs:
+    """The inputs of a model from its files, with the pairs of tokens that each pattern counts.
+
+    Raises:
+        AtlasError: as for `draw_inputs`, or a pattern needs annotation that the sentences lack.
+    """
+    examples = list(read_examples(example_files, limit))
+    for pattern in patterns:
+        check_annotation(pattern, examples)
+    inputs = draw_inputs(read_card(card_path), Tokenizer.from_file(str(tokenizer_path)), examples, draws)
+    return replace(inputs, pairs={pattern.measure: pattern_pairs(pattern, inputs.sentences) for pattern in patterns})
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
@@ -408,9 +481,9 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
 
 
-def _check_pairs(patterns: Iterable[Pattern], scores: Mapping[str, Floats], sentences: int) -> None:
+def _check_pairs(patterns: Iterable[Pattern], even: Mapping[str, float], sentences: int) -> None:
     for pattern in patterns:
-        if np.isnan(scores[pattern.measure]).all():
+        if np.isnan(even[pattern.measure]):
             raise AtlasError(
                 f"pattern '{pattern.text}': the {sentences} sentences that heads are scored on have no such pair of tokens "
                 "that the model can see: raise atlas.head_scores.inputs, or name another pattern."

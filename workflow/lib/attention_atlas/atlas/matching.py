@@ -2,6 +2,9 @@
 
 The assignment minimises the distances between matched heads, so small distances alone are no evidence. A measure is therefore
 compared over heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
+
+No quantity counts twice in a match (`counted_once`). Surface measures on the atlas's sentences are in two tables: those of
+Clark et al. count, and the same ones among the head scores (`sentence_entropy`, ...) are parts there, which are not matched by.
 """
 
 from __future__ import annotations
@@ -67,6 +70,22 @@ def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
     return Behaviour(tuple(names), both[: len(first)], both[len(first) :])
 
 
+def counted_once(names: Sequence[str]) -> tuple[str, ...]:
+    """The measures that heads are matched by: the first of those that correlate by definition (`Measure.shares`).
+
+    Attention to [SEP] is a part of the attention to sinks, for example, and would have twice the weight of other measures. The
+    surface measures come first in the order of the atlas; a model without [SEP] is matched by the attention to sinks.
+
+    Args:
+        names: measures in the order of the atlas.
+    """
+    kept: list[str] = []
+    for name in names:
+        if not any(by_definition(name, counted) for counted in kept):
+            kept.append(name)
+    return tuple(kept)
+
+
 def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     """Matched rows of two matrices [head, measure] and their distances: the assignment with the smallest sum of distances.
 
@@ -79,11 +98,15 @@ def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.ND
 
 
 def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure."""
+    """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure.
+
+    Heads are matched by the measures that `counted_once` keeps.
+    """
     both = behaviour(first, second)
     if not both.names:
         return pd.DataFrame(columns=MATCHES)
-    rows, columns, distances = matched(both.first, both.second)
+    used = [both.names.index(name) for name in counted_once(both.names)]
+    rows, columns, distances = matched(both.first[:, used], both.second[:, used])
     return pd.DataFrame(
         {
             "model": model,
@@ -97,11 +120,11 @@ def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.Data
 def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second: pd.DataFrame, draws: Draws) -> pd.DataFrame:
     """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
 
-    For each measure, heads are matched by the other measures, except those that correlate with it by definition. `depth` is the
-    layer, with matching by all measures; `mean` is the mean over measures. null_low, null_high: central 95 % of the same
-    statistic when the heads of the second model are permuted at random, with the same shuffles for all measures; p is two-sided
-    (`shuffle_p`), p_holm is over the measures of a model. Measures may correlate in any model, even with random weights:
-    compare the agreement with that of a random-weights control.
+    For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
+    definition. `depth` is the layer, with matching by all that are kept; `mean` is the mean over these. null_low, null_high:
+    central 95 % of the same statistic when the heads of the second model are permuted at random, with the same shuffles for all
+    measures; p is two-sided (`shuffle_p`), p_holm is over the measures of a model. Measures may correlate in any model, even
+    with random weights: compare the agreement with that of a random-weights control.
 
     Args:
         model: name of the second model.
@@ -115,9 +138,10 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
     columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
     columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
+    kept = counted_once(both.names)
     rows, observed, shuffled = [], [], []
     for name, (first_values, second_values) in columns.items():
-        used = [k for k, used_name in enumerate(both.names) if used_name != name and not by_definition(name, used_name)]
+        used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
         if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
             continue
         heads, partners, _ = matched(both.first[:, used], both.second[:, used])
@@ -127,7 +151,7 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
         rows.append(
             [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null), len(heads)]
         )
-        if name != DEPTH:
+        if name in kept:
             observed.append(value)
             shuffled.append(null)
     if observed:

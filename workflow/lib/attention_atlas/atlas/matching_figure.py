@@ -21,8 +21,8 @@ from attention_atlas.io.tables import read_table
 _TITLES = {measure.name: measure.title for source in SOURCES for measure in source.measures}
 _TITLES |= {DEPTH: "Layer", MEAN: "Mean of the measures"}
 _COLUMNS = 3
-_LINE, _NAME_LINE = 34, 22
-"""Characters per line of a measure's title, and of a model's name."""
+_LINE, _LONG_LINE, _NAME_LINE = 34, 44, 22
+"""Characters per line of a measure's title, of one that has a single line, and of a model's name."""
 
 
 def matching_figure(agreement: str | Path, first: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -42,7 +42,9 @@ def matching_figure(agreement: str | Path, first: str, label: RunLabel, pictures
     names = [name for name in dict.fromkeys(table["measure"]) if name != MEAN] + [MEAN]
     columns = min(len(models), _COLUMNS) or 1
     rows = -(-max(len(models), 1) // columns)
-    titles = [plain(fill(_TITLES.get(name, name), _LINE, max_lines=2, placeholder="…")) for name in names]
+    # Several rows of panels leave room for one line per measure.
+    line, lines = (_LINE, 2) if rows == 1 else (_LONG_LINE, 1)
+    titles = [plain(fill(_TITLES.get(name, name), line, max_lines=lines, placeholder="…")) for name in names]
     height = rows * (0.26 * len(names) + 0.5) + 0.6
     figure, axes = page_figure(rows, columns, PAGE - 0.05, height, sharex=True, sharey=True)
     for axis, model in zip(axes.flat, models, strict=False):

@@ -19,8 +19,12 @@ from attention_atlas.figures.style import BLACK, NOTE, PAGE, PALETTE, TALLEST, f
 from attention_atlas.io.run_label import RunLabel
 
 _TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
-_SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
+_SHOWN = (
+    *("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin"),
+    *("duplicate_token", "induction", "ov_copying", "norm_sink"),
+)
 _COLUMNS = 4
+_TALLEST_ROWS = TALLEST - 0.6
 _LINE, _NAME_LINE = 27, 20
 """Characters per line of an axis title, and of a model's name."""
 
@@ -30,7 +34,8 @@ def models_figure(
 ) -> None:
     """Draw each measure of all heads by model, with the mean and its interval.
 
-    Mean and interval are the unrounded values of models.tsv.
+    Mean and interval are the unrounded values of models.tsv. If many models leave too little room, the last measures are only
+    in models.tsv.
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
@@ -43,10 +48,12 @@ def models_figure(
     """
     _, tables = read_compared(models)
     names = [name for name in _SHOWN if any(name in table for table in tables.values())]
-    rows = -(-len(names) // _COLUMNS)
     model_titles = [wrap(model, _NAME_LINE, max_lines=4, placeholder="…") for model in tables]
     model_height = max(0.32, 0.04 + 0.12 * max(map(len, model_titles)))
-    height = min((model_height * len(tables) + 1.0) * rows + 0.2, TALLEST - 0.6)
+    row_height = model_height * len(tables) + 1.0
+    rows = min(-(-len(names) // _COLUMNS), max(2, int(_TALLEST_ROWS / row_height)))
+    names = names[: rows * _COLUMNS]
+    height = min(row_height * rows + 0.2, _TALLEST_ROWS)
     figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.05, height, sharey=True)
     colours = dict(zip(tables, PALETTE, strict=False))
     for axis, name in zip(axes.flat, names, strict=False):

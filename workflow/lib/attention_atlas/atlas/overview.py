@@ -66,7 +66,8 @@ ARTIFACTS = (
         "Matched heads",
         "Heads of several models matched by what they do, and whether they agree on other measures",
         "Heads of each compared model, matched with those of the run's model by the optimal assignment on all measures but one "
-        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random.",
+        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random. Of measures that correlate "
+        "by definition, one is used.",
         needs=["sentences", "compared"],
         files=["matches.tsv"],
     ),
@@ -147,20 +148,35 @@ def _sentences(place: Place) -> Pair:
 
 
 def _score_passes(part: Part) -> float:
-    """Forward passes over sentences and sequences of random tokens, for the model and the randomly initialised models."""
-    scores = part.settings["head_scores"]
-    return 2.0 * (scores["inputs"] + scores["random_models"] * scores["random_inputs"])
+    """Forward passes over sentences and sequences of random tokens."""
+    return 2.0 * part.settings["head_scores"]["inputs"]
 
 
 def _score_work(part: Part) -> Work:
-    """Forward passes, 1e9 random weights, and the embedding product of each random model."""
+    """Work of these passes, and the embedding product."""
+    work = passes.forward(part.shape, _score_passes(part), part.tokens)
+    return passes.added(work, {"gflop": _embedding_product(part)})
+
+
+def _random_passes(part: Part) -> float:
+    """Forward passes of randomly initialised models over their sentences and sequences."""
+    scores = part.settings["head_scores"]
+    return 2.0 * scores["random_models"] * scores["random_inputs"]
+
+
+def _random_work(part: Part) -> Work:
+    """Work of these passes, 1e9 random weights, and the embedding product of each random model."""
     scores = part.settings["head_scores"]
     drawn = scores["random_models"] * part.shape.parameters / GIGA
-    product = scores["random_models"] * 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
     # Each random model reads few inputs, which limits the batch size.
     batch = scores["random_inputs"] * part.tokens
-    work = passes.forward(part.shape, _score_passes(part), part.tokens, batch)
-    return passes.added(work, {"gflop": product, "gdrawn": drawn})
+    work = passes.forward(part.shape, _random_passes(part), part.tokens, batch)
+    return passes.added(work, {"gflop": scores["random_models"] * _embedding_product(part), "gdrawn": drawn})
+
+
+def _embedding_product(part: Part) -> float:
+    """GFLOP of the product of input and output embeddings."""
+    return 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
 
 
 def _effect_passes(part: Part) -> float:
@@ -195,6 +211,14 @@ STUDY = Study(
         "attended": Job(
             reads=_sentences,
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200),
+        ),
+        "random_scores": Job(
+            reads=_sentences,
+            work=_random_work,
+            memory=lambda part: costs.extraction_memory(part.model, part.corpus),
+            passes=_random_passes,
+            gpu=True,
+            model_bound=True,
         ),
         "head_scores": Job(
             reads=_sentences,

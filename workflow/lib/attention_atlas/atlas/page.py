@@ -322,7 +322,8 @@ def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str,
     """The data of a compared model, in the form of the run's model, without what only the run's model has."""
     shape = model.compared
     measured = read_measures(shape.tables, shape.layers, shape.heads)
-    heads = measured.table.assign(model=shape.name)
+    # pandas warns of tables that merges left in many blocks: a copy has one.
+    heads = measured.table.copy().assign(model=shape.name)
     measures = measure_rows(measured, dict.fromkeys(shape.tables, shape.name))
     places = heads[PLACE]
     relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)

@@ -16,7 +16,9 @@ from attention_atlas.methods.head_measures import (
     Select,
     Source,
     ends_of,
+    parts_of,
     where,
+    with_adjusted_p,
     with_interval,
 )
 from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, **equal: str) -> Select:
+def by_task(
+    value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, p: str = "", **equal: str
+) -> Select:
     """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`.
 
     The mean of tasks has an interval if the tasks have one: their examples are independent, and the distances from the
     value to either end add up in squares (Zou and Donner 2008, Construction of confidence limits about effect measures).
+    The column `p`, adjusted for all heads, becomes the q of each task; the mean of tasks has none.
     """
-    rows = where(value, name, interval, **equal)
+    rows = where(value, name, interval, p, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         every_task = rows(table)
@@ -41,7 +46,7 @@ def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str
             reach = squares.sum(min_count=1).to_numpy() ** 0.5 / squares.size().to_numpy()
             overall[end] = overall[name] + (-reach if end == ends_of(name)[0] else reach)
         for task in TASKS:
-            names = dict(zip(ends_of(name), ends_of(f"{name}_{task}"), strict=True)) | {name: f"{name}_{task}"}
+            names = dict(zip((name, *parts_of(name)), (f"{name}_{task}", *parts_of(f"{name}_{task}")), strict=True))
             of_task = rows(table[table["task"] == task]).rename(columns=names)
             overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
         return overall
@@ -62,6 +67,12 @@ def _task_measures(
 
 def _with_intervals(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     return tuple(shown for measure in measures for shown in with_interval(measure))
+
+
+def _with_tests_by_task(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """The measures of `by_task` with the ends of their intervals, and the q of each task."""
+    overall, *tasks = measures
+    return (*with_interval(overall), *(shown for measure in tasks for shown in with_adjusted_p(measure)))
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
@@ -156,9 +167,9 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure8",
-        by_task("delta", "disabled", interval=("ci_low", "ci_high"), action="uniform"),
-        _with_intervals(_DISABLED),
-        ("task", "action", "layer", "head", "delta", "ci_low", "ci_high"),
+        by_task("delta", "disabled", interval=("ci_low", "ci_high"), p="p_adjusted", action="uniform"),
+        _with_tests_by_task(_DISABLED),
+        ("task", "action", "layer", "head", "delta", "ci_low", "ci_high", "p_adjusted"),
         Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
         group=EFFECT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from attention_atlas.atlas.head_measures import MODEL_TABLES
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences, mlm_head_corpus
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
@@ -13,7 +13,7 @@ from attention_atlas.workflow.inputs.shared import File, OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
 from attention_atlas.workflow.needs import is_part_of, missing_for
-from attention_atlas.workflow.paths import shard_paths
+from attention_atlas.workflow.paths import shard_paths, tokenised_by
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
@@ -193,6 +193,13 @@ class AtlasInputs(StudyInputs):
 
         return path
 
+    def random_scores(self, wildcards: Wildcards) -> str:
+        """Scores of models with random weights of the same architecture as the model in the path.
+
+        Models that read the same examples share them: all were made from the same files.
+        """
+        return f"results/{wildcards.run}/{ID}/models/{tokenised_by(self.config, wildcards.model)}/random_scores.safetensors"
+
     def pattern_files(self, wildcards: Wildcards) -> list[str]:
         """Files that define the run's attention patterns."""
         patterns = parse_patterns(self.study_settings(wildcards)["patterns"])
@@ -208,7 +215,11 @@ class AtlasInputs(StudyInputs):
     # --- compared models --------------------------------------------------------------------------------------------
 
     def compared_tables(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """Tables and properties of each compared model, the run's model first."""
+        """Tables and properties of each compared model, the run's model first.
+
+        All are measured on the atlas's sentences, with the tables that need only attention and the scores of heads. The run's
+        model has further tables, from the studies of the run and from masking its heads.
+        """
         compared = []
         for model in compared_models(self.config, wildcards.run):
             layers, heads = self._shape_of(model)
@@ -219,7 +230,7 @@ class AtlasInputs(StudyInputs):
                     "heads": heads,
                     "random_weights": self._has_random_weights(model),
                     "tables": self._tables_of(wildcards.run, model)
-                    | {DEPENDENCIES: self._table_of(wildcards.run, model, DEPENDENCIES)},
+                    | {table: self._table_of(wildcards.run, model, table) for table in (DEPENDENCIES, HEAD_SCORES)},
                 }
             )
         return compared
