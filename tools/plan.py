@@ -44,7 +44,8 @@ GPU_PROCESSORS = 8
 """Of the machine with the GPU."""
 # Nominal, not measured. An H200 does 67e12 float32 operations and moves 4.8e12 bytes a second: a third of both. An element-wise
 # operation of a layer reads and writes about 40 numbers for each of its outputs, an attention weight 8, an update 7, a score 5.
-# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second.
+# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second. A batch
+# gathers a state as float16, converts it to float32 and selects it: 22 bytes read and written.
 _FLOP, _BYTES, _HOST_BYTES = 22e12, 1.6e12, 5e9
 GPU_SECONDS = {
     "gflop": 1e9 / _FLOP,
@@ -54,6 +55,7 @@ GPU_SECONDS = {
     "gupdates": 1e9 * 7 * 4 / _BYTES,
     "gscores": 1e9 * 5 * 4 / _BYTES,
     "gread": 1e9 * 2 * 2 / _HOST_BYTES,
+    "ggathered": 1e9 * 22 / _BYTES,
 }
 """Kind of work -> seconds for one on a GPU."""
 # Jobs of a group stand further in.
@@ -172,8 +174,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
     here = [seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
     on_gpu = [
-        min(taken, seconds(model | {"shared": GPU_SECONDS}, job.rule, work)) if is_model_bound(job.rule) else taken
-        for job, work, taken in zip(jobs, works, here, strict=True)
+        min(taken, _gpu_seconds(config, model, job)) if is_model_bound(job.rule) else taken
+        for job, taken in zip(jobs, here, strict=True)
     ]
     disk = [disk_of(config, job.rule, job.wildcards) for job in jobs]
     without_maps = [disk_of(config | {"keep_attention": False}, job.rule, job.wildcards) for job in jobs]
@@ -221,6 +223,11 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         if not known:
             sys.exit(f"{measured}: none of its jobs has been measured; build the run first.")
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
+
+
+def _gpu_seconds(config: dict[str, Any], model: dict[str, Any], job: Job) -> float:
+    """Seconds of a job on a GPU."""
+    return seconds(model | {"shared": GPU_SECONDS}, job.rule, workload(config, job.rule, job.wildcards, on_gpu=True))
 
 
 def _shared(disk: list[Disk]) -> list[Disk]:
