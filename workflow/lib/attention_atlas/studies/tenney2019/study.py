@@ -212,9 +212,9 @@ def _first_training(place: Place) -> Pair:
     return place.wildcards["model"], place.settings["tasks"][first]["training"]
 
 
-GPU_BANK_BYTES = 95e9
-"""Largest bank of hidden states on an H200 (141 GB), by plan: on BERT-large, evaluating constituents takes about 45 GB (by
-`device_memory`, with sentences of 110 word pieces, 2,500 targets a batch and a span of 100), other tasks less."""
+_GPU_BYTES, _PROBE_BYTES = 138e9, 0.8e9
+"""Memory of an H200 (141 GB) without what its libraries take, and the most that a probe takes of it: while constituents are
+evaluated, with sentences of 110 word pieces, 2,500 targets a batch and a span of 100 (by `device_memory`)."""
 
 
 def _probes(part: Part) -> Work:
@@ -228,25 +228,34 @@ def _probes_on_gpu(part: Part) -> Work:
     for task, work in _training(part).items():
         stored = [records * pieces * _row_numbers(part) for records, _, pieces in _stored(part, [task])]
         # Sentences to train on come first, in the bank as here.
-        in_bank = min(1.0, GPU_BANK_BYTES / 2 / stored[0])
+        in_bank = min(1.0, bank_bytes(part) / 2 / stored[0])
         read = (1 - in_bank) * work["gread"] + sum(stored) / GIGA
-        works.append(work | {"gread": read, "ggathered": work["gread"]})
+        works.append(work | {"gread": read, "ggathered": work["gread"], "gactivations": 0.0, "gprobed": work["gactivations"]})
     return passes.added(*works, *_forward(part))
+
+
+def bank_bytes(part: Part) -> float:
+    """Largest bank of hidden states on an H200, by plan."""
+    return max(_GPU_BYTES - _PROBE_BYTES * _probes_per_seed(part), 0.0)
+
+
+def _probes_per_seed(part: Part) -> int:
+    """Probes of a seed; of a model with random layers, only the first and the last layer are probed."""
+    settings = part.settings
+    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
+    return len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
 
 
 def _training(part: Part) -> dict[str, Work]:
     """Task -> work of training its probes."""
     settings = part.settings
     seeds = len(seeds_in_path(settings, part.place.wildcards))
-    # Of a model with random layers, only the first and the last layer are probed.
-    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
-    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
     works = {}
     for task in tasks_in_path(part.place.wildcards):
         training = settings["training"] | settings["tasks"][task]
         tokens, (targets, sides, labels) = part.tokens - SPECIAL_TOKENS, _TARGETS[task]
         pieces = training["batch"] * min(tokens, targets * PIECES_OF_A_TARGET)
-        step = passes.Probing(probes_per_seed, pieces, training["batch"] * targets, sides, labels)
+        step = passes.Probing(_probes_per_seed(part), pieces, training["batch"] * targets, sides, labels)
         works[task] = passes.probing(part.shape, seeds * training["max_steps"], step)
     return works
 
