@@ -25,6 +25,7 @@ import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE  # noqa: E402
+from attention_atlas.models.precision import FLOAT32, TF32  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve, write_configuration  # noqa: E402
 from attention_atlas.workflow.cost_model import (  # noqa: E402
     COEFFICIENTS_PATH,
@@ -42,20 +43,27 @@ from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedul
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 GPU_PROCESSORS = 8
 """Of the machine with the GPU."""
-# Nominal, not measured. An H200 does 67e12 float32 operations and moves 4.8e12 bytes a second: a third of both. An element-wise
-# operation of a layer reads and writes about 40 numbers for each of its outputs, an attention weight 8, an update 7, a score 5.
-# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second.
-_FLOP, _BYTES, _HOST_BYTES = 22e12, 1.6e12, 5e9
+# Nominal, not measured: a third of what NVIDIA's data sheet of the H200 (SXM) says, that is 67e12 operations a second in
+# float32, 494e12 in tf32 (989e12 with sparse matrices), and 4.8e12 bytes a second. Element-wise operations read and write about
+# 40 numbers for each hidden state that a layer computes, 20 for each value that edge probes compute in training, 8 for an
+# attention weight, 7 for an update and 5 for a score of a search. The first two are upper bounds (test_gpu_traffic).
+# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second. A batch
+# gathers a state as float16, converts it to float32 and selects it: 22 bytes read and written.
+_BYTES, _HOST_BYTES = 1.6e12, 5e9
+GPU_FLOP = {FLOAT32: 22e12, TF32: 165e12}
+"""Precision of matrix products -> operations of a GPU in a second."""
 GPU_SECONDS = {
-    "gflop": 1e9 / _FLOP,
+    "gflop": 1e9 / GPU_FLOP[FLOAT32],
     "gactivations": 1e9 * 40 * 4 / _BYTES,
     "gweights": 1e9 * 8 * 4 / _BYTES,
     "kblocks": 1e3 * 20 * 1e-5,
     "gupdates": 1e9 * 7 * 4 / _BYTES,
     "gscores": 1e9 * 5 * 4 / _BYTES,
     "gread": 1e9 * 2 * 2 / _HOST_BYTES,
+    "ggathered": 1e9 * 22 / _BYTES,
+    "gprobed": 1e9 * 20 * 4 / _BYTES,
 }
-"""Kind of work -> seconds for one on a GPU."""
+"""Kind of work -> seconds for one on a GPU, with matrix products in float32."""
 # Jobs of a group stand further in.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
@@ -171,10 +179,13 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     jobs, after = dependencies(planned_jobs(run, configuration))
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
     here = [seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
-    on_gpu = [
-        min(taken, seconds(model | {"shared": GPU_SECONDS}, job.rule, work)) if is_model_bound(job.rule) else taken
-        for job, work, taken in zip(jobs, works, here, strict=True)
-    ]
+    on_gpu = {
+        precision: [
+            min(taken, _gpu_seconds(config, model, job, precision)) if is_model_bound(job.rule) else taken
+            for job, taken in zip(jobs, here, strict=True)
+        ]
+        for precision in GPU_FLOP
+    }
     disk = [disk_of(config, job.rule, job.wildcards) for job in jobs]
     without_maps = [disk_of(config | {"keep_attention": False}, job.rule, job.wildcards) for job in jobs]
     columns: dict[str, tuple[list[Any], str]] = {
@@ -212,8 +223,9 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
 
     print(f"\nexpected; cost model from {model['measured_on']}")
     print(f"{forecast(here, Capacity(processors))}:  on a machine like the one measured, {processors} processors")
-    with_gpu = forecast(on_gpu, Capacity(GPU_PROCESSORS, gpus=1))
-    print(f"{with_gpu}:  with {GPU_PROCESSORS} processors and one H200, at its nominal speed (not measured)")
+    for precision, durations in on_gpu.items():
+        with_gpu = forecast(durations, Capacity(GPU_PROCESSORS, gpus=1))
+        print(f"{with_gpu}:  with {GPU_PROCESSORS} processors and one H200 in {precision}, at nominal speeds (not measured)")
     cluster = forecast(here, Capacity(NODES * NODE_PROCESSORS), QUEUE_SECONDS, shared=True)
     print(f"{cluster}:  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
     if measured is not None:
@@ -221,6 +233,12 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         if not known:
             sys.exit(f"{measured}: none of its jobs has been measured; build the run first.")
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
+
+
+def _gpu_seconds(config: dict[str, Any], model: dict[str, Any], job: Job, precision: str) -> float:
+    """Seconds of a job on a GPU with matrix products of some precision."""
+    speeds = GPU_SECONDS | {"gflop": 1e9 / GPU_FLOP[precision]}
+    return seconds(model | {"shared": speeds}, job.rule, workload(config, job.rule, job.wildcards, on_gpu=True))
 
 
 def _shared(disk: list[Disk]) -> list[Disk]:

@@ -150,6 +150,51 @@ def test_a_task_of_few_steps_is_planned_with_its_steps(config):
     assert long["gread"] == pytest.approx(25 * 19 / 4 * short["gread"])
 
 
+def test_on_a_gpu_states_are_read_once_as_far_as_they_fit(config):
+    job = {"run": "paper", "seed_part": "0"}
+
+    def both(model, tasks):
+        wildcards = job | {"model": model, "edge_tasks": tasks}
+        return [workload(config, "tenney2019_probes", wildcards, on_gpu) for on_gpu in (False, True)]
+
+    training, development = (config["corpora"][f"ontonotes-edges-{part}"]["limit"] for part in ("train", "dev"))
+    # 20 pieces of a sentence; 12 layers, their input, the words alone.
+    host, gpu = both("bert-base-uncased", "pos")
+    assert gpu["gread"] == pytest.approx((training + development) * 20 * 14 * 768 / 1e9)
+    assert gpu["ggathered"] == host["gread"] > 10 * gpu["gread"]
+    same = [kind for kind in host if kind not in ("gread", "gactivations")]
+    assert [gpu[kind] for kind in same] == [host[kind] for kind in same]
+    # What the forward passes compute stays; they are short.
+    assert gpu["gactivations"] + gpu["gprobed"] == pytest.approx(host["gactivations"])
+    assert 0 < gpu["gactivations"] < 0.1 * gpu["gprobed"]
+    assert not {"ggathered", "gprobed"} & set(host)
+    # What does not fit is read in each step.
+    host, gpu = both("bert-large-uncased", "pos")
+    stored, once = 2 * training * 20 * 26 * 1024, (training + development) * 20 * 26 * 1024 / 1e9
+    probes = 25 * len(config["runs"]["paper"]["tenney2019"]["layer0"]) + 3
+    bank = 138e9 - 0.8e9 * probes
+    assert 0 < bank < stored
+    assert gpu["gread"] == pytest.approx((1 - bank / stored) * host["gread"] + once)
+    # Of a model with random layers there are two probes, which leave more room.
+    host, gpu = both("bert-large-random-1", "pos")
+    assert gpu["gread"] == pytest.approx(once)
+    # Tasks of one job share the forward passes, but each has a bank.
+    host, gpu = both("bert-base-uncased", "pos-entities")
+    parts = [both("bert-base-uncased", task)[1] for task in ("pos", "entities")]
+    assert gpu["gread"] == pytest.approx(sum(part["gread"] for part in parts))
+    assert gpu["ggathered"] == pytest.approx(host["gread"])
+    assert gpu["gflop"] < sum(part["gflop"] for part in parts)
+    # All other jobs do the same work.
+    wildcards = {"run": "paper", "model": "bert-base-glue-mrpc-42", "corpus": "mrpc-train"}
+    assert workload(config, "fine_tune", wildcards, on_gpu=True) == workload(config, "fine_tune", wildcards)
+
+
+def test_gathering_costs_seconds_only_where_it_has_a_speed():
+    model = {"seconds": {"other": {"fixed": 2.0}}, "shared": {"gflop": 1.0}}
+    assert seconds(model, "x", {"gflop": 3.0, "ggathered": 5.0}) == 5.0
+    assert seconds(model | {"shared": {"ggathered": 0.5}}, "x", {"gflop": 3.0, "ggathered": 5.0}) == 4.5
+
+
 def test_bytes_that_jobs_keep(config):
     shard = {"run": "sample", "model": "minilm", "corpus": "sample-trees", "shard": "0"}
     cells = config["corpora"]["sample-trees"]["limit"] * 72 * 400

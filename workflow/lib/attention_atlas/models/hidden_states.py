@@ -168,18 +168,28 @@ class HiddenStates:
         Raises:
             AtlasError: states are missing or belong to other tokens.
         """
-        if self._tokens.get(example.record) != example.tokens:
-            raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")
-        shard, path = self._shards[example.record]
-        try:
-            stored: Half = shard.get_tensor(tensor_name(example.record))
-        except (SafetensorError, OSError) as error:
-            raise damaged(path, str(error)) from error
+        stored = self.stored(example)
         if example.record not in self._pieces:
             return stored
         states = np.zeros((stored.shape[0], len(example.tokens), stored.shape[2]), np.float16)
         states[:, self._pieces[example.record]] = stored
         return states
+
+    def pieces(self, example: Example) -> Sequence[int]:
+        """Positions of the word pieces of an example whose states are stored, in order; errors as for its states."""
+        if self._tokens.get(example.record) != example.tokens:
+            raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")
+        return self._pieces.get(example.record, range(len(example.tokens)))
+
+    def stored(self, example: Example) -> Half:
+        """[layers + 1 (+ 1 for words alone), stored word piece, width] of an example; errors as for its states."""
+        self.pieces(example)
+        shard, path = self._shards[example.record]
+        try:
+            stored: Half = shard.get_tensor(tensor_name(example.record))
+        except (SafetensorError, OSError) as error:
+            raise damaged(path, str(error)) from error
+        return stored
 
     def close(self) -> None:
         """Close the files."""

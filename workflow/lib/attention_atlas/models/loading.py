@@ -17,6 +17,7 @@ from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.folders import model_folder
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
+from attention_atlas.models.precision import set_gpu_precision
 from attention_atlas.models.shape import shape_record, unused_positions
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
     import torch
     from transformers import AutoConfig
 
+    set_gpu_precision(entry)
     quiet()
     folder = locate(entry)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else _stored_dtype(folder)

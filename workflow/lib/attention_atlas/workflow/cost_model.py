@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import read_yaml
 from attention_atlas.workflow.lookups import Config
-from attention_atlas.workflow.passes import SHARED_KINDS
+from attention_atlas.workflow.passes import GPU_KINDS, SHARED_KINDS
 from attention_atlas.workflow.resources import find_job
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
@@ -32,19 +32,22 @@ if TYPE_CHECKING:
 Coefficients = Mapping[str, Any]
 """seconds: rule -> {fixed, kind of work: seconds per unit}; shared: kind -> seconds per unit; and where they were measured."""
 COEFFICIENTS_PATH = RESOURCES / "costs.yaml"
+_OF_MODELS = (*SHARED_KINDS, *GPU_KINDS)
 
 
-def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:
+def workload(config: Config, rule: str, wildcards: Mapping[str, str], on_gpu: bool = False) -> Work:
     """Amounts of work of a job, by kind; empty for jobs that always take a few seconds.
 
     Args:
         config: the resolved configuration.
         rule, wildcards: those of the job; `run` is one of the wildcards.
+        on_gpu: whether it runs on a GPU.
     """
     study, job = find_job(rule)
     if job is None or job.work is None:
         return {}
-    return job.work(job.part(Place(config, wildcards["run"], study, wildcards)))
+    counted = job.gpu_work if on_gpu and job.gpu_work else job.work
+    return counted(job.part(Place(config, wildcards["run"], study, wildcards)))
 
 
 class Disk(NamedTuple):
@@ -107,8 +110,8 @@ def seconds(coefficients: Coefficients, rule: str, work: Work, threads: int = 1)
     """
     fitted = coefficients["seconds"].get(measured_as(rule)) or coefficients["seconds"]["other"]
     shared = coefficients["shared"]
-    passes = sum(amount * shared.get(kind, 0.0) for kind, amount in work.items() if kind in SHARED_KINDS)
-    others = sum(amount * fitted.get(kind, 0.0) for kind, amount in work.items() if kind not in SHARED_KINDS)
+    passes = sum(amount * shared.get(kind, 0.0) for kind, amount in work.items() if kind in _OF_MODELS)
+    others = sum(amount * fitted.get(kind, 0.0) for kind, amount in work.items() if kind not in _OF_MODELS)
     return fitted.get("fixed", 0.0) + passes / speed(threads) + others
 
 

@@ -6,7 +6,9 @@
     kblocks: 1,000 runs of a layer on a batch
     gupdates: 1e9 parameters that an optimiser updates
     gscores: 1e9 vocabulary scores that a search ranks
-    gread: 1e9 numbers of stored hidden states that are read
+    gread: 1e9 numbers of stored hidden states that are read on the host
+    ggathered: 1e9 numbers of hidden states that batches gather; on a GPU only
+    gprobed: 1e9 numbers that element-wise operations of edge probes compute; on a GPU only, gactivations elsewhere
 
 A backward pass costs twice the forward pass.
 """
@@ -21,6 +23,8 @@ from attention_atlas.workflow.costs import EDGE_WIDTH, Shape
 
 SHARED_KINDS = ("gflop", "gactivations", "gweights", "kblocks", "gupdates", "gscores", "gread")
 """Kinds of work whose seconds do not depend on the rule."""
+GPU_KINDS = ("ggathered", "gprobed")
+"""Kinds of such work that only exist on a GPU."""
 TRAINING = 3
 """A forward and a backward pass, in forward passes."""
 SEARCH_TOKENS = 1024

@@ -122,6 +122,7 @@ class Job:
     Attributes:
         reads: model and corpus of a job; None if neither its work nor its memory depends on them.
         work: amounts of work, for the cost model; None for jobs that always take a few seconds.
+        gpu_work: amounts of work on a GPU; None where they are the same.
         memory: upper limit in megabytes; None if the rule sets a fixed number.
         minutes: upper limit of the run time; None if the rule sets a fixed number.
         passes: forward passes over single examples, which determine its number of threads; None for one thread.
@@ -137,6 +138,7 @@ class Job:
 
     reads: Callable[[Place], Pair] | None = None
     work: Callable[[Part], Work] | None = None
+    gpu_work: Callable[[Part], Work] | None = None
     memory: Callable[[Part], int] | None = None
     minutes: Callable[[Part], int] | None = None
     passes: Callable[[Part], float] | None = None

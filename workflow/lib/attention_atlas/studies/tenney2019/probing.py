@@ -21,6 +21,7 @@ from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.units import Units, independent_units
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
+from attention_atlas.studies.tenney2019.device_memory import free_bytes, training_bytes
 from attention_atlas.studies.tenney2019.names import (
     CONTROL_TASK,
     EARLY,
@@ -34,6 +35,7 @@ from attention_atlas.studies.tenney2019.names import (
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, TRACES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.state_bank import StateBank
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
 from attention_atlas.studies.tenney2019.training import States, Trained, answers, count_answers, train_probes
 
@@ -149,13 +151,15 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
         caches = [HiddenStates(part.states, part.limit) for part in (training, development)]
         for cache in caches:
             stack.callback(cache.close)
-        states = _states_of_both(targets, caches)
+        states: States = _states_of_both(targets, caches)
         lexical = caches[0].lexical
         if LEXICAL in plan.layer0 and not lexical:
             raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
         traced = []
         if plan.whole and task in TRACED_TASKS:
             traced = list(_traced(targets, plan, probed.cases, stack))
+        if device != "cpu":
+            states = _bank(targets, caches, plan, probed.recipe, device)
         units = _units(targets)
         tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
         for seed in plan.trained_seeds:
@@ -178,18 +182,37 @@ def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
     return read_examples(corpus.examples, corpus.limit)
 
 
-def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
-    """Hidden states of an example of the training or development corpus."""
-    cache_of = {
+def _cache_of(targets: TaskTargets, caches: Sequence[HiddenStates]) -> dict[int, HiddenStates]:
+    """`id` of an example of the training or development corpus, in this order -> stored states of its corpus."""
+    return {
         id(sentence.example): cache
         for part, cache in zip((targets.training, targets.development), caches, strict=True)
         for sentence in part
     }
 
+
+def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
+    """Hidden states of an example of the training or development corpus."""
+    cache_of = _cache_of(targets, caches)
+
     def states(example: Any) -> npt.NDArray[np.float16]:
         return cache_of[id(example)][example]
 
     return states
+
+
+def _bank(targets: TaskTargets, caches: Sequence[HiddenStates], plan: Plan, recipe: Recipe, device: str) -> StateBank:
+    """The states of both corpora in the memory that training leaves free on a GPU; those of training are placed first."""
+    probes = max(len(plan.keys(caches[0].layers, seed)) for seed in plan.trained_seeds)
+    examples = [sentence.example for part in (targets.training, targets.development) for sentence in part]
+    rows, _, width = caches[0][examples[0]].shape
+    left = free_bytes() - training_bytes(targets, recipe, plan.trained_seeds, probes, rows, width)
+    bank = StateBank(_cache_of(targets, caches), examples, device, max(left, 0.0))
+    _log.info(
+        "%s: hidden states of %d of %d sentences are on the GPU (%.3g GB)",
+        targets.task, bank.placed, bank.examples, bank.bytes / 1e9,
+    )  # fmt: skip
+    return bank
 
 
 def condition_of(key: ProbeKey) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ from attention_atlas.studies.tenney2019.names import LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
 from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.scores import f1_of
+from attention_atlas.studies.tenney2019.state_bank import StateBank, ahead
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets
 
 _log = logging.getLogger(__name__)
 Counts = npt.NDArray[np.int64]
-States = Callable[[Example], npt.NDArray[np.float16]]
-"""Hidden states [row, n, width] of an example."""
+States = Callable[[Example], npt.NDArray[np.float16]] | StateBank
+"""Hidden states [row, n, width] of an example, or of a batch from a bank."""
 _GAIN = 0.01
 """Smallest gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
 
@@ -53,7 +55,7 @@ def train_probes(
 
     Args:
         targets: the task.
-        states: hidden states of an example, of both corpora.
+        states: hidden states of both corpora.
         keys: the probes of one seed.
         recipe: learning rates, early stopping and other settings.
         device: of the training.
@@ -66,9 +68,9 @@ def train_probes(
     # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
     every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)
     evaluated = targets.development[: recipe.evaluation_sentences]
-    batches = _endless(targets.training, recipe.batch, keys[0].seed)
+    batches = _collated(_random_batches(targets.training, recipe.batch, keys[0].seed), states, keys, device)
     for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
-        batch = collate(next(batches), states, keys, device)
+        _, batch = next(batches)
         probes.train()
         adam.zero_grad()
         logits = probes(batch["states"], batch["first"], batch["second"])
@@ -163,26 +165,83 @@ class _EarlyStopping:
 
 def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], device: str) -> dict[str, Any]:
     """Tensors of a batch: states [sentence, row, word piece, width], spans, truth [target, label], by probe if needed."""
-    tensors = [torch.from_numpy(states(sentence.example)) for sentence in batch]
+    return _on_device(_on_host(batch, states, keys, device), device)
+
+
+def _collated(
+    batches: Iterable[Sequence[ProbedSentence]], states: States, keys: Sequence[ProbeKey], device: str
+) -> Iterator[tuple[Sequence[ProbedSentence], dict[str, Any]]]:
+    """Each batch with its tensors; while a GPU computes, a thread prepares the next batch."""
+    if device == "cpu":
+        for batch in batches:
+            yield batch, collate(batch, states, keys, device)
+        return
+    for batch, host_batch in ahead((batch, _on_host(batch, states, keys, device)) for batch in batches):
+        yield batch, _on_device(host_batch, device)
+
+
+@dataclass(frozen=True)
+class _HostBatch:
+    """A batch before it is moved to the device.
+
+    Attributes:
+        states: function that brings its states to the device, see `collate`.
+        rows: [target] sentence of the batch.
+        first, second: [target, 2] first word piece of a span and the one after the last.
+        truth: see `collate`.
+    """
+
+    states: Callable[[], torch.Tensor]
+    rows: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor | None
+    truth: torch.Tensor
+
+
+def _on_host(batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], device: str) -> _HostBatch:
+    examples = [sentence.example for sentence in batch]
+    if isinstance(states, StateBank):
+        bring = partial(states.gather, states.prepare(examples))
+    else:
+        bring = partial(_converted, _padded(examples, states), device)
+    fields = [LABELS[key.labels] for key in keys]
+    labels = {name: _joined(batch, name) for name in dict.fromkeys(fields)}
+    return _HostBatch(
+        states=bring,
+        rows=torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch])),
+        first=_joined(batch, "first"),
+        second=None if batch[0].second is None else _joined(batch, "second"),
+        truth=labels[fields[0]] if len(labels) == 1 else torch.stack([labels[name] for name in fields]),
+    )
+
+
+def _padded(examples: Sequence[Example], states: Callable[[Example], npt.NDArray[np.float16]]) -> torch.Tensor:
+    """[sentence, row, longest, width] in float16, padded with zeros."""
+    tensors = [torch.from_numpy(states(example)) for example in examples]
     longest = max(tensor.shape[1] for tensor in tensors)
     padded = torch.zeros(len(tensors), tensors[0].shape[0], longest, tensors[0].shape[2], dtype=torch.float16)
     for row, tensor in enumerate(tensors):
         padded[row, :, : tensor.shape[1]] = tensor
-    rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch]))
-    fields = [LABELS[key.labels] for key in keys]
-    labels = {name: _joined(batch, name) for name in dict.fromkeys(fields)}
-    truth = labels[fields[0]] if len(labels) == 1 else torch.stack([labels[name] for name in fields])
+    return padded
 
-    def spans(name: str) -> Spans:
-        bounds = _joined(batch, name).to(device)
-        return Spans(rows.to(device), bounds[:, 0], bounds[:, 1])
+
+def _converted(padded: torch.Tensor, device: str) -> torch.Tensor:
+    # Converted to float32 on the device, which halves the transfer.
+    return padded.to(device).float()
+
+
+def _on_device(batch: _HostBatch, device: str) -> dict[str, Any]:
+    rows = batch.rows.to(device)
+
+    def spans(host_bounds: torch.Tensor) -> Spans:
+        bounds = host_bounds.to(device)
+        return Spans(rows, bounds[:, 0], bounds[:, 1])
 
     return {
-        # Converted to float32 on the device, which halves the transfer.
-        "states": padded.to(device).float(),
-        "first": spans("first"),
-        "second": None if batch[0].second is None else spans("second"),
-        "truth": truth.to(device),
+        "states": batch.states(),
+        "first": spans(batch.first),
+        "second": None if batch.second is None else spans(batch.second),
+        "truth": batch.truth.to(device),
     }
 
 
@@ -197,9 +256,8 @@ def answers(
     probes.eval()
     # Sentences of similar length share a batch; counts are per sentence, so that their order is free.
     ordered = sorted(range(len(sentences)), key=lambda k: (len(sentences[k].example.input_ids), k))
-    for start in range(0, len(ordered), batch):
-        batch_sentences = [sentences[k] for k in ordered[start : start + batch]]
-        tensors = collate(batch_sentences, states, probes.keys, device)
+    batches = ([sentences[k] for k in ordered[start : start + batch]] for start in range(0, len(ordered), batch))
+    for batch_sentences, tensors in _collated(batches, states, probes.keys, device):
         with torch.inference_mode():
             logits = probes(tensors["states"], tensors["first"], tensors["second"])
         yield batch_sentences, logits, tensors["truth"].expand_as(logits)
@@ -231,10 +289,15 @@ def count_answers(
     return counts
 
 
-def _endless(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:
-    """Batches of all sentences in a new random order in each pass."""
-    generator = np.random.default_rng(seed)
-    while True:
-        order = generator.permutation(len(sentences))
+def _random_batches(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:
+    """Endless batches of all sentences, in a new random order in each pass."""
+    for order in random_orders(len(sentences), seed):
         for start in range(0, len(order), batch):
             yield [sentences[k] for k in order[start : start + batch]]
+
+
+def random_orders(count: int, seed: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Order of the sentences in each pass of training, without an end."""
+    generator = np.random.default_rng(seed)
+    while True:
+        yield generator.permutation(count)

@@ -141,7 +141,7 @@ class Kovaleva2019Inputs(StudyInputs):
     def task_labels(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task -> label."""
         model = self.base_model(wildcards.run)
-        name = f"{model}, fine-tuned ({self.study_settings(wildcards)['family']})"
+        name = self.with_precision(f"{model}, fine-tuned ({self.study_settings(wildcards)['family']})")
         return {
             task: self.label_of(wildcards, model, corpus) | {"model": name}
             for task, corpus in tasks_of(self.config, wildcards.run).items()

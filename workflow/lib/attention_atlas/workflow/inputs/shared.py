@@ -9,6 +9,7 @@ from typing import Any
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import DATASETS, MODELS, read_lock, replacing_commit
+from attention_atlas.models.precision import FLOAT32, set_gpu_precision
 from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import (
@@ -22,6 +23,7 @@ from attention_atlas.workflow.paths import (
     shard_pattern,
     users_file,
 )
+from attention_atlas.workflow.provenance import module_digest
 from attention_atlas.workflow.requirements import missing_requirements
 
 Wildcards = Any
@@ -86,7 +88,15 @@ class SharedInputs:
             weights["init"] = "pretrained"
         if "untrained" in entry["source"]:
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/untrained", self.config)}
+        if (precision := self.config["gpu_precision"]) != FLOAT32:
+            # Not with the default: jobs that have run in float32 stay up to date.
+            weights |= {"gpu_precision": precision, "precision_code": module_digest(set_gpu_precision.__module__)}
         return weights
+
+    def with_precision(self, model: str) -> str:
+        """Name of a model in tables and figures, with the precision of matrix products on a GPU unless it is float32."""
+        precision = self.config["gpu_precision"]
+        return model if precision == FLOAT32 else f"{model} ({precision})"
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entry of the model in the path."""

@@ -64,7 +64,8 @@ class Stefanik2021Inputs(StudyInputs):
         settings = self.study_settings(wildcards)
         model = self.base_model(wildcards.run)
         seeds = len(taggers(self.config, wildcards.run))
-        return self.label_of(wildcards, model, settings["test"]) | {"model": f"{settings['family']} ({seeds} seeds)"}
+        name = self.with_precision(f"{settings['family']} ({seeds} seeds)")
+        return self.label_of(wildcards, model, settings["test"]) | {"model": name}
 
 
 INPUTS = Stefanik2021Inputs

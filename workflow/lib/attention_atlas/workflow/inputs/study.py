@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
+from attention_atlas.models.precision import FLOAT32
 from attention_atlas.workflow.inputs.shared import File, Files, SharedInputs, Wildcards
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.page_links import Links, page_links
@@ -60,13 +61,17 @@ class StudyInputs(SharedInputs):
         return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str) -> dict[str, Any]:
-        """Label of the run in a table or figure, see `io.run_label`."""
+        """Label of the run in a table or figure, see `io.run_label`.
+
+        Models are the published ones only in float32: values of another precision are not compared with published values.
+        """
+        published = self.config["gpu_precision"] == FLOAT32
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),
-            "model": model,
+            "model": self.with_precision(model),
             "corpus": self.title_of(corpus),
-            "model_reference": self.config["models"][model].get("reference", ""),
+            "model_reference": self.config["models"][model].get("reference", "") if published else "",
             "corpus_reference": entry.get("reference", ""),
             "sample": "sample" in entry["source"],
             "converted": entry["view"] == "stanford",

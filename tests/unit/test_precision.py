@@ -1,0 +1,120 @@
+"""Precision of matrix products on a GPU: what it sets, which jobs it makes run again, and what it is not compared with."""
+
+import pytest
+import torch
+from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SHIPPED
+from tiny_models import tiny
+from transformers import AutoModel
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.models import precision
+from attention_atlas.models.loading import initialised
+from attention_atlas.models.precision import set_gpu_precision
+from attention_atlas.published.compare import EXACT, NO
+from attention_atlas.published.matching import sameness
+from attention_atlas.published.values import load_published
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.inputs import study_inputs
+from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.provenance import module_digest
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Precisions that torch was asked for."""
+    names = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", names.append)
+    return names
+
+
+@pytest.fixture(scope="module")
+def tf32():
+    """The shipped configuration in tf32."""
+    return shipped_copy() | {"gpu_precision": "tf32"}
+
+
+@pytest.mark.parametrize(
+    ("device", "entry", "expected"),
+    [
+        ("cpu", {"gpu_precision": "tf32"}, []),
+        ("cpu", {}, []),
+        ("cuda", {}, ["highest"]),
+        ("cuda", {"gpu_precision": "float32"}, ["highest"]),
+        ("cuda", {"gpu_precision": "tf32"}, ["high"]),
+    ],
+)
+def test_the_precision_is_set_on_a_gpu_alone(asked, monkeypatch, device, entry, expected):
+    monkeypatch.setattr(precision, "pick_device", lambda: device)
+    set_gpu_precision(entry)
+    assert asked == expected
+
+
+def test_it_is_set_wherever_a_model_is_made(asked, monkeypatch, tmp_path):
+    monkeypatch.setattr(precision, "pick_device", lambda: "cuda")
+    tiny("bert").save_pretrained(tmp_path)
+    entry = {"source": {"path": str(tmp_path)}, "dtype": "float32", "init": "pretrained", "seed": 0}
+    for settings in ({}, {"gpu_precision": "tf32"}, {"init": "random"}):
+        initialised(AutoModel, entry | settings)
+    assert asked == ["highest", "high", "highest"]
+
+
+def test_torch_knows_these_names():
+    before = torch.get_float32_matmul_precision()
+    try:
+        for name in precision._OF_TORCH.values():
+            torch.set_float32_matmul_precision(name)
+            assert torch.get_float32_matmul_precision() == name
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_another_precision_is_a_parameter_of_jobs_with_models_and_the_default_is_none(tf32):
+    for name in ("bert-base-uncased", "bert-base-glue-mrpc-42", "bert-large-wwm-squad", "minilm-squad"):
+        default, changed = (SharedInputs(config).weights_entry("paper", name) for config in (shipped(), tf32))
+        assert not {"gpu_precision", "precision_code"} & set(default)
+        added = {"gpu_precision": "tf32", "precision_code": module_digest("attention_atlas.models.precision")}
+        assert changed == default | added
+    inputs = study_inputs(tf32, "kovaleva2019")
+    wild = wildcards("sample", task="mrpc", seed=42)
+    assert inputs.tuned_entry(wild)["gpu_precision"] == "tf32"
+    trained = wildcards("sample", model="minilm-squad")
+    for entry in (inputs.base_entry(trained), inputs.model_entry(trained)):
+        assert entry["gpu_precision"] == "tf32"
+
+
+@pytest.mark.parametrize("study", ["clark2019", "guan2020", "michel2019", "tenney2019"])
+def test_its_values_are_not_compared_with_published_ones(tf32, study):
+    kinds = {}
+    for name, config in (("float32", shipped()), ("tf32", tf32)):
+        inputs = study_inputs(config, study)
+        if study == "tenney2019":
+            labels = inputs.task_labels(wildcards("paper"))
+        else:
+            roles = {"clark2019": "dependencies", "guan2020": "questions", "michel2019": "classification"}
+            labels = {roles[study]: inputs.label(roles[study])(wildcards("paper"))}
+        labels = {role: RunLabel(**label) for role, label in labels.items()}
+        values = [value for value in load_published(study).values() if "model" in value.same and value.role in labels]
+        kinds[name] = {value.id: sameness(value, labels) for value in values}
+    compared = [value for value, kind in kinds["float32"].items() if kind.comparable not in (NO, "qualitative", "setting")]
+    assert compared
+    if study == "clark2019":
+        assert any(kinds["float32"][value].comparable == EXACT for value in compared)
+    for value in compared:
+        assert kinds["tf32"][value].comparable == NO
+        assert kinds["tf32"][value].why.endswith(" (tf32))")
+        assert kinds["tf32"][value].obstacle == "another model"
+
+
+def test_tables_and_figures_name_the_precision(tf32):
+    for study, label in (("kovaleva2019", "task_labels"), ("stefanik2021", "tagging_label")):
+        made = [getattr(study_inputs(config, study), label)(wildcards()) for config in (shipped(), tf32)]
+        default, changed = (next(iter(m.values())) if "model" not in m else m for m in made)
+        assert changed["model"] == f"{default['model']} (tf32)"
+        assert "tf32" in RunLabel(**changed).line
+
+
+def test_an_unknown_precision_is_refused_by_name():
+    with pytest.raises(AtlasError, match=r"gpu_precision: 'bf16' is not one of float32, tf32"):
+        resolve(SHIPPED | {"gpu_precision": "bf16"})
