@@ -41,3 +41,10 @@ def test_a_figure_job_starts_within_its_limit_and_imports_no_model_code():
     libraries, seconds = imported(FIGURES, ("seaborn", "torch", "transformers"))
     assert libraries == "seaborn"
     assert seconds < SECONDS
+
+
+def test_the_rules_are_read_without_libraries_of_data_or_models():
+    """Each start of Snakemake imports what the rules import, also that which only says what is up to date."""
+    modules = [f"attention_atlas.workflow.{name}" for name in ("shared_jobs", "priorities", "cost_model", "inputs.study")]
+    libraries, _ = imported(modules, ("numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers"))
+    assert libraries == ""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
+from attention_atlas.models.head_training import CHOSEN
 
-CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
+TO_MASK, TO_RANDOM = 0.8, 0.1
 
 
 @dataclass(frozen=True)
@@ -60,13 +58,3 @@ def unmasked(example: Example) -> MaskedExample:
     """The unmasked example, with a loss on every token that is not special."""
     ids = np.asarray(example.input_ids, dtype=np.int64)
     return MaskedExample(ids, ids, np.asarray(example.word) != SPECIAL)
-
-
-def head_training_steps(settings: Mapping[str, Any], positions: float) -> int:
-    """Optimiser steps of a masked-LM head: those of `epochs` passes over the masked tokens, `steps` at most.
-
-    Args:
-        settings: epochs, steps, and batch, the masked tokens in each step.
-        positions: masked tokens of all training texts in all copies.
-    """
-    return min(settings["steps"], math.ceil(settings["epochs"] * positions / settings["batch"]))

@@ -22,8 +22,9 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.head_training import head_training_steps
 from attention_atlas.models.loading import in_evaluation, initialised, load_model
-from attention_atlas.models.masking import MaskedExample, head_training_steps, mask_pieces
+from attention_atlas.models.masking import MaskedExample, mask_pieces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, LOSS_TOKENS, PROBE_CHUNK
+from attention_atlas.models.head_training import CHOSEN
 
 VOCABULARY = 30522
 """Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
@@ -90,9 +91,9 @@ def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
 
 
 def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], copies: int, records: int) -> int:
-    """Hidden states of the masked tokens (15 %) of all copies, weights, and vocabulary scores."""
+    """Hidden states of the masked tokens of all copies, weights, and vocabulary scores."""
     shape = shape_of(model)
-    states = 4 * 0.15 * copies * records * corpus["max_tokens"] * shape.hidden
+    states = 4 * CHOSEN * copies * records * corpus["max_tokens"] * shape.hidden
     return _memory(TORCH, 2 * states + 8 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.models.masking import CHOSEN, head_training_steps
+from attention_atlas.models.head_training import CHOSEN, head_training_steps
 from attention_atlas.workflow import passes
 from attention_atlas.workflow.costs import VOCABULARY, Shape, shape_of, typical_tokens
 from attention_atlas.workflow.lookups import Config, Pair, limit_of
