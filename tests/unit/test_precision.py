@@ -18,7 +18,6 @@ from attention_atlas.published.values import load_published
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs import study_inputs
 from attention_atlas.workflow.inputs.shared import SharedInputs
-from attention_atlas.workflow.provenance import module_digest
 
 
 @pytest.fixture
@@ -73,9 +72,8 @@ def test_torch_knows_these_names():
 def test_another_precision_is_a_parameter_of_jobs_with_models_and_the_default_is_none(tf32):
     for name in ("bert-base-uncased", "bert-base-glue-mrpc-42", "bert-large-wwm-squad", "minilm-squad"):
         default, changed = (SharedInputs(config).weights_entry("paper", name) for config in (shipped(), tf32))
-        assert not {"gpu_precision", "precision_code"} & set(default)
-        added = {"gpu_precision": "tf32", "precision_code": module_digest("attention_atlas.models.precision")}
-        assert changed == default | added
+        assert "gpu_precision" not in default
+        assert changed == default | {"gpu_precision": "tf32"}
     inputs = study_inputs(tf32, "kovaleva2019")
     wild = wildcards("sample", task="mrpc", seed=42)
     assert inputs.tuned_entry(wild)["gpu_precision"] == "tf32"

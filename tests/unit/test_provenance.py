@@ -145,43 +145,6 @@ def test_modules_without_results_do_not_count(digest, monkeypatch):
     assert digest(files=edit) == digest()
 
 
-CALLING = (
-    "import json\n\nfrom pack.extra import choose\nfrom pack.inner.second import work\n\n\n"
-    "def start():\n    choose(3)\n    return work()\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "counts"),
-    [
-        ("choose(3)\n", "choose(4)\n", False),
-        ("choose(3)\n", "chosen = choose(3)\n", True),
-        ("choose(3)\n", "work()\n", True),
-        ("return work()", "return choose(work())", True),
-    ],
-)
-def test_calls_that_only_a_parameter_gives_an_effect_do_not_count(digest, monkeypatch, old, new, counts):
-    monkeypatch.setattr(provenance, "SET_BY_PARAMETERS", ("pack.extra",))
-    extra = {"lib/pack/extra.py": "def choose(n):\n    return n\n"}
-    without = digest()
-    assert digest(files=extra | {"lib/pack/first.py": CALLING}) == without
-    assert CALLING.count(old) == 1
-    assert (digest(files=extra | {"lib/pack/first.py": CALLING.replace(old, new)}) != without) == counts
-    edit = {"lib/pack/extra.py": "def choose(n):\n    return -n\n"}
-    assert digest(files=edit | {"lib/pack/first.py": CALLING}) == without
-
-
-def test_a_module_whose_calls_do_not_count_has_a_digest_of_its_own(tmp_path):
-    digests = []
-    for number, source in enumerate(("VALUE = 3\n", "VALUE = 3  # three\n", "VALUE = 4\n")):
-        (tmp_path / str(number) / "pack").mkdir(parents=True)
-        (tmp_path / str(number) / "pack" / "extra.py").write_text(source, encoding="utf-8")
-        digests.append(provenance.module_digest("pack.extra", tmp_path / str(number)))
-    assert digests[0] == digests[1] != digests[2]
-    for name in provenance.SET_BY_PARAMETERS:
-        assert len(provenance.module_digest(name)) == 12
-
-
 def test_a_string_that_is_no_docstring_counts(digest):
     files = {"lib/pack/third.py": "VALUE = 'three'\n"}
     assert digest(files=files) != digest(files={"lib/pack/third.py": "VALUE = 'four'\n"})

@@ -17,9 +17,7 @@ _log = logging.getLogger(__name__)
 def set_gpu_precision(entry: Mapping[str, Any]) -> None:
     """Set the precision of float32 matrix products on a GPU for the rest of the job; without a GPU nothing changes.
 
-    The precision is a parameter of the jobs, and so is the code of this module where it is not float32: calls of this function
-    do not count in the digest of a job's code (see `workflow.provenance`). It is also set to float32, because some containers
-    set tf32 for every program (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE).
+    It is also set to float32, because some containers set tf32 for every program (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE).
 
     Args:
         entry: registry entry of the model that is loaded; `gpu_precision` is float32 where it is missing.

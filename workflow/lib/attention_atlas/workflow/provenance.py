@@ -2,8 +2,7 @@
 
 Snakemake hashes the script of a rule but not the modules that it imports. With the digest in a rule's `params`, an edit re-runs
 exactly the jobs whose results it can change. The digest ignores what cannot change a result: comments, line breaks, docstrings,
-the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`. It also ignores imports and calls of the
-modules of `SET_BY_PARAMETERS`: these calls change nothing unless a parameter of the job says so.
+the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
 
 Digests of modules are cached by their content, in the folder of Python's compiled files: parsing all modules would take a
 quarter of the start time.
@@ -29,9 +28,6 @@ _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "attention_atlas.io.redaction")
 """Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs."""
-SET_BY_PARAMETERS = ("attention_atlas.models.precision",)
-"""Modules whose functions have an effect only if a parameter of the job has a value other than its default; the digest of the
-module (`module_digest`) is then a parameter as well."""
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}
 _LEVELS = {"debug", "info", "warning", "error", "exception"}
@@ -63,11 +59,6 @@ def script_digest(
     for name in resources:
         digest.update((RESOURCES / name).read_bytes())
     return digest.hexdigest()[:12]
-
-
-def module_digest(module: str, library: Path = _LIBRARY) -> str:
-    """Twelve hex digits that change if an edit of a module itself can change a result."""
-    return hashlib.sha256(_fingerprint(str(library / f"{module.replace('.', '/')}.py"))).hexdigest()[:12]
 
 
 def library_digest(library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
@@ -213,7 +204,7 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
 
 def _parsed(source: str) -> tuple[str, list[str]]:
     """A hash of the parts of a module that can change results, and its imports."""
-    tree = _without_parameter_calls(ast.parse(source))
+    tree = ast.parse(source)
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -225,23 +216,6 @@ def _parsed(source: str) -> tuple[str, list[str]]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
             names += [f"{_STUDIES}.*.{ast.literal_eval(argument)}" for argument in node.args]
     return hashlib.sha256(ast.dump(_WithoutMessages().visit(tree)).encode()).hexdigest(), names
-
-
-def _without_parameter_calls(tree: ast.Module) -> ast.Module:
-    """A module without its imports from the modules of `SET_BY_PARAMETERS`, and without statements that only call them."""
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module in SET_BY_PARAMETERS]
-    called = {alias.asname or alias.name for node in imports for alias in node.names}
-    tree.body = [node for node in tree.body if node not in imports]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.body = [statement for statement in node.body if not _is_call_of(statement, called)]
-    return tree
-
-
-def _is_call_of(statement: ast.stmt, names: set[str]) -> bool:
-    """Whether a statement is nothing but a call of one of some functions."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import DATASETS, MODELS, read_lock, replacing_commit
-from attention_atlas.models.precision import FLOAT32, set_gpu_precision
+from attention_atlas.models.precision import FLOAT32
 from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import (
@@ -23,7 +23,6 @@ from attention_atlas.workflow.paths import (
     shard_pattern,
     users_file,
 )
-from attention_atlas.workflow.provenance import module_digest
 from attention_atlas.workflow.requirements import missing_requirements
 
 Wildcards = Any
@@ -89,8 +88,7 @@ class SharedInputs:
         if "untrained" in entry["source"]:
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/untrained", self.config)}
         if (precision := self.config["gpu_precision"]) != FLOAT32:
-            # Not with the default: jobs that have run in float32 stay up to date.
-            weights |= {"gpu_precision": precision, "precision_code": module_digest(set_gpu_precision.__module__)}
+            weights["gpu_precision"] = precision
         return weights
 
     def with_precision(self, model: str) -> str:
