@@ -29,6 +29,7 @@ from attention_atlas.models.precision import FLOAT32, TF32  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve, write_configuration  # noqa: E402
 from attention_atlas.workflow.cost_model import (  # noqa: E402
     COEFFICIENTS_PATH,
+    Coefficients,
     Disk,
     disk_of,
     fit,
@@ -39,6 +40,7 @@ from attention_atlas.workflow.cost_model import (  # noqa: E402
     workload,
 )
 from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedule  # noqa: E402
+from attention_atlas.workflow.work import Work  # noqa: E402
 
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 GPU_PROCESSORS = 8
@@ -179,10 +181,11 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     jobs, after = dependencies(planned_jobs(run, configuration))
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
     here = [seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
+    gpu_works = [workload(config, job.rule, job.wildcards, on_gpu=True) for job in jobs]
     on_gpu = {
         precision: [
-            min(taken, _gpu_seconds(config, model, job, precision)) if is_model_bound(job.rule) else taken
-            for job, taken in zip(jobs, here, strict=True)
+            min(taken, _gpu_seconds(model, job, work, precision)) if is_model_bound(job.rule) else taken
+            for job, work, taken in zip(jobs, gpu_works, here, strict=True)
         ]
         for precision in GPU_FLOP
     }
@@ -235,10 +238,10 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
 
 
-def _gpu_seconds(config: dict[str, Any], model: dict[str, Any], job: Job, precision: str) -> float:
-    """Seconds of a job on a GPU with matrix products of some precision."""
+def _gpu_seconds(model: Coefficients, job: Job, work: Work, precision: str) -> float:
+    """Seconds of a job and its work on a GPU with matrix products of some precision."""
     speeds = GPU_SECONDS | {"gflop": 1e9 / GPU_FLOP[precision]}
-    return seconds(model | {"shared": speeds}, job.rule, workload(config, job.rule, job.wildcards, on_gpu=True))
+    return seconds({**model, "shared": speeds}, job.rule, work)
 
 
 def _shared(disk: list[Disk]) -> list[Disk]:
