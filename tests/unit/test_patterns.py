@@ -1,5 +1,7 @@
 """Patterns of a user's choice: their texts, pairs against loops, shares of heads made by hand, and bad ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
     Draws,
+    InputFiles,
     Inputs,
     random_entries,
     read_random_scores,
@@ -172,17 +175,17 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
         examples.append(Example(record, f"s{record}", *encoded, base.words, base.layers))
     write_examples(tmp_path / "examples.parquet", examples)
     draws = Draws(8, 2, 4, 100, 0)
-    files = (tmp_path / "card.json", tokenizer, [tmp_path / "examples.parquet"])
     texts = ["relation:nsubj>head", f"{functions}:previous"]
+    files = InputFiles(tmp_path / "card.json", tokenizer, [tmp_path / "examples.parquet"], 12, draws, texts)
     random = tmp_path / "random.safetensors"
-    write_random_scores(entry, *files, 12, draws, random, patterns=texts)
+    write_random_scores(entry, files, random)
     # Models of this architecture with other weights share them.
     BertModel(settings).save_pretrained(tmp_path / "another")
     another = entry | {"source": {"path": str(tmp_path / "another")}}
-    write_random_scores(another, *files, 12, draws, tmp_path / "again", patterns=texts)
+    write_random_scores(another, files, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == random.read_bytes()
     assert {values.shape for values in read_random_scores(random).values()} == {(2, 2, 3)}
-    write_head_scores(entry, *files, 12, draws, random, tmp_path / "scores.tsv", patterns=texts)
+    write_head_scores(entry, files, random, tmp_path / "scores.tsv")
     table = pd.read_csv(tmp_path / "scores.tsv", sep="\t")
     assert list(table.columns) == list(COLUMNS)
     nsubj = table[table["measure"] == "pattern_relation_nsubj_to_head"]
@@ -200,15 +203,15 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     with pytest.raises(
         AtlasError, match="no sentence has the dependency relation 'dobj'; the corpus has amod, nsubj, punct, root"
     ):
-        write_random_scores(entry, *files, 12, draws, tmp_path / "none", patterns=["relation:dobj"])
+        write_random_scores(entry, replace(files, patterns=["relation:dobj"]), tmp_path / "none")
     with pytest.raises(AtlasError, match=r"pattern 'pos:NOUN>NOUN': the 8 sentences that heads are scored on have no such"):
-        write_random_scores(entry, *files, 12, draws, tmp_path / "none", patterns=["pos:NOUN>NOUN"])
+        write_random_scores(entry, replace(files, patterns=["pos:NOUN>NOUN"]), tmp_path / "none")
     assert not (tmp_path / "none").exists()
     with pytest.raises(AtlasError, match=r"different measures \(pattern_mine_previous, pattern_relation_nsubj_to_head\)"):
-        write_head_scores(entry, *files, 12, draws, random, tmp_path / "none")
+        write_head_scores(entry, replace(files, patterns=()), random, tmp_path / "none")
     random.write_bytes(b"damaged")
     with pytest.raises(AtlasError, match="not readable scores of models with random weights"):
-        write_head_scores(entry, *files, 12, draws, random, tmp_path / "none", patterns=texts)
+        write_head_scores(entry, files, random, tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -128,45 +128,66 @@ class Inputs:
         return replace(self, sentences=_every(self.sentences, number, size), sequences=_every(self.sequences, number, size))
 
 
-def write_random_scores(
-    model_entry: Mapping[str, Any],
-    card_path: str | Path,
-    tokenizer_path: str | Path,
-    example_files: Sequence[str | Path],
-    limit: int,
-    draws: Draws,
-    out: str | Path,
-    threads: int = 1,
-    patterns: Sequence[str] = (),
-) -> None:
+@dataclass(frozen=True)
+class InputFiles:
+    """Files and settings that the inputs of a model follow from.
+
+    Attributes:
+        card, tokenizer: card and tokenizer of the model.
+        examples: sentences, tokenised for this model.
+        limit: use at most this many records of the corpus.
+        draws: numbers of inputs, random models and resamples.
+        patterns: texts of patterns, see `pattern_texts`.
+    """
+
+    card: str | Path
+    tokenizer: str | Path
+    examples: Sequence[str | Path]
+    limit: int
+    draws: Draws
+    patterns: Sequence[str] = ()
+
+    def read(self) -> tuple[Inputs, list[Pattern]]:
+        """The inputs, with the pairs of tokens that each pattern counts, and the patterns.
+
+        Raises:
+            AtlasError: there are no sentences, a repeated block does not fit, or a pattern needs annotation that the sentences
+                lack.
+        """
+        patterns = parse_patterns(self.patterns)
+        examples = list(read_examples(self.examples, self.limit))
+        for pattern in patterns:
+            check_annotation(pattern, examples)
+        tokenizer = Tokenizer.from_file(str(self.tokenizer))
+        inputs = draw_inputs(read_card(self.card), tokenizer, examples, self.draws)
+        pairs = {pattern.measure: pattern_pairs(pattern, inputs.sentences) for pattern in patterns}
+        return replace(inputs, pairs=pairs), patterns
+
+
+def write_random_scores(model_entry: Mapping[str, Any], files: InputFiles, out: str | Path, threads: int = 1) -> None:
     """Write measure -> [random model, layer, head], float64: the scores of randomly initialised models.
 
     A random model reads only some of the inputs.
 
     Args:
         model_entry: registry entry of a model with this architecture.
-        card_path, tokenizer_path: its card, and its tokenizer.
-        example_files: sentences, tokenised for this model.
-        limit: use at most this many records of the corpus.
-        draws: numbers of inputs and random models.
+        files: what its inputs follow from.
         out: safetensors file to write.
         threads: threads of the forward passes.
-        patterns: texts of patterns, see `pattern_texts`.
 
     Raises:
         AtlasError: the model cannot be built, there are no sentences, a repeated block does not fit, or a pattern cannot be
             used on these sentences.
     """
     torch.set_num_threads(threads)
-    parsed = parse_patterns(patterns)
-    inputs = _read_inputs(card_path, tokenizer_path, example_files, limit, draws, parsed)
+    inputs, patterns = files.read()
     scores: dict[str, list[Floats]] = {}
-    entries = random_entries(model_entry, draws)
+    entries = random_entries(model_entry, files.draws)
     for number, entry in enumerate(progress(entries, label="models with random weights")):
-        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
+        for measure, values in scores_of(entry, inputs.part(number, files.draws.random_inputs)).items():
             scores.setdefault(measure, []).append(mean_over_inputs(values))
         if number == 0:
-            _check_pairs(parsed, even_scores(inputs, causal="next_token" not in scores), len(inputs.sentences))
+            _check_pairs(patterns, even_scores(inputs, causal="next_token" not in scores), len(inputs.sentences))
     with whole_file(out) as part:
         save_file({measure: np.stack(values) for measure, values in scores.items()}, part)
 
@@ -184,16 +205,7 @@ def read_random_scores(path: str | Path) -> dict[str, Floats]:
 
 
 def write_head_scores(
-    model_entry: Mapping[str, Any],
-    card_path: str | Path,
-    tokenizer_path: str | Path,
-    example_files: Sequence[str | Path],
-    limit: int,
-    draws: Draws,
-    random_scores_path: str | Path,
-    out: str | Path,
-    threads: int = 1,
-    patterns: Sequence[str] = (),
+    model_entry: Mapping[str, Any], files: InputFiles, random_scores_path: str | Path, out: str | Path, threads: int = 1
 ) -> None:
     """Write one row per measure and head, columns `COLUMNS`.
 
@@ -205,23 +217,18 @@ def write_head_scores(
 
     Args:
         model_entry: registry entry of the model.
-        card_path, tokenizer_path: its card, and its tokenizer.
-        example_files: sentences, tokenised for this model.
-        limit: use at most this many records of the corpus.
-        draws: numbers of inputs and resamples.
+        files: what its inputs follow from.
         random_scores_path: from `write_random_scores`, for the same architecture, inputs and patterns.
         out: file to write.
         threads: threads of the forward passes.
-        patterns: texts of patterns, see `pattern_texts`.
 
     Raises:
         AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, a pattern cannot be used
             on these sentences, or the random models were not scored on the measures of this model.
     """
     torch.set_num_threads(threads)
-    parsed = parse_patterns(patterns)
-    inputs = _read_inputs(card_path, tokenizer_path, example_files, limit, draws, parsed)
-    texts = {pattern.measure: pattern.text for pattern in parsed}
+    inputs, patterns = files.read()
+    texts = {pattern.measure: pattern.text for pattern in patterns}
     notes: dict[str, str] = {}
     scores = scores_of(model_entry, inputs, notes)
     null = read_random_scores(random_scores_path)
@@ -230,33 +237,13 @@ def write_head_scores(
         raise DamagedFile(random_scores_path, f"models with random weights and the model have different measures ({different})")
     even = even_scores(inputs, causal="next_token" not in scores)
     tables = [
-        score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
+        score_rows(measure, values, null[measure].ravel(), inputs, files.draws).assign(
             even_share=even.get(measure, np.nan), note=notes.get(measure, ""), pattern=texts.get(measure, "")
         )
         for measure, values in scores.items()
     ]
     table = pd.concat(tables, ignore_index=True).assign(random_models=len(null[SINK]))
     write_table(table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"}), out)
-
-
-def _read_inputs(
-    card_path: str | Path,
-    tokenizer_path: str | Path,
-    example_files: Sequence[str | Path],
-    limit: int,
-    draws: Draws,
-    patterns: Sequence[Pattern],
-) -> Inputs:
-    """The inputs of a model from its files, with the pairs of tokens that each pattern counts.
-
-    Raises:
-        AtlasError: as for `draw_inputs`, or a pattern needs annotation that the sentences lack.
-    """
-    examples = list(read_examples(example_files, limit))
-    for pattern in patterns:
-        check_annotation(pattern, examples)
-    inputs = draw_inputs(read_card(card_path), Tokenizer.from_file(str(tokenizer_path)), examples, draws)
-    return replace(inputs, pairs={pattern.measure: pattern_pairs(pattern, inputs.sentences) for pattern in patterns})
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attention_atlas.atlas.head_measures import MEASURES
 from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
@@ -179,6 +181,18 @@ def _embedding_product(part: Part) -> float:
     return 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
 
 
+def _scoring(work: Callable[[Part], Work], passes_of: Callable[[Part], float]) -> Job:
+    """A job that scores the heads of a model, or of randomly initialised ones, on the atlas's sentences."""
+    return Job(
+        reads=_sentences,
+        work=work,
+        memory=lambda part: costs.extraction_memory(part.model, part.corpus),
+        passes=passes_of,
+        gpu=True,
+        model_bound=True,
+    )
+
+
 def _effect_passes(part: Part) -> float:
     """Forward passes over all sentences, and two for each word and its match: unchanged, and with the head masked"""
     effects = part.settings["causal_effects"]
@@ -212,22 +226,8 @@ STUDY = Study(
             reads=_sentences,
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200),
         ),
-        "random_scores": Job(
-            reads=_sentences,
-            work=_random_work,
-            memory=lambda part: costs.extraction_memory(part.model, part.corpus),
-            passes=_random_passes,
-            gpu=True,
-            model_bound=True,
-        ),
-        "head_scores": Job(
-            reads=_sentences,
-            work=_score_work,
-            memory=lambda part: costs.extraction_memory(part.model, part.corpus),
-            passes=_score_passes,
-            gpu=True,
-            model_bound=True,
-        ),
+        "random_scores": _scoring(_random_work, _random_passes),
+        "head_scores": _scoring(_score_work, _score_passes),
         "relations": Job(
             reads=_sentences,
             work=_effect_work,
