@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -32,7 +33,9 @@ def test_snakemake_starts_the_longest_chains_first_and_the_plan_of_a_cluster_is_
         if job.rule in rules:
             scratch = disk_of(config, job.rule, job.wildcards).scratch
             doublings = sum(chain >= 1e6 * 2**step for step in range(1, 10))
-            assert job.priority == (20 if scratch >= 100e9 else 10 + doublings), f"{job.rule} {job.wildcards}"
+            halvings = sum(chain < 1e6 * 2.0**-step for step in range(20))
+            expected = 20 if scratch >= 100e9 else 10 + doublings - halvings / 20
+            assert job.priority == pytest.approx(expected), f"{job.rule} {job.wildcards}"
     trained = {job.wildcards["model"]: job.priority for job in jobs if job.rule == "fine_tune"}
     assert max(trained, key=trained.__getitem__) in (
         "bert-large-mnli",
