@@ -1,7 +1,8 @@
 """Answers of the laptop run's fine-tuned models once more: the checkpoints in plain transformers, on the corpora's own files.
 
 The run answers in batches and with its own attention function, so that logits differ in the last digits (about 5e-6): another
-answer is possible only where the two best ones are as close as that.
+answer is possible only where the two best ones are as close as that. A few texts have other tokens: the run splits words
+at symbols outside ASCII ("£3", "5°"), where BERT's tokenizer does not. They are counted, and not compared.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ transformers = pytest.importorskip("transformers")
 
 MOST_DIFFERENT = 0.005
 """Share of answers that may differ."""
+MOST_OTHER_TOKENS = 0.02
+"""Share of texts that may have other tokens."""
 LONGEST_ANSWER = 30
 LONGEST_WINDOW = 384
 
@@ -54,11 +57,20 @@ def test_similarities_of_sts_b(kovaleva2019, mirror):
         inputs = tokenizer(*zip(*(pairs[k] for k in places), strict=True), padding=True, truncation=True, return_tensors="pt")
         with torch.no_grad():
             scores[places] = model(**inputs).logits[:, 0].numpy()
-    ids = dict(examples(kovaleva2019.parent, "stsb-dev-whole", ["record", "id"]).itertuples(index=False, name=None))
+    run_examples = examples(kovaleva2019.parent, "stsb-dev-whole", ["record", "id", "input_ids"]).set_index("record")
     frame = pd.read_parquet(kovaleva2019 / "predictions/stsb.parquet").query("state == 'tuned' and seed == 42")
-    difference = np.abs(frame["prediction"].astype(float) - [scores[int(ids[record]) - 1] for record in frame["record"]])
-    print(f"{len(frame)} pairs, largest difference of a prediction: {difference.max():.1e}")
+    frame = frame.set_index("record").join(run_examples)
+    places = frame["id"].astype(int) - 1
+    same_tokens = np.array(
+        [
+            tokenizer(*pairs[k], truncation=True)["input_ids"] == list(ids)
+            for k, ids in zip(places, frame["input_ids"], strict=True)
+        ]
+    )
+    difference = np.abs(frame["prediction"].astype(float) - scores[places])[same_tokens]
+    print(f"{same_tokens.sum()} of {len(frame)} pairs have the same tokens, largest difference: {difference.max():.1e}")
     assert len(frame) == len(pairs)
+    assert (~same_tokens).mean() < MOST_OTHER_TOKENS
     assert difference.max() < 1e-3
 
 
@@ -86,12 +98,16 @@ def test_answers_to_questions(guan2020, mirror):
     articles = json.loads((mirror / "xquad_en/xquad.en.json").read_text(encoding="utf-8"))["data"]
     questions = {qa["id"]: (qa["question"], p["context"]) for a in articles for p in a["paragraphs"] for qa in p["qas"]}
     frame = pd.read_parquet(guan2020 / "answers.parquet").query("row == 1 and draw == 0").set_index("question")["answer"]
-    answers = {}
+    tokens = dict(examples(guan2020.parent, "xquad-en", ["id", "input_ids"]).itertuples(index=False, name=None))
+    answers, other_tokens = {}, []
     for key in frame.index:
         question, context = questions[key]
         encoding = tokenizer(question, context, return_tensors="pt", return_offsets_mapping=True)
         offsets = encoding.pop("offset_mapping")[0].tolist()
         if len(offsets) > LONGEST_WINDOW:
+            continue
+        if encoding["input_ids"][0].tolist() != list(tokens[key]):
+            other_tokens.append(key)
             continue
         with torch.no_grad():
             output = model(**encoding)
@@ -103,8 +119,11 @@ def test_answers_to_questions(guan2020, mirror):
         inside = [k for k in np.flatnonzero(passage) if words[first] <= words[k] <= words[last]]
         answers[key] = context[offsets[inside[0]][0] : offsets[inside[-1]][1]]
     same = sum(answers[key] == frame[key] for key in answers)
-    print(f"{same} of {len(answers)} answers are the same; {len(frame) - len(answers)} passages need several windows")
+    windows = len(frame) - len(answers) - len(other_tokens)
+    print(f"{same} of {len(answers)} answers are the same; {windows} passages need several windows")
+    print(f"{len(other_tokens)} have other tokens: {other_tokens}")
     for key in [key for key in answers if answers[key] != frame[key]][:5]:
         print(key, repr(answers[key]), repr(frame[key]))
     assert len(answers) > 0.8 * len(frame)
+    assert len(other_tokens) <= MOST_OTHER_TOKENS * len(frame)
     assert same >= (1 - MOST_DIFFERENT) * len(answers)

@@ -59,7 +59,9 @@ def test_disabling_is_tested_against_chance(table):
     disabling = table("disabling.tsv")
     print(disabling.to_string())
     heads = disabling[(disabling["unit"] == "heads") & (disabling["action"] == "uniform")]
-    assert (heads["heldout_delta"] < heads["best_delta"]).all()
+    # The same where one head is the best in every part.
+    assert (heads["heldout_delta"] <= heads["best_delta"]).all()
+    assert (heads["heldout_delta"] < heads["best_delta"]).any()
     assert (heads["worst_delta"] < 0).all()
 
 

@@ -19,7 +19,7 @@ def table(tenney2019):
 def test_the_registry_names_the_files_that_are_there(mirror):
     config = read_configuration(ROOT)
     tasks = config["runs"]["laptop"]["tenney2019"]["tasks"]
-    corpora = {corpus for entry in tasks.values() for corpus in entry.values()}
+    corpora = {corpus for entry in tasks.values() for corpus in (entry["training"], entry["development"])}
     files = {config["corpora"][corpus]["source"]["mirror"] for corpus in corpora}
     assert len(files) == 8
     assert all((mirror / path).is_file() for path in files)
