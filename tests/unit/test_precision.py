@@ -9,7 +9,7 @@ from transformers import AutoModel
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.models import precision
+from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.models.loading import initialised
 from attention_atlas.models.precision import set_gpu_precision
 from attention_atlas.published.compare import EXACT, NO
@@ -20,12 +20,12 @@ from attention_atlas.workflow.inputs import study_inputs
 from attention_atlas.workflow.inputs.shared import SharedInputs
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """Precisions that torch was asked for."""
-    names = []
-    monkeypatch.setattr(torch, "set_float32_matmul_precision", names.append)
-    return names
+@pytest.fixture(autouse=True)
+def as_before():
+    """The precision of this process is that of before once a test ends."""
+    before = torch.backends.cuda.matmul.fp32_precision
+    yield
+    torch.backends.cuda.matmul.fp32_precision = before
 
 
 @pytest.fixture(scope="module")
@@ -35,38 +35,25 @@ def tf32():
 
 
 @pytest.mark.parametrize(
-    ("device", "entry", "expected"),
-    [
-        ("cpu", {"gpu_precision": "tf32"}, []),
-        ("cpu", {}, []),
-        ("cuda", {}, ["highest"]),
-        ("cuda", {"gpu_precision": "float32"}, ["highest"]),
-        ("cuda", {"gpu_precision": "tf32"}, ["high"]),
-    ],
+    ("entry", "expected"), [({}, "ieee"), ({"gpu_precision": "float32"}, "ieee"), ({"gpu_precision": "tf32"}, "tf32")]
 )
-def test_the_precision_is_set_on_a_gpu_alone(asked, monkeypatch, device, entry, expected):
-    monkeypatch.setattr(precision, "pick_device", lambda: device)
+def test_the_precision_is_set_for_products_on_a_gpu_alone(entry, expected):
+    left, right = torch.randn(2, 64, 64)
+    product, on_cpu = left @ right, torch.backends.mkldnn.matmul.fp32_precision
     set_gpu_precision(entry)
-    assert asked == expected
+    assert torch.backends.cuda.matmul.fp32_precision == expected
+    assert torch.backends.mkldnn.matmul.fp32_precision == on_cpu
+    assert torch.equal(left @ right, product)
 
 
-def test_it_is_set_wherever_a_model_is_made(asked, monkeypatch, tmp_path):
-    monkeypatch.setattr(precision, "pick_device", lambda: "cuda")
+def test_it_is_set_wherever_a_model_is_made_also_by_jobs_that_need_no_gpu(monkeypatch, tmp_path):
+    """With `device: cuda`, jobs without a GPU load models on a CPU of a cluster."""
+    monkeypatch.setenv(DEVICE_VARIABLE, "cuda")
     tiny("bert").save_pretrained(tmp_path)
     entry = {"source": {"path": str(tmp_path)}, "dtype": "float32", "init": "pretrained", "seed": 0}
-    for settings in ({}, {"gpu_precision": "tf32"}, {"init": "random"}):
+    for settings, expected in (({}, "ieee"), ({"gpu_precision": "tf32"}, "tf32"), ({"init": "random"}, "ieee")):
         initialised(AutoModel, entry | settings)
-    assert asked == ["highest", "high", "highest"]
-
-
-def test_torch_knows_these_names():
-    before = torch.get_float32_matmul_precision()
-    try:
-        for name in precision._OF_TORCH.values():
-            torch.set_float32_matmul_precision(name)
-            assert torch.get_float32_matmul_precision() == name
-    finally:
-        torch.set_float32_matmul_precision(before)
+        assert torch.backends.cuda.matmul.fp32_precision == expected
 
 
 def test_another_precision_is_a_parameter_of_jobs_with_models_and_the_default_is_none(tf32):
