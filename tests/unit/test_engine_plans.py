@@ -21,7 +21,9 @@ from tiny_models import (
     tiny,
 )
 from torch import nn
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from attention_atlas.attention import engine
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, attention_shape, watch
 from attention_atlas.errors import AtlasError
 
@@ -205,3 +207,68 @@ def test_facts_of_another_batch_stop_the_forward_pass():
         session.batch(torch.ones(3, 4))
         with pytest.raises(AtlasError, match=r"9 positions, but session\.batch was given 4"):
             model(**batch_for("bert"))
+
+
+def longest_alone(name):
+    """The longest example on either side, without padding."""
+    batch = batch_for(name)
+    rows = {"decoder": batch.get("decoder_attention_mask", batch["attention_mask"]), "": batch["attention_mask"]}
+    side = {key: "decoder" if key.startswith("decoder") else "" for key in batch}
+    return {key: values[rows[side[key]].sum(-1).argmax()][None] for key, values in batch.items()}
+
+
+def fused_output(model, batch, plan=None, **options):
+    facts = {key: value for key, value in batch.items() if key.endswith("attention_mask")}
+    with torch.no_grad(), watch(model, plan=plan, fused=True, **options) as session:
+        session.batch(**facts)
+        return model(**batch)
+
+
+@pytest.fixture
+def fused_layers(monkeypatch):
+    """Modules whose attention was fused."""
+    layers = []
+
+    def spy(module, *arguments, **options):
+        layers.append(module)
+        return sdpa_attention_forward(module, *arguments, **options)
+
+    monkeypatch.setattr(engine, "sdpa_attention_forward", spy)
+    return layers
+
+
+@pytest.mark.parametrize("padding", ["right", "left", "none"])
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_fused_attention_equals_eager_up_to_rounding(name, padding, fused_layers):
+    model = installed(name)
+    batch = longest_alone(name) if padding == "none" else batch_for(name, padding)
+    for plan in (None, plan_for(model, "zero", [0, 2]), plan_for(model, "zero", [0, 1, 2, 3])):
+        expected = main_output(run(model, batch, plan=plan))
+        got = main_output(fused_output(model, batch, plan))
+        real = batch.get("decoder_attention_mask", batch["attention_mask"]).bool()
+        torch.testing.assert_close(got[real], expected[real], rtol=1e-5, atol=1e-5)
+    assert len(fused_layers) == 3 * sum(layers for layers, _ in attention_shape(model).values())
+
+
+def test_only_layers_whose_probabilities_are_needed_stay_eager(fused_layers):
+    model, batch = installed("bert"), batch_for("bert")
+    plan = Plan().uniform(1, 0).zero(1, 2).zero(2, 1)
+    expected = main_output(run(model, batch, plan=plan))
+    torch.testing.assert_close(main_output(fused_output(model, batch, plan)), expected, rtol=1e-5, atol=1e-5)
+    assert len(fused_layers) == 2
+
+
+@pytest.mark.parametrize("wanted", ["observers", "applied", "outputs", "values"])
+def test_nothing_is_fused_if_somebody_observes(wanted, fused_layers):
+    seen = []
+    fused_output(installed("bert"), batch_for("bert"), **{wanted: [lambda site, _: seen.append(site)]})
+    assert seen
+    assert not fused_layers
+
+
+def test_nothing_is_fused_in_training_or_where_transformers_has_no_fused_attention(fused_layers, monkeypatch):
+    model = installed("bert")
+    fused_output(model.train(), batch_for("bert"))
+    monkeypatch.setattr(model, "_supports_sdpa", False)
+    fused_output(model.eval(), batch_for("bert"))
+    assert not fused_layers

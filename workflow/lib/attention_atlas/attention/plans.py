@@ -259,6 +259,21 @@ class LayerPlan:
     gates: tuple[torch.Tensor, ...] = ()
     outputs: torch.Tensor | None = None
 
+    @property
+    def removes_heads_only(self) -> bool:
+        """Whether nothing but removed heads changes the layer."""
+        changes = (self.uniform, self.intra, self.inter, self.renormalise, self.constant)
+        return not self.gates and all(mask is None for mask in changes)
+
+    def without_outputs(self, output: torch.Tensor) -> torch.Tensor:
+        """Outputs of heads, [batch, query, head, size], with those of removed heads set to 0.
+
+        Raises:
+            AtlasError: the layer has fewer heads than the model's configuration names.
+        """
+        self._check_heads(output.shape[2])
+        return output if self.zero is None else output.masked_fill(self.zero.to(output.device)[None, None, :, None], 0)
+
     def with_constant_outputs(self, output: torch.Tensor) -> torch.Tensor:
         """Outputs of heads, [batch, query, head, size], with those of constant heads replaced."""
         if self.constant is None or self.outputs is None:
@@ -277,11 +292,7 @@ class LayerPlan:
         Raises:
             AtlasError: a fact that the plan needs is missing or does not match the batch.
         """
-        if probabilities.shape[1] != self.heads:
-            raise AtlasError(
-                f"Layer {self.site.layer} of the {self.site.site_kind} attention has {probabilities.shape[1]} heads, "
-                f"not the {self.heads} that the model's configuration names; plans cannot change pruned models."
-            )
+        self._check_heads(probabilities.shape[1])
         changed = probabilities
         if self.uniform is not None:
             visible = _visible(self.site, probabilities, additive_mask, facts)
@@ -294,6 +305,13 @@ class LayerPlan:
         for gate in self.gates:
             changed = changed * self._factors(gate.to(changed), changed.shape[0])
         return changed
+
+    def _check_heads(self, heads: int) -> None:
+        if heads != self.heads:
+            raise AtlasError(
+                f"Layer {self.site.layer} of the {self.site.site_kind} attention has {heads} heads, "
+                f"not the {self.heads} that the model's configuration names; plans cannot change pruned models."
+            )
 
     def _factors(self, gate: torch.Tensor, batch: int) -> torch.Tensor:
         gate = gate[(None,) * (3 - gate.ndim)]

@@ -61,6 +61,8 @@ def outputs_under(
 ) -> Iterator[Any]:
     """Outputs of a model for a batch: unchanged, then under each plan, from the first layer that the plan changes.
 
+    No probabilities are observed, so attention is fused where the plan allows it (`engine.watch`).
+
     Args:
         model: model with the engine installed, in evaluation mode.
         inputs: arguments of its forward pass, including attention_mask.
@@ -70,11 +72,12 @@ def outputs_under(
         AtlasError: as for `blocks`, or a plan does not fit the model.
     """
     # No context stays open between two outputs: it would also apply in the caller.
-    with torch.inference_mode(), recorded(model) as outputs:
+    with torch.inference_mode(), watch(model, fused=True), recorded(model) as outputs:
         output = model(**inputs)
     yield output
     for plan, sentence_ids in plans:
-        with torch.inference_mode(), watch(model, plan=plan) as session, resumed(model, outputs, plan.first_layer):
+        changed = watch(model, plan=plan, fused=True)
+        with torch.inference_mode(), changed as session, resumed(model, outputs, plan.first_layer):
             session.batch(inputs["attention_mask"], sentence_ids)
             output = model(**inputs)
         yield output

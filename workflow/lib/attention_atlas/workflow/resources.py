@@ -16,9 +16,10 @@ from attention_atlas.workflow.work import Job, Part, Place
 
 Resource = Callable[[Any, int], int]
 """Function of the wildcards and the number of the attempt."""
-SMALL_FLOP = 1e14
-"""Model operations below which a job uses one thread: it takes minutes, and two such jobs end sooner side by side than one
-after the other on two threads (a training step of six layers of width 384: 2.00 s on one thread, 1.14 s on two)."""
+SMALL_FLOP = 3e14
+"""Model operations below which a job uses one thread: it takes at most a quarter of an hour, and two such jobs end sooner side
+by side than one after the other on two threads (a training step of six layers of width 384: 2.00 s on one thread, 1.14 s on
+two)."""
 
 LONG_FLOP = 2e15
 """Model operations above which a job uses four threads: it takes hours on one, and other jobs wait for it."""
