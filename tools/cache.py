@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.workflow.caches import Cache, Use, caches, remove, use_of  # noqa: E402
-from tools.to_do import jobs_to_do  # noqa: E402
+from tools.to_do import jobs_to_do, outputs_of  # noqa: E402
 
 
 def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Cache, Use]]:
@@ -34,7 +34,7 @@ def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Ca
     if not listed:
         return []
     to_do = [(job.rule, job.inputs, job.outputs) for job in jobs_to_do(run, folder, options)]
-    outputs = {path for job in jobs_to_do(run, folder, options, all_jobs=True) for path in job.outputs}
+    outputs = outputs_of(run, folder, options, all_jobs=True)
     return [(cache, use_of(cache, to_do, outputs)) for cache in listed]
 
 

@@ -54,7 +54,7 @@ from attention_atlas.workflow.studies import studies  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
 from tools.results import made_by  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
-from tools.to_do import jobs_to_do  # noqa: E402
+from tools.to_do import outputs_of  # noqa: E402
 
 PICTURE_BYTES = 150_000
 TABLE_BYTES = 250_000
@@ -384,7 +384,7 @@ def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> f
     Raises:
         AtlasError: not all are, and `partial` is not set.
     """
-    to_do = {path for job in jobs_to_do(run, root, options) for path in job.outputs}
+    to_do = outputs_of(run, root, options)
     if not to_do:
         return None
     if not partial:
@@ -392,8 +392,7 @@ def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> f
             f"results/{run} was not made by this code and configuration, or not wholly: {len(to_do)} files are to be made; "
             f"build the run first, or publish what is up to date (make results RUN={run} PARTIAL=yes PUBLISH=...)."
         )
-    outputs = {path for job in jobs_to_do(run, root, options, all_jobs=True) for path in job.outputs}
-    return frozenset(outputs - to_do)
+    return frozenset(outputs_of(run, root, options, all_jobs=True) - to_do)
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E4
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
-from tools.to_do import jobs_to_do  # noqa: E402
+from tools.to_do import jobs_to_do, outputs_of  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -157,11 +157,7 @@ def partial_results(run: str, options: Sequence[str], overlays: Sequence[Path]) 
     Raises:
         AtlasError: nothing is, or the run cannot be planned.
     """
-    outputs, to_do = (
-        {path for job in jobs_to_do(run, ROOT, options, all_jobs=all_jobs) for path in job.outputs}
-        for all_jobs in (True, False)
-    )
-    listed = built_studies(ROOT, run, outputs, to_do)
+    listed = built_studies(ROOT, run, outputs_of(run, ROOT, options, all_jobs=True), outputs_of(run, ROOT, options))
     folder = ROOT / "results" / run / "partial"
     write_partial_scoreboard(run, listed, overlays, folder)
     notes = ("Some jobs of this run are still to do. Artefacts that are up to date:", built_table(listed))

@@ -36,3 +36,12 @@ def jobs_to_do(
     if done.returncode:
         raise AtlasError(f"the run {run} cannot be planned: {shown.strip().splitlines()[-1] if shown.strip() else 'no output'}")
     return jobs_in(shown)
+
+
+def outputs_of(run: str, folder: Path, options: Sequence[str] = (), all_jobs: bool = False) -> set[str]:
+    """Outputs of the jobs of `jobs_to_do`, relative to `folder`.
+
+    Raises:
+        AtlasError: the run cannot be planned.
+    """
+    return {path for job in jobs_to_do(run, folder, options, all_jobs=all_jobs) for path in job.outputs}

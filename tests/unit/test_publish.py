@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -273,23 +272,23 @@ def test_what_is_not_up_to_date_is_left_out(source, tmp_path):
 
 
 def test_results_of_other_code_are_refused_or_left_out(monkeypatch):
-    job = {"a": SimpleNamespace(outputs=["results/one/a.tsv"]), "b": SimpleNamespace(outputs=["results/one/b.tsv"])}
+    tables = {"results/one/a.tsv", "results/one/b.tsv"}
 
     def planned(run, root, options, all_jobs=False):
-        return [job["a"], job["b"]] if all_jobs else to_do
+        return tables if all_jobs else to_do
 
-    monkeypatch.setattr(publish, "jobs_to_do", planned)
-    to_do = [job["b"]]
+    monkeypatch.setattr(publish, "outputs_of", planned)
+    to_do = {"results/one/b.tsv"}
     with pytest.raises(AtlasError, match="1 files are to be made"):
         publish.up_to_date("one", publish.ROOT, [], partial=False)
     assert publish.up_to_date("one", publish.ROOT, [], partial=True) == {"results/one/a.tsv"}
-    to_do = []
+    to_do = set()
     assert publish.up_to_date("one", publish.ROOT, [], partial=False) is None, "all files count"
 
 
 def test_pictures_of_an_outdated_run_on_generated_sentences_are_refused(monkeypatch, tmp_path, capsys):
-    outdated = [SimpleNamespace(outputs=["results/sample/kovaleva2019/figure1.png"])]
-    monkeypatch.setattr(publish, "jobs_to_do", lambda run, root, options, **_: outdated if run == "sample" else [])
+    outdated = {"results/sample/kovaleva2019/figure1.png"}
+    monkeypatch.setattr(publish, "outputs_of", lambda run, root, options, **_: outdated if run == "sample" else set())
     monkeypatch.setattr(publish, "without_missing", lambda config: config)
     monkeypatch.setattr("sys.argv", ["publish.py", "laptop", "--publish", str(tmp_path / "laptop")])
     assert publish.main() == 1
