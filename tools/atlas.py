@@ -2,8 +2,8 @@
 
 python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub's model
 python tools/atlas.py MODEL MODEL ...     several models on one page, side by side; the first one is the run's
-python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, or NAME@REVISION NAME@REVISION: models in an order, such
-                                          as checkpoints or seeds, with a curve a measure; the last one is the run's
+python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION: a series,
+                                          such as checkpoints or seeds, with a curve a measure; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
 python tools/atlas.py MODEL --pattern "relation:nsubj>head" --pattern my_patterns.py:same_letter
                                           measure every head on these pairs of tokens too
@@ -42,6 +42,7 @@ from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
+from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
 
 TEMPLATE = "any"
 """The run that every model extends."""
@@ -58,6 +59,8 @@ _SEED = 1
 # Spelled in bytes, even short sentences are long.
 _BYTES_DRAWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
+_BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
+_MOST_IN_BRACES = 100
 _TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """A user's sentences that the page shows: more, longer and shorter ones than of a corpus."""
 _BYTES_CORPORA = {
@@ -80,16 +83,21 @@ class Series:
 
 
 def named_models(arguments: Sequence[str]) -> Series:
-    """The models that arguments name: a pattern of folders, and several revisions of one name, are a series.
+    """The models that arguments name: a pattern of folders, a name with braces, and several revisions of one name are a series.
 
     Raises:
-        AtlasError: no folder fits a pattern, a model is named twice, or there is none.
+        AtlasError: no folder fits a pattern, braces cannot be expanded, a model is named twice, or there is none.
     """
     names: list[str] = []
     ordered: list[str] = []
     for argument in arguments:
         # A folder may have spaces in its name.
         for name in [argument] if Path(argument).is_dir() else argument.split():
+            if set(name) & set("{}"):
+                expanded = in_braces(name)
+                names += expanded
+                ordered += expanded
+                continue
             if not set(name) & set("*?["):
                 names.append(name)
                 continue
@@ -105,11 +113,28 @@ def named_models(arguments: Sequence[str]) -> Series:
         )
     revisions = [name for name in names if _is_revision(name)]
     if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
-        ordered += revisions
+        ordered += [name for name in revisions if name not in ordered]
     if len(ordered) < 2:
         return Series(tuple(names))
     last = ordered[-1]
     return Series((last, *(name for name in names if name != last)), tuple(ordered))
+
+
+def in_braces(name: str) -> list[str]:
+    """The names that a name with one pair of braces stands for: m-seed_{0..4} or m@step{1,512,143000}.
+
+    Raises:
+        AtlasError: the braces contain neither a range of numbers nor several names separated by commas.
+    """
+    match = _BRACES.fullmatch(name)
+    if match is None:
+        raise AtlasError(f"{name}: write one range of numbers, {{0..4}}, or several names, {{1,512}}, in one pair of braces.")
+    before, first, last, listed, after = match.groups()
+    if listed:
+        return [f"{before}{part}{after}" for part in listed.split(",")]
+    if not int(first) < int(last) < int(first) + _MOST_IN_BRACES:
+        raise AtlasError(f"{name}: a range goes from a smaller to a larger number and has at most {_MOST_IN_BRACES} numbers.")
+    return [f"{before}{number}{after}" for number in range(int(first), int(last) + 1)]
 
 
 def _in_order(path: str) -> list[tuple[int, str]]:
@@ -232,6 +257,22 @@ def overlay(
     }
 
 
+def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that the folders of models have weights, before anything is written.
+
+    Args:
+        entries: model -> its entry, from `overlay`.
+
+    Raises:
+        AtlasError: a folder has no weights.
+    """
+    folders = {name: {"init": "pretrained", **entry} for name, entry in entries.items() if "path" in entry["source"]}
+    for name in folders:
+        requirement = model_requirement({"models": folders}, name)
+        if requirement is not None and requirement.state == MISSING:
+            raise AtlasError(requirement.sentence)
+
+
 def absolute(pattern: Pattern) -> str:
     """Text of a pattern that is found from any folder."""
     return f"{Path(pattern.first).resolve()}:{pattern.second}" if pattern.kind == FUNCTION else pattern.text
@@ -291,6 +332,7 @@ def main() -> int:
     os.environ.setdefault(LOCK_VARIABLE, str(ROOT / LOCK_PLACE))
     try:
         run, added = overlay(chosen.model, chosen.text, chosen.pattern)
+        check_files(added["models"])
         notes = text_notes(users_text(chosen.text)) if chosen.text else []
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)

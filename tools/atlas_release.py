@@ -1,6 +1,8 @@
 """The atlas of a built run as one archive for a data hub or Zenodo: results/RUN/atlas-release.zip.
 
 python tools/atlas_release.py RUN      options --configfile as for Snakemake
+
+A run of `make atlas` needs no --configfile: its configuration is in results/RUN/config.yaml.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import argparse
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,12 @@ def named_corpora(settings: Any, corpora: dict[str, Any]) -> Iterator[str]:
             yield from named_corpora(part, corpora)
 
 
+def overlays(run: str, named: Sequence[Path], root: Path = ROOT) -> list[Path]:
+    """Files that overlay config.yaml: those that the user names, or else the one that `make atlas` wrote for the run."""
+    written = root / "results" / run / "config.yaml"
+    return [path.absolute() for path in named] or ([written] if written.is_file() else [])
+
+
 def main() -> int:
     """Write the archive and print its place."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -54,7 +62,7 @@ def main() -> int:
     chosen = parser.parse_args()
     out = ROOT / "results" / chosen.run / "atlas-release.zip"
     try:
-        config = resolve(read_configuration(ROOT, [path.absolute() for path in chosen.configfile]))
+        config = resolve(read_configuration(ROOT, overlays(chosen.run, chosen.configfile)))
         if chosen.run not in config["runs"]:
             raise AtlasError(f"there is no run '{chosen.run}': name one of {', '.join(config['runs'])}.")
         run, corpora = config["runs"][chosen.run], config["corpora"]

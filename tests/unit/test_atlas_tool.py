@@ -15,7 +15,7 @@ from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import main, overlay, text_notes
+from tools.atlas import check_files, in_braces, main, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -133,6 +133,19 @@ def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypat
     assert not (tmp_path / "results").exists()
 
 
+def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock.yaml"))
+    monkeypatch.setattr("sys.argv", ["atlas.py", str(folder)])
+    assert main() == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"error: model tiny-model-hf: the folder {folder} has no weights (*.safetensors or")
+    assert message.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+    (folder / "model.safetensors").touch()
+    check_files(overlay(str(folder))[1]["models"])
+
+
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(AtlasError, match=r"not the configuration of a known architecture .*JSON"):
@@ -219,6 +232,35 @@ def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
     assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
     run, added = overlay("someone/m@step1 other/m@step1")
     assert "series" not in configured(added)["runs"][run]["atlas"]
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("g/m-seed_{0..2}", ["g/m-seed_0", "g/m-seed_1", "g/m-seed_2"]),
+        ("g/m@step{1,512,2}", ["g/m@step1", "g/m@step512", "g/m@step2"]),
+        ("{a,b}/m", ["a/m", "b/m"]),
+    ],
+)
+def test_a_name_with_braces_stands_for_several(name, names):
+    assert in_braces(name) == names
+
+
+@pytest.mark.parametrize("name", ["m{", "m{}", "m{3}", "m{1,}", "m{4..1}", "m{2..2}", "m{0..100}", "m{a..c}", "m{1,2}{3,4}"])
+def test_braces_that_name_no_models_are_a_sentence(name):
+    with pytest.raises(AtlasError, match=r"braces|a range goes from"):
+        overlay(name)
+
+
+def test_names_on_the_hub_in_braces_are_a_series(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "e" * 40)
+    run, added = overlay("someone/m-seed_{0..2} other/m")
+    settings = configured(added)["runs"][run]
+    assert settings["atlas"]["series"] == ["someone-m-seed-0", "someone-m-seed-1", "someone-m-seed-2"]
+    assert settings["model"] == "someone-m-seed-2"
+    assert settings["atlas"]["compared"][-2:] == ["other-m", "someone-m-seed-2-random"]
+    run, added = overlay("someone/m@step{1,5}")
+    assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"], "each of them once"
 
 
 def test_folders_of_one_name_stay_apart(folder, tmp_path):

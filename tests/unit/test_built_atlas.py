@@ -19,7 +19,7 @@ from attention_atlas.atlas.measures import write_heads
 from attention_atlas.atlas.release import Origin, write_release
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
-from tools.atlas_release import named_corpora, versions
+from tools.atlas_release import named_corpora, overlays, versions
 
 
 @pytest.fixture
@@ -107,6 +107,16 @@ def test_corpora_are_those_that_the_settings_of_a_run_name():
     settings = {"a": {"segments": "one", "roles": ["two", "none"]}, "title": "of three", "n": 3, "again": "one"}
     assert sorted(set(named_corpora(settings, {"one": {}, "two": {}, "three": {}}))) == ["one", "two"]
     assert "numpy" in versions()
+
+
+def test_a_release_reads_the_configuration_that_make_atlas_wrote(tmp_path):
+    assert overlays("atlas-tiny", [], tmp_path) == []
+    written = tmp_path / "results" / "atlas-tiny" / "config.yaml"
+    written.parent.mkdir(parents=True)
+    written.touch()
+    assert overlays("atlas-tiny", [], tmp_path) == [written]
+    assert overlays("sample", [], tmp_path) == []
+    assert overlays("atlas-tiny", [tmp_path / "mine.yaml"], tmp_path) == [tmp_path / "mine.yaml"], "named by the user"
 
 
 def test_a_run_without_an_atlas_has_no_release(tmp_path):

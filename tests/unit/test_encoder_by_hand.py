@@ -1,0 +1,81 @@
+"""Scores of an encoder whose heads have their property by construction: what encoders have beyond decoders."""
+
+import numpy as np
+import pytest
+import torch
+from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, into
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from attention_atlas.atlas.head_scores import Inputs, scores_of
+from attention_atlas.methods.repeated_tokens import repeated_sequences
+
+CLS, SEP = 1, 2
+AFTER = BEFORE
+"""The third part of the residual stream, here for the piece after."""
+SHARP = 10.0
+NEXT_TOKEN, FIRST_TOKEN, PIECE_BEFORE, LAST_TOKEN = (0, 0), (0, 1), (1, 0), (1, 1)
+"""Layer and head, from 0, of the heads by what they attend to."""
+
+
+def set_query_key(layer, head, query, key):
+    """Weights of a head of BERT from the residual stream [width, size]; a query of shape [size] is the same for all tokens."""
+    places = slice(head * SIZE, (head + 1) * SIZE)
+    if query.ndim == 1:
+        layer.attention.self.query.bias[places] = query
+    else:
+        layer.attention.self.query.weight[places] = query.T
+    layer.attention.self.key.weight[places] = key.T
+
+
+def one_hot(place):
+    return SHARP * torch.eye(SIZE)[place]
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory):
+    """Layer 1: head 1 next token (whose piece it writes), head 2 first token. Layer 2: head 1 the tokens whose next piece is
+    that of the query token, head 2 [SEP]."""
+    settings = BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=WIDTH,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=4,
+        max_position_embeddings=POSITIONS,
+    )
+    model = BertModel(settings, add_pooling_layer=False)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+        for module in model.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.weight.fill_(1)
+        model.embeddings.word_embeddings.weight[:, PIECE] = torch.eye(VOCABULARY)
+        model.embeddings.position_embeddings.weight[:, PLACE] = torch.eye(POSITIONS)
+        first, second = model.encoder.layer
+        set_query_key(first, 0, into(PLACE, 1, SHARP), into(PLACE))
+        first.attention.self.value.weight[:SIZE] = into(PIECE).T
+        first.attention.output.dense.weight[AFTER, :VOCABULARY] = torch.eye(VOCABULARY)
+        set_query_key(first, 1, one_hot(0), into(PLACE))
+        set_query_key(second, 0, into(PIECE, 0, SHARP), into(AFTER))
+        set_query_key(second, 1, one_hot(SEP), into(PIECE))
+    folder = tmp_path_factory.mktemp("encoder_by_hand")
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_heads_of_an_encoder_have_what_they_were_made_for(by_hand):
+    sequences = repeated_sequences(range(3, VOCABULARY), (CLS,), (SEP,), POSITIONS, 8, 0)
+    inputs = Inputs([sequence.example for sequence in sequences], sequences, 0, str(SEP), cls=str(CLS))
+    scores = {name: values.mean(axis=0) for name, values in scores_of(by_hand, inputs).items()}
+    assert scores["next_token"][NEXT_TOKEN] > 0.95
+    assert scores["sentence_to_next"][NEXT_TOKEN] > 0.9
+    assert scores["induction_before"][PIECE_BEFORE] == pytest.approx(0.5, abs=0.05), "the other half: the token just before it"
+    assert scores["previous_token"][PIECE_BEFORE] == pytest.approx(0.5, abs=0.05)
+    assert (scores["sink"][FIRST_TOKEN], scores["sink"][LAST_TOKEN]) == (pytest.approx(1, abs=0.05),) * 2
+    assert scores["sep"][LAST_TOKEN] > 0.95
+    assert scores["sentence_to_cls"][FIRST_TOKEN] > 0.95
+    for name, place in {"next_token": NEXT_TOKEN, "induction_before": PIECE_BEFORE, "sep": LAST_TOKEN}.items():
+        others = np.delete(scores[name].ravel(), np.ravel_multi_index(place, (2, 2)))
+        assert others.max() < 0.2, name
