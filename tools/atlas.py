@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import partial
 from glob import glob
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +43,10 @@ from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
+from attention_atlas.workflow.config import read_configuration  # noqa: E402
+from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
+from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
+from attention_atlas.workflow.needs import without_missing  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
 
 TEMPLATE = "any"
@@ -273,6 +278,16 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
             raise AtlasError(requirement.sentence)
 
 
+def linked_figures(run: str, overlay_path: Path) -> list[str]:
+    """Figures of the run that its page links to.
+
+    Raises:
+        AtlasError: the configuration is wrong.
+    """
+    config = without_missing(resolve_config(read_configuration(ROOT, [overlay_path])))
+    return AtlasInputs(config).linked_figures(SimpleNamespace(run=run))
+
+
 def absolute(pattern: Pattern) -> str:
     """Text of a pattern that is found from any folder."""
     return f"{Path(pattern.first).resolve()}:{pattern.second}" if pattern.kind == FUNCTION else pattern.text
@@ -349,7 +364,12 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(added, sort_keys=False), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", chosen.cores]
-    code = subprocess.call([*command, "--configfile", "config.yaml", str(folder / "config.yaml"), "--", "atlas"], cwd=ROOT)
+    try:
+        targets = ["atlas", *linked_figures(run, folder / "config.yaml")]
+    except AtlasError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    code = subprocess.call([*command, "--configfile", "config.yaml", str(folder / "config.yaml"), "--", *targets], cwd=ROOT)
     if code:
         return code
     page = folder / "atlas" / "atlas.html"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import (
@@ -130,8 +130,11 @@ def test_calibration_says_what_values_are_compared_with():
     assert calibration(random, none, tested) == "Compared with heads with random weights; q over all heads."
     untested = tested.assign(x_q=np.nan)
     assert calibration(random, none, untested) == "Compared with heads with random weights; too few draws for q."
-    by_interval = calibration(measure, none, heads, 0.5)
-    assert by_interval.startswith("Compared with 0.5, the value of a head without the effect: by the interval of each head")
+    by_interval = calibration(measure, none, tested, 0.5, by_interval=True)
+    assert by_interval == "Compared with 0.5, the value of a head without the effect: q over all heads, from their intervals."
+    assert (
+        calibration(measure, none, heads, 0.5) == "Compared with 0.5, the value of a head without the effect: without a test."
+    )
     assert calibration(measure, none, tested, 0.0).endswith("without the effect: q over all heads.")
     assert calibration(measure, none, heads, np.nan) == "No null: nobody knows."
     assert calibration(measure, none, rows(x=1.0)) == "No null: nobody knows. No interval: one example."
@@ -232,18 +235,18 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     for name, ends in expected.items():
         columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
         assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
-    # Each task has its test; the mean of tasks has an interval only.
+    # Each task has its test; that of the mean of tasks follows from its interval.
     assert measured.table[["disabled_mrpc_q", "disabled_rte_q"]].drop_duplicates().to_numpy().tolist() == [[0.2, 0.03]]
     assert inside_null(measured.table, "disabled_mrpc", 0.0).all()
     assert not inside_null(measured.table, "disabled_rte", 0.0).any()
-    assert "disabled_q" not in measured.table
+    z = 1 / ((18**0.5 / 2 + 0) / norm.ppf(0.975))
+    assert measured.table["disabled_q"].to_numpy() == pytest.approx(2 * norm.sf(z)), "all heads are alike, so q is p"
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
     described = measure_rows(measured, {}).set_index("measure")
     assert described.loc["masked", "calibration"].endswith("the value of a head without the effect: p adjusted for all heads.")
     assert described.loc["disabled_rte", "calibration"].endswith("p adjusted for all heads.")
-    assert described.loc["disabled", "calibration"].endswith(
-        "by the interval of each head, not corrected for the number of heads."
-    )
+    assert described.loc["disabled", "calibration"].endswith("q over all heads, from their intervals.")
+    assert described.loc["disabled_q", "title"] == f"{described.loc['disabled', 'title']}: q over heads, from the intervals"
     titles = described["title"]
     assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 
@@ -302,7 +305,41 @@ def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chanc
     columns = ["coreference", "coreference_low", "coreference_high"]
     assert measured.table[columns].iloc[:3].to_numpy().tolist() == [[0.7, 0.1, 0.8], [0.5, 0.25, 0.6], [0.5, 0.4, 0.6]]
     assert measured.chances == {"coreference": 0.3}
+    half = np.array([0.6, 0.25, *[0.1] * 10])
+    p = 2 * norm.sf(np.array([0.4, *[0.2] * 11]) / (half / norm.ppf(0.975)))
+    assert measured.table["coreference_q"].to_numpy() == pytest.approx(multipletests(p, method="fdr_bh")[1])
     assert inside_null(measured.table, "coreference", 0.3).tolist() == [True, True, *[False] * 10]
+
+
+def test_measures_that_are_zero_by_construction_are_not_shown(tmp_path):
+    """As in a causal model, whose heads do not look ahead."""
+    surface = pd.concat([rows(measure=name, value=0.0, ci_low=0.0, ci_high=0.0, n=48) for name in ("next", "previous")])
+    surface.loc[surface["measure"] == "previous", "value"] = np.arange(12) / 12
+    path = tmp_path / "surface.tsv"
+    write_table(surface, path)
+    measured = read_measures({"clark2019/surface": path}, LAYERS, HEADS)
+    assert "to_previous" in measured.table
+    assert not {"to_next", "to_next_low", "to_next_high"} & set(measured.table)
+    assert measured.absent["to_next"] == measured.absent["to_next_low"] == "all heads have the value 0"
+
+
+def margins(tmp_path, effects, seed):
+    """Heads measured by means of 40 examples each, with their intervals."""
+    sample = np.random.default_rng(seed).normal(size=(LAYERS * HEADS, 40)) + np.asarray(effects)[:, None]
+    half = sample.std(axis=1, ddof=1) / 40**0.5 * norm.ppf(0.975)
+    table = rows(n=40).assign(margin=sample.mean(axis=1))
+    path = tmp_path / "figure3.tsv"
+    write_table(table.assign(margin_ci_low=table["margin"] - half, margin_ci_high=table["margin"] + half), path)
+    return read_measures({"kovaleva2019/figure3": path}, LAYERS, HEADS).table
+
+
+def test_q_by_intervals_keeps_its_level_and_has_power(tmp_path):
+    alarms = sum((margins(tmp_path, np.zeros(12), seed)["frame_margin_q"] < 0.05).any() for seed in range(200))
+    # The normal approximation with 40 examples has p below 0.05 in 5.7 %; 19 of 200 would be 9.5 %.
+    assert alarms <= 19
+    planted = np.array([0.9, *[0.0] * 11])
+    hits = [margins(tmp_path, planted, seed)["frame_margin_q"] < 0.05 for seed in range(20)]
+    assert sum(hit[0] for hit in hits) >= 19
 
 
 CHANCE = np.random.default_rng(0)

@@ -439,10 +439,15 @@
     const { texts, pairs, kinds } = data.evidence;
     if (!pairs.length) return;
     const percent = (share) => `${(100 * share).toFixed(1)} %`;
+    const shown = kinds[state.head][find("kinds-of").value] || [];
+    const most = Math.max(...shown.map(([, share, even]) => Math.max(share, even)));
     find("kinds").tBodies[0].replaceChildren(
-      ...(kinds[state.head][find("kinds-of").value] || []).map(([kind, share, even]) => {
+      ...shown.map(([kind, share, even]) => {
         const row = element("tr");
-        row.append(element("th", { scope: "row" }, kind), element("td", {}, percent(share)), element("td", {}, percent(even)));
+        const bars = element("td", { class: "bars", "aria-hidden": "true" });
+        bars.append(element("span", { class: "share", style: `width: ${(100 * share) / most}%` }));
+        bars.append(element("span", { class: "even", style: `left: ${(100 * even) / most}%` }));
+        row.append(element("th", { scope: "row" }, kind), bars, element("td", {}, percent(share)), element("td", {}, percent(even)));
         row.append(element("td", {}, even > 0 ? (share / even).toFixed(1) : "–"));
         return row;
       }),

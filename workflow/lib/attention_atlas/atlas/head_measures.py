@@ -223,6 +223,7 @@ _GAIN = Measure(
     "value norms single out the relation",
     chance=0,
     about="first_relation",
+    shares=("relation_accuracy", "relation_margin"),
 )
 
 

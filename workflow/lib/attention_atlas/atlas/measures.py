@@ -18,7 +18,9 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import ADJUSTED, PLACE, Measure, Q, Source, ends_of, null_of, parts_of
+from attention_atlas.stats.interval_tests import p_of_intervals
 from attention_atlas.stats.pooled_null import LEVEL
+from attention_atlas.stats.simultaneous import corrected_p
 from attention_atlas.studies import study_modules
 
 MEASURES = [
@@ -49,7 +51,8 @@ class HeadMeasures:
         examples: measure -> number of examples behind it, the smallest of any head, if its table has this number.
         warnings: measure -> why it says nothing about heads, for measures to which a caution applies.
         chances: measure -> its value for a head without the effect, if this depends on the examples.
-        further: measures that a table declares, by its source.
+        further: measures that a table declares, by its source, and q of the measures in `by_interval`.
+        by_interval: measures with a chance value whose q follows from the intervals of the heads.
     """
 
     table: pd.DataFrame
@@ -58,6 +61,7 @@ class HeadMeasures:
     warnings: dict[str, str] = field(default_factory=dict)
     chances: dict[str, float] = field(default_factory=dict)
     further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
+    by_interval: set[str] = field(default_factory=set)
 
     def of(self, source: Source) -> tuple[Measure, ...]:
         """All measures of a source; one that its table declares replaces the measure of the same name."""
@@ -124,8 +128,13 @@ def read_measures(
         for name in names:
             if name not in source_rows or source_rows[name].isna().all():
                 measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
+        for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
+            # Such as attention to the next token in a causal model.
+            if (source_rows[name] == 0).all():
+                measured.absent |= dict.fromkeys((name, *set(parts_of(name)) & set(names)), "all heads have the value 0")
         present = [name for name in names if name not in measured.absent]
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
+        _add_q_by_interval(measured, source)
         if source.examples:
             numbers = source.examples.select(source_table)
             measured.examples |= {
@@ -136,6 +145,28 @@ def read_measures(
             parts = {part for name in names for part in parts_of(name)}
             measured.warnings |= {name: reason for name in present if reason and name not in parts}
     return measured
+
+
+def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
+    """Add q over heads to the measures of a source that have intervals and a chance value, but no q.
+
+    A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
+    """
+    for measure in measured.of(source):
+        *_, q = null_of(measure.name)
+        low, high = ends_of(measure.name)
+        chance = measured.chances.get(measure.name, measure.chance)
+        if chance is None or not {measure.name, low, high} <= set(measured.table) or q in measured.table:
+            continue
+        p = p_of_intervals(*(measured.table[column] for column in (measure.name, low, high)), chance)
+        tested = np.isfinite(p)
+        if not tested.any():
+            continue
+        measured.table[q] = np.nan
+        measured.table.loc[tested, q] = corrected_p(p[tested], "bh", 0, LEVEL)
+        title = f"{measure.title}: q over heads, from the intervals"
+        measured.further[source] = (*measured.further.get(source, ()), Measure(q, title, measure.item, "", part=True))
+        measured.by_interval.add(measure.name)
 
 
 def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
@@ -179,12 +210,14 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
-                + [calibration(measure, source, table, chance)]
+                + [calibration(measure, source, table, chance, measure.name in measured.by_interval)]
             )
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
 
 
-def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None) -> str:
+def calibration(
+    measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None, by_interval: bool = False
+) -> str:
     """What the values of a measure are compared with, or why they are not, and why it has no interval: one to three sentences.
 
     Args:
@@ -192,6 +225,7 @@ def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: f
         source: source of the measure.
         table: heads.tsv.
         chance: value of a head without the effect.
+        by_interval: whether its q follows from the intervals of the heads.
     """
     if measure.name not in table:
         return "Not measured: see the note."
@@ -204,11 +238,11 @@ def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: f
     tested = null_of(measure.name)[-1] in table and table[null_of(measure.name)[-1]].notna().any()
     adjusted = names.get(null_of(measure.name)[-1], "").endswith(ADJUSTED)
     q = "" if not tested else f"{ADJUSTED}." if adjusted else "q over all heads."
+    q = "q over all heads, from their intervals." if by_interval else q
     if measure.null and null_of(measure.name)[0] in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
     elif chance is not None and not pd.isna(chance):
-        by_interval = "by the interval of each head, not corrected for the number of heads." if ends else "without a test."
-        said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or by_interval}"
+        said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or 'without a test.'}"
     else:
         said = f"No null: {_lower(source.no_null)}" if source.no_null else "No null: the table has none."
     if not ends:
@@ -228,8 +262,8 @@ def by_definition(first: str, second: str) -> bool:
 def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
     """Which heads cannot be distinguished from heads without the effect; None if this is unknown for the measure.
 
-    By q, if the null distribution has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains the
-    value `chance`. A head without a value is not among them.
+    By q, if the measure has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains the value
+    `chance`. A head without a value is not among them.
 
     Args:
         table: heads.tsv.

@@ -166,7 +166,7 @@ STATEMENTS = (
     ),
     _Statement(
         "Some head puts most of its attention on the next or the previous token (Clark et al., section 3.1)",
-        "largest share of any head", ("to_next", "to_previous"), _most("next", "previous"),
+        "largest share of any head", ("to_previous",), _most("next", "previous"),
     ),
     _Statement(
         "Some head puts most of its attention on [SEP] (Clark et al., section 3.2)", "largest share of any head",

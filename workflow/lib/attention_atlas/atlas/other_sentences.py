@@ -39,9 +39,9 @@ def write_with_sentences_of(page: str | Path, sentences_page: str | Path | None,
             source = _EMPTY
         model["sentences"] = source["sentences"]
         model["evidence"] |= {name: source["evidence"][name] for name in ("texts", "pairs")}
+        # The tables lie elsewhere, seen from the copy.
+        model["sources"] = {}
         model["shown_note"] = " ".join(filter(None, (note, source["shown_note"]))) if source["sentences"] else ""
-    # The tables lie elsewhere, seen from the copy.
-    data["sources"] = {}
     filled = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     write_text(out, _DATA.sub(lambda match: f"{match[1]}{filled}{match[3]}", text, count=1))
 

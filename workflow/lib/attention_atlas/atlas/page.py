@@ -24,7 +24,15 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, can_be_ranked, inside_null, measure_rows, read_measures, takes_few_values
+from attention_atlas.atlas.measures import (
+    MEASURES,
+    SOURCES,
+    can_be_ranked,
+    inside_null,
+    measure_rows,
+    read_measures,
+    takes_few_values,
+)
 from attention_atlas.atlas.page_models import Comparison, PageModel, comparison_data, page_model
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
@@ -41,7 +49,7 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
-_MOST_WEIGHTS = 1_500_000
+_MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
 _DIGITS = 6
 _NAMED = 3
@@ -293,12 +301,10 @@ def write_page(
     data["evidence"] = evidence_data(evidence, places)
     data["shown_note"] = note
     folder = Path(out).parent
-    data["sources"] = {
-        name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()
-    }
+    data["sources"] = _addresses(sources, folder)
     data["name"] = str(heads["model"].iloc[0])
     data["comparison"] = comparison_data(compared, comparison)
-    data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared)) for model in compared[1:]]
+    data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared), folder) for model in compared[1:]]
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 
 
@@ -318,7 +324,12 @@ def _shown_sentences(drawn: Drawn, heads: int, most_weights: int) -> tuple[list[
     return sentences, shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
 
 
-def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str, Any]:
+def _addresses(sources: Mapping[str, Sequence[str | Path]], folder: Path) -> dict[str, list[str]]:
+    """Addresses of the files of each measure, relative to the folder of the page."""
+    return {name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()}
+
+
+def _other_model(model: PageModel, drawn: Drawn, most_weights: int, folder: Path) -> dict[str, Any]:
     """The data of a compared model, in the form of the run's model, without what only the run's model has."""
     shape = model.compared
     measured = read_measures(shape.tables, shape.layers, shape.heads)
@@ -332,8 +343,21 @@ def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str,
     sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
     data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
     evidence = evidence_data(Evidence(**model.evidence), places)
+    tables = {
+        measure.name: [shape.tables[source.table]]
+        for source in SOURCES
+        if source.table in shape.tables
+        for measure in source.measures
+    }
     # Colour scales are the same for all models.
-    return {**data, "ramps": {}, "sources": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
+    return {
+        **data,
+        "ramps": {},
+        "sources": _addresses({name: tables[name] for name in measures["measure"] if name in tables}, folder),
+        "name": shape.name,
+        "evidence": evidence,
+        "shown_note": note,
+    }
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:

@@ -141,8 +141,14 @@ class AtlasInputs(StudyInputs):
 
     def source_files(self, wildcards: Wildcards) -> list[str]:
         """Those of them that the page depends on: all but figures, since the target of all tables builds no figure."""
-        paths = dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths)
-        return [path for path in paths if not path.endswith(".svg")]
+        return [path for path in self._linked_files(wildcards) if not path.endswith(".svg")]
+
+    def linked_figures(self, wildcards: Wildcards) -> list[str]:
+        """Figures that the page links to."""
+        return [path for path in self._linked_files(wildcards) if path.endswith(".svg")]
+
+    def _linked_files(self, wildcards: Wildcards) -> list[str]:
+        return list(dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths))
 
     def study_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Study -> models of its measures."""
