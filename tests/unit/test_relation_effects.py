@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from decoder_by_hand import PIECE, PLACE, SIZE, WIDTH, empty_decoder, into, set_head
+from decoder_by_hand import VOCABULARY as PIECES
 from scipy.stats import binom
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
+from transformers import GPT2LMHeadModel
 
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, RELATION_WEIGHTS
 from attention_atlas.atlas.measures import measure_rows, read_measures
@@ -98,8 +101,6 @@ def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
 
 
 def test_causal_losses_are_those_of_the_token_after_each_word(tmp_path):
-    from transformers import GPT2LMHeadModel
-
     torch.manual_seed(0)
     model = GPT2LMHeadModel(tiny("gpt2").config).eval()
     install(model)
@@ -173,6 +174,48 @@ def test_effects_are_differences_of_losses_with_and_without_the_head():
     assert row["ci_low"] < row["value"] < row["ci_high"]
     only_first = causal_effects(model, examples, relations(), frequencies, CARD, Chosen(1, 10, 100, 0))
     assert only_first[["layer", "head"]].to_numpy().tolist() == [[2, 3]], "the most certain relation"
+
+
+def copying_decoder():
+    """A decoder whose head 1 predicts the piece before the current one; head 2 writes nothing."""
+    model = GPT2LMHeadModel(empty_decoder(layers=1).config)
+    model.transformer = empty_decoder(layers=1)
+    model.tie_weights()
+    back = torch.zeros(SIZE, WIDTH)
+    back[:PIECES, PIECE] = torch.eye(PIECES)
+    with torch.no_grad():
+        set_head(model.transformer.h[0], 0, query=into(PLACE, -1, 10.0), key=into(PLACE), value=into(PIECE), output=back)
+    install(model.eval())
+    return CausalModel(model)
+
+
+def copied_sentence(record):
+    """The piece of word 1 comes again after its adjective, word 2; nothing comes again after the other adjective, word 4."""
+    noun, adjective, another, *rest = np.random.default_rng(record).permutation(np.arange(1, PIECES))[:5].tolist()
+    ids = (noun, adjective, noun, another, *rest)
+    layers = {
+        "heads": (0, 1, 1, 5, 1, 1),
+        "relations": ("root", "amod", "appos", "nmod", "dep", "dep"),
+        "xpos": ("NN", "JJ", "NN", "JJ", "NN", "NN"),
+    }
+    words = tuple(f"w{piece}" for piece in ids)
+    return Example(record, f"s{record}", ids, (0,) * 6, words, tuple(range(6)), words, layers, document=None)
+
+
+def test_a_head_that_the_model_needs_for_its_relation_has_an_effect_and_an_idle_one_has_none():
+    examples = [copied_sentence(record) for record in range(20)]
+    heads = pd.DataFrame({"layer": 1, "head": [1, 2], "relation": "amod", "direction": DEPENDENT_TO_HEAD, "choice_low": 0.5})
+    frequencies = Counter(word for example in examples for word in example.words)
+    needed, idle = causal_effects(
+        copying_decoder(), examples, heads, frequencies, replace(CARD, layers=1, heads=2), Chosen(2, 20, 200, 0)
+    ).itertuples()
+    assert needed.loss < 0.1, "with its head the model predicts the token after the adjective"
+    assert needed.relation_change > 5
+    assert needed.value > 5
+    assert needed.ci_low > 5
+    assert needed.q < 0.05
+    assert (idle.relation_change, idle.value) == (0, 0)
+    assert not idle.q < 0.05
 
 
 def test_norm_weighted_accuracies_are_those_of_weighted_maps():
