@@ -495,7 +495,13 @@ def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(o
         largest = kinds[(kinds["layer"] == layer) & (kinds["head"] == head)].sort_values("share", ascending=False)
         shown = page.locator("#kinds tbody tr")
         assert shown.locator("th").all_inner_texts() == largest["kind"].tolist()
-        assert shown.first.locator("td").first.inner_text() == f"{100 * largest['share'].iloc[0]:.1f} %"
+        assert shown.first.locator("td").nth(1).inner_text() == f"{100 * largest['share'].iloc[0]:.1f} %"
+        # Bars are the shares, and marks those of even attention, on one scale.
+        scale = shown.first.locator(".bars").bounding_box()["width"] / largest[["share", "even_share"]].to_numpy().max()
+        for row, bars in zip(largest.itertuples(), shown.locator(".bars").all(), strict=True):
+            bar, mark, cell = (part.bounding_box() for part in (bars.locator(".share"), bars.locator(".even"), bars))
+            assert bar["width"] == pytest.approx(row.share * scale, abs=1)
+            assert mark["x"] - cell["x"] == pytest.approx(row.even_share * scale, abs=1)
     assert errors == []
 
 
