@@ -158,7 +158,8 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
         chance = measured.chances.get(measure.name, measure.chance)
         if chance is None or not {measure.name, low, high} <= set(measured.table) or q in measured.table:
             continue
-        p = p_of_intervals(*(measured.table[column] for column in (measure.name, low, high)), chance)
+        table = measured.table
+        p = p_of_intervals(table[measure.name], table[low], table[high], chance)
         tested = np.isfinite(p)
         if not tested.any():
             continue
