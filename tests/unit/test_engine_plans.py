@@ -21,10 +21,20 @@ from tiny_models import (
     tiny,
 )
 from torch import nn
+from transformers import Gemma2Config, Gemma2Model
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from attention_atlas.attention import engine
-from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, attention_shape, watch
+from attention_atlas.attention.engine import (
+    DECODER_CROSS,
+    DECODER_SELF,
+    ENCODER_SELF,
+    Plan,
+    Site,
+    attention_shape,
+    install,
+    watch,
+)
 from attention_atlas.errors import AtlasError
 
 PROJECTIONS = {
@@ -263,6 +273,25 @@ def test_nothing_is_fused_if_somebody_observes(wanted, fused_layers):
     seen = []
     fused_output(installed("bert"), batch_for("bert"), **{wanted: [lambda site, _: seen.append(site)]})
     assert seen
+    assert not fused_layers
+
+
+def test_capped_scores_are_not_fused(fused_layers):
+    torch.manual_seed(0)
+    settings = Gemma2Config(
+        vocab_size=60,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=4,
+        attn_logit_softcapping=0.1,
+    )
+    model, batch = Gemma2Model(settings).eval(), batch_for("llama")
+    install(model)
+    expected = main_output(run(model, batch))
+    assert torch.equal(main_output(fused_output(model, batch)), expected)
     assert not fused_layers
 
 

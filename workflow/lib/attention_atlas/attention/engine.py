@@ -66,6 +66,9 @@ Observer = Callable[[Site, torch.Tensor], None]
 _EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 """From module, query, key, value, mask and options to output and probabilities."""
 
+_EAGER_ONLY = ("softcap", "s_aux")
+"""Options of attention functions that scaled dot-product attention lacks: capped scores, and sinks that are learnt."""
+
 _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
 
 
@@ -141,7 +144,7 @@ def watch(
             and values (grouped-query attention) have the same ones.
         fused: use torch's scaled dot-product attention, which keeps no probabilities, in layers that the plan does not change
             or in which it only removes heads. Equal to eager up to rounding, and faster on long inputs. It has no effect in
-            training, with observers, and on models without such attention in transformers.
+            training, with observers, and on models whose attention it cannot compute.
 
     Raises:
         AtlasError: the engine is not installed on the model, or the plan does not fit it.
@@ -235,7 +238,8 @@ class Session:
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         site = self._site(module)
         layer_plan = self._plan.get(site)
-        if self.fused and not module.training and (layer_plan is None or layer_plan.removes_heads_only):
+        fusible = not module.training and all(options.get(name) is None for name in _EAGER_ONLY)
+        if self.fused and fusible and (layer_plan is None or layer_plan.removes_heads_only):
             output, _ = sdpa_attention_forward(module, query, key, value, additive_mask, **options)
             return (output if layer_plan is None else layer_plan.without_outputs(output)), None
         output, probabilities = _eager(module)(module, query, key, value, additive_mask, **options)
