@@ -163,8 +163,9 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
         tested = np.isfinite(p)
         if not tested.any():
             continue
-        measured.table[q] = np.nan
-        measured.table.loc[tested, q] = corrected_p(p[tested], "bh", 0, LEVEL)
+        p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
+        # A copy: pandas warns of tables with columns inserted one by one.
+        measured.table = table.assign(**{q: p})
         title = f"{measure.title}: q over heads, from the intervals"
         measured.further[source] = (*measured.further.get(source, ()), Measure(q, title, measure.item, "", part=True))
         measured.by_interval.add(measure.name)
