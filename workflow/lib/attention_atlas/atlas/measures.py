@@ -130,7 +130,7 @@ def read_measures(
                 measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
         for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
             # Such as attention to the next token in a causal model.
-            if len(source_rows) == layers * heads and (source_rows[name] == 0).all():
+            if source.attention_alone and (source_rows[name] == 0).all():
                 measured.absent |= dict.fromkeys((name, *set(parts_of(name)) & set(names)), "all heads have the value 0")
         present = [name for name in names if name not in measured.absent]
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
