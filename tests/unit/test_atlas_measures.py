@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from compared_models import score_table
 from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
 
@@ -20,7 +21,7 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.atlas.figures import correlation_map
 from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
-from attention_atlas.atlas.head_measures import MODEL_TABLES
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
@@ -340,6 +341,23 @@ def test_q_by_intervals_keeps_its_level_and_has_power(tmp_path):
     planted = np.array([0.9, *[0.0] * 11])
     hits = [margins(tmp_path, planted, seed)["frame_margin_q"] < 0.05 for seed in range(20)]
     assert sum(hit[0] for hit in hits) >= 19
+
+
+@pytest.mark.parametrize("random_models", [3, 100])
+def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing(random_models, tmp_path):
+    """All intervals exclude even attention, but a head that differs from it can still be like heads with random weights."""
+    scores = score_table()
+    scores["q"] = 0.9 if random_models == 100 else np.nan
+    write_table(scores, tmp_path / "head_scores.tsv")
+    measured = read_measures({HEAD_SCORES: tmp_path / "head_scores.tsv"}, 2, 2)
+    described = measure_rows(measured, {}).set_index("measure")["calibration"]
+    assert not ((measured.table["sink_low"] <= 0.05) & (measured.table["sink_high"] >= 0.05)).any()
+    if random_models == 3:
+        assert "sink_q" not in measured.table
+        assert described["sink"] == "Compared with heads with random weights; too few draws for q."
+    else:
+        assert measured.table["sink_q"].tolist() == [0.9] * 4
+        assert described["sink"] == "Compared with heads with random weights; q over all heads."
 
 
 CHANCE = np.random.default_rng(0)

@@ -148,15 +148,16 @@ def read_measures(
 
 
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
-    """Add q over heads to the measures of a source that have intervals and a chance value, but no q.
+    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution.
 
-    A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
+    With a null distribution, q is that of its draws or missing: a head differs from even attention without being unlike heads
+    with random weights. A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
     """
     for measure in measured.of(source):
-        *_, q = null_of(measure.name)
+        null_low, _, q = null_of(measure.name)
         low, high = ends_of(measure.name)
         chance = measured.chances.get(measure.name, measure.chance)
-        if chance is None or not {measure.name, low, high} <= set(measured.table) or q in measured.table:
+        if chance is None or not {measure.name, low, high} <= set(measured.table) or {null_low, q} & set(measured.table):
             continue
         table = measured.table
         p = p_of_intervals(table[measure.name], table[low], table[high], chance)
