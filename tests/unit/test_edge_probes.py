@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from pretend_gpu import PretendGpu
@@ -15,7 +14,6 @@ from attention_atlas.studies.tenney2019.probes import (
     ProbeKey,
     Spans,
     clip_by_probe,
-    dropout,
     optimiser,
     probe_losses,
 )
@@ -172,35 +170,6 @@ def test_training_together_is_training_alone():
         assert torch.allclose(together.mix[number], alone.mix[0], atol=1e-3)
     first = probe_losses(EdgeProbes(KEYS, LAYERS, WIDTH, LABELS, True).eval()(STATES, FIRST, SECOND), TRUTH)
     assert (losses < first - 0.1).all()
-
-
-@pytest.mark.parametrize("rate", [0.2, 0.3])
-def test_dropout_leaves_the_mean_and_drops_values_by_chance_alone(rate):
-    values = torch.full((40, 50, 101), 3.0, requires_grad=True)
-    dropped = dropout(values, rate, np.random.SFC64(1))
-    zero = dropped == 0
-    n = values.numel()
-    assert abs(zero.float().mean().item() - rate) < 4 * math.sqrt(rate * (1 - rate) / n)
-    kept = dropped[~zero]
-    assert torch.allclose(kept, kept[0])
-    assert kept[0].item() == pytest.approx(3 / (1 - rate), rel=1e-4)
-    # Neighbours, rows and probes are dropped independently of each other.
-    for shift, axis in ((1, 2), (1, 1), (1, 0), (4, 2)):
-        both = (zero & zero.roll(shift, axis)).float().mean().item()
-        assert abs(both - rate**2) < 4 * math.sqrt(rate**2 * (1 - rate**2) / n)
-    dropped.sum().backward()
-    assert torch.equal(values.grad == 0, zero)
-    assert torch.equal(values.grad[~zero] * 3, kept)
-
-
-def test_dropout_follows_from_its_seed():
-    values = torch.ones(7, 33)
-    first, again, second = (dropout(values, 0.3, np.random.SFC64(seed)) for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, second)
-    draws = np.random.SFC64(1)
-    assert torch.equal(dropout(values, 0.3, draws), first)
-    assert not torch.equal(dropout(values, 0.3, draws), first), "a step draws anew"
 
 
 def test_probes_drop_values_in_training_alone():

@@ -21,6 +21,7 @@ from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.dropout import FastDropout
 from attention_atlas.models.loading import class_with_head, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
 from attention_atlas.models.training_state import FOLDER, TrainingState, keep_state
@@ -141,7 +142,8 @@ def fine_tune(
         )
         trainer.remove_callback(PrinterCallback)
         keep_state(trainer, states, start, keeper.weights)
-        trainer.train(resume_from_checkpoint=str(start) if start else None)
+        with FastDropout():
+            trainer.train(resume_from_checkpoint=str(start) if start else None)
         _write_summary(trainer.state.log_history, summary_out)
         if epochs_out is not None:
             from safetensors.torch import save_file
