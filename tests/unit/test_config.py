@@ -262,6 +262,14 @@ def test_a_family_becomes_models_of_the_registry():
     assert study_model(resolved, "one", "kovaleva2019") == "tiny"
 
 
+def test_a_task_of_a_family_may_have_epochs_that_differ():
+    config = with_family()
+    config["families"]["small"]["tasks"]["mrpc"]["epochs"] = 1.5
+    models = resolve(config)["models"]
+    epochs = {name: models[name]["training"]["epochs"] for name in models if name.startswith("small-")}
+    assert epochs == {name: 1.5 if "mrpc" in name else 2 for name in epochs}
+
+
 def test_every_model_that_paper_trains_has_random_batches():
     """As in the papers' code; translation always has them."""
     config = resolve(SHIPPED)

@@ -32,6 +32,11 @@ def test_every_action_is_compared_only_for_the_tasks_that_a_run_names():
     assert INPUTS.disabling_actions(wildcards(task="mrpc")) == ["uniform"]
 
 
+def test_the_comparison_reports_the_fewest_epochs_of_any_task_of_the_run():
+    assert INPUTS.recipe(wildcards("sample"))["epochs"] == 3
+    assert INPUTS.recipe(wildcards("laptop"))["epochs"] == 1.5, "QNLI; the family has 2"
+
+
 def test_models_of_a_task_by_seed_and_by_what_they_are_trained_from():
     mrpc = wildcards("one", task="mrpc")
     weights = "results/one/models/small-mrpc-{}/checkpoint/model.safetensors"

@@ -240,6 +240,8 @@ def _expand_families(config: dict[str, Any]) -> None:
                 if name in config["models"]:
                     raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")
                 wanted = {"task": FAMILY_TASKS.get(task, "labels"), "corpus": settings["corpus"], "seed": seed}
+                if "epochs" in settings:
+                    wanted["epochs"] = settings["epochs"]
                 config["models"][name] = {
                     **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "hidden_size", "dtype", "mlm_head")},
                     "source": {"fine_tuned": entry["base"]},

@@ -153,11 +153,14 @@ class Kovaleva2019Inputs(StudyInputs):
         return self.task_labels(wildcards) | frames
 
     def recipe(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Choices of the run that the comparison reports."""
+        """Choices of the run that the comparison reports; epochs: the fewest of any task."""
         chosen = self.study_settings(wildcards)
-        training = self.config["families"][chosen["family"]]["training"]
+        family = self.config["families"][chosen["family"]]
+        training = family["training"]
+        epochs = min(family["tasks"][task].get("epochs", training["epochs"]) for task in chosen["tasks"])
         frames = frames_of(self.config, wildcards.run)
-        return {key: training[key] for key in ("batch", "epochs", "learning_rate", "warmup")} | {
+        return {key: training[key] for key in ("batch", "learning_rate", "warmup")} | {
+            "epochs": epochs,
             "padded_length": chosen["padded"]["length"],
             "measured_records": chosen["measured_records"],
             "sentences": limit_of(self.config, wildcards.run, frames) if frames else 0,
