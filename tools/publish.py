@@ -116,12 +116,16 @@ class _Pages:
 
     Attributes:
         out: folder of the pages.
-        tables: tables of the run that were copied.
+        tables: tables of the run whose rows are shown.
+        links: file of the run -> where its copy is, relative to `out`.
+        atlas_pages: pages of the atlas that still have to be written, once all files are copied that they link to.
     """
 
     source: Source
     out: Path
     tables: list[Path] = field(default_factory=list)
+    links: dict[Path, str] = field(default_factory=dict)
+    atlas_pages: dict[Path, str] = field(default_factory=dict)
 
     def study(self, study: Study, listed: Sequence[ListedArtifact]) -> StudyPage | None:
         """Copy the files of a study, and what its page shows; None where it is not built as far as its comparison."""
@@ -156,6 +160,9 @@ class _Pages:
             if suffix == ".png" and place.is_file():
                 picture = f"pictures/{study.id}/{Path(name).name}"
                 write_small_picture(place, self.out / picture, PICTURE_BYTES)
+                if name not in withheld:
+                    # The pages of a run on the reader's machine link to the figure as SVG.
+                    self.links[place.with_suffix(".svg")] = picture
             elif suffix == ".tsv" and name not in withheld:
                 tables.append(self._table(study, name, place))
             elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
@@ -169,6 +176,7 @@ class _Pages:
         link = f"tables/{study.id}/{name}" if size <= TABLE_BYTES else ""
         if link:
             self._copy(source, link)
+            self.links[source] = link
         # The first rows of a long table are shown, too.
         self.tables.append(source)
         return TableFile(name, read_table(source), link, size)
@@ -180,11 +188,23 @@ class _Pages:
 
     def _html(self, source: Path, link: str) -> None:
         if source.name == ATLAS_PAGE and self.source.generated:
-            sentences = self.source.generated / "atlas" / ATLAS_PAGE
-            note = ATLAS_NOTE.format(run=self.source.generated.name)
-            write_with_sentences_of(source, sentences if sentences.is_file() else None, note, self.out / link)
+            self.atlas_pages[source] = link
         else:
             self._copy(source, link)
+            self.links[source] = link
+
+    def write_atlas_pages(self) -> None:
+        """Write pages of the atlas with generated sentences and with links to the files that were copied."""
+        if self.source.generated is None:
+            return
+        sentences = self.source.generated / "atlas" / ATLAS_PAGE
+        note = ATLAS_NOTE.format(run=self.source.generated.name)
+        for page, link in self.atlas_pages.items():
+            moved = {
+                os.path.relpath(file, page.parent): os.path.relpath(copied, Path(link).parent)
+                for file, copied in self.links.items()
+            }
+            write_with_sentences_of(page, sentences if sentences.is_file() else None, note, self.out / link, moved)
 
 
 def write_pages(source: Source, out: Path, question: str, machine: str) -> list[str]:
@@ -229,6 +249,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
         if page := pages.study(study, [entry for entry in listed if entry.study.id == study.id]):
             shown[study.id] = page
             write_text(out / f"{study.id}.md", f"{study_page(page, title)}\n{MARK}\n")
+    pages.write_atlas_pages()
     comparisons = _tables(source, "comparison", list(COLUMNS))
     claims = _tables(source, "claims", CLAIMS[1:])
     if not shown:

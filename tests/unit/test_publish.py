@@ -91,7 +91,7 @@ def atlas_page(sentence, name="minilm", heads=12, others=()):
         "layers": 6,
         "heads": heads,
         "sentences": [{"text": sentence}] if sentence else [],
-        "sources": {"a": ["b"]},
+        "sources": {"entropy": ["../study/figure.tsv", "../study/figure.svg"], "class": ["../study/long.tsv", "../study/page.html"]},
     }
     data |= {
         "evidence": {"texts": [sentence], "pairs": [[0]], "kinds": ["nsubj"]},
@@ -118,6 +118,21 @@ def test_the_page_of_an_atlas_shows_the_sentences_of_the_page_with_generated_one
     assert data["shown_note"].startswith("Generated ones.")
     assert data["others"][0]["sentences"] == [], "the second page has no such model"
     assert data["others"][0]["evidence"]["kinds"] == ["nsubj"]
+
+
+def test_a_page_of_the_atlas_links_to_the_files_that_were_copied(tmp_path):
+    other = atlas_page(CANARY, name="tuned")
+    (tmp_path / "run.html").write_text(html(atlas_page(CANARY, others=[other])), encoding="utf-8")
+    moved = {"../study/figure.svg": "../../pictures/study/figure.png", "../study/page.html": "../study/page.html"}
+    for places, expected in (
+        (moved, {"entropy": ["", moved["../study/figure.svg"]], "class": ["", "../study/page.html"]}),
+        ({"../study/figure.tsv": "t.tsv"}, {"entropy": ["t.tsv", ""]}),
+        (None, {}),
+    ):
+        write_with_sentences_of(tmp_path / "run.html", None, "", tmp_path / "out.html", places)
+        text = (tmp_path / "out.html").read_text(encoding="utf-8")
+        data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+        assert data["sources"] == data["others"][0]["sources"] == expected
 
 
 def test_a_page_without_a_second_one_or_with_other_heads_shows_no_sentences(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -91,6 +92,11 @@ def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, 
     assert {path.stem for path in out.glob("*.md")} == {*studies, "index"}
     claims = read_table(folder / "claims.tsv")
     assert (out / "index.md").read_text(encoding="utf-8").count(".md#claims)") == len(claims)
+    page = out / "pages/atlas/atlas.html"
+    sources = json.loads(page.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0])["sources"]
+    addresses = [address for files in sources.values() for address in files if address]
+    assert len(addresses) > 30
+    assert [address for address in addresses if not (page.parent / address).is_file()] == []
     examples = publish.corpus_examples(folder)
     for owner, artifact in artifacts():
         for name in artifact.text_files:

@@ -15,17 +15,20 @@ _DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>
 _EMPTY: Mapping[str, Any] = {"sentences": [], "evidence": {"texts": [], "pairs": []}, "shown_note": ""}
 
 
-def write_with_sentences_of(page: str | Path, sentences_page: str | Path | None, note: str, out: str | Path) -> None:
+def write_with_sentences_of(
+    page: str | Path, sentences_page: str | Path | None, note: str, out: str | Path, moved: Mapping[str, str] | None = None
+) -> None:
     """Write a page of an atlas whose numbers are those of one run, and whose sentences those of another.
 
     Sentences, and the pairs of words with the largest weights, are taken for each model that both pages show with the same
-    name and as many heads. For all other models the page shows none. Links to tables are removed.
+    name and as many heads. For all other models the page shows none. A measure keeps its links to files that `moved` names.
 
     Args:
         page: atlas.html of the run.
         sentences_page: atlas.html of the other run; None for a page without sentences.
         note: what the page says beside the sentences.
         out: file to write.
+        moved: address of a file, seen from the page -> its address, seen from `out`.
 
     Raises:
         AtlasError: a page does not have the data of an atlas.
@@ -39,8 +42,9 @@ def write_with_sentences_of(page: str | Path, sentences_page: str | Path | None,
             source = _EMPTY
         model["sentences"] = source["sentences"]
         model["evidence"] |= {name: source["evidence"][name] for name in ("texts", "pairs")}
-        # The tables lie elsewhere, seen from the copy.
-        model["sources"] = {}
+        # By position: the table, and the figure or page that shows it.
+        links = {name: [(moved or {}).get(address, "") for address in files] for name, files in model["sources"].items()}
+        model["sources"] = {name: addresses for name, addresses in links.items() if any(addresses)}
         model["shown_note"] = " ".join(filter(None, (note, source["shown_note"]))) if source["sentences"] else ""
     filled = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     write_text(out, _DATA.sub(lambda match: f"{match[1]}{filled}{match[3]}", text, count=1))
