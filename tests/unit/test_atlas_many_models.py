@@ -223,7 +223,7 @@ def test_two_models_have_no_curve_and_one_model_has_no_comparison(opened, built)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", [390, 768, 1400])
 def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
     opened.emulate_media(color_scheme=theme)
     opened.set_viewport_size({"width": width, "height": 900})

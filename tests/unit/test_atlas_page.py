@@ -681,7 +681,7 @@ def large(tmp_path_factory):
     return folder / "atlas.html"
 
 
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", [390, 768, 1400])
 def test_a_large_model_is_painted_within_a_second_and_scrolls_in_boxes(browser, large, width):
     assert large.stat().st_size < 4_000_000
     page = browser.new_page(viewport={"width": width, "height": 900})
