@@ -41,7 +41,7 @@ from attention_atlas.errors import AtlasError, first_line  # noqa: E402
 from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
-from attention_atlas.models.loading import locate  # noqa: E402
+from attention_atlas.models.loading import WEIGHT_FILES, locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
@@ -158,8 +158,8 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
     A model on the hub is looked up once: its commit and shape come from the lock file of the workflow, or are recorded there.
 
     Raises:
-        AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or transformers does not know
-            its configuration.
+        AtlasError: there is no such folder, and the hub has no such model, has it without weights, or cannot be reached; or
+            transformers does not know its configuration.
     """
     folder = Path(model)
     if folder.is_dir():
@@ -174,7 +174,7 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         folder_at_hand = at_hand(MODELS, source)
         if folder_at_hand is not None:
             return source, shape_of(folder_at_hand), True
-        known = record(MODELS, source, partial(resolve, MODELS, source, shape_record))
+        known = record(MODELS, source, partial(resolve, MODELS, source, shape_record, WEIGHT_FILES))
     except AtlasError as error:
         raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
     return source, {key: known[key] for key in SHAPE}, True

@@ -170,9 +170,10 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     assert not (folder / "lock.yaml").exists()
 
 
-def on_the_hub(folder, monkeypatch, commit):
+def on_the_hub(folder, monkeypatch, commit, files=("config.json", "model.safetensors")):
+    siblings = None if files is None else [SimpleNamespace(rfilename=name) for name in files]
     monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
-    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: SimpleNamespace(sha=commit))
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: SimpleNamespace(sha=commit, siblings=siblings))
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(folder / "config.json"))
 
 
@@ -181,6 +182,19 @@ def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
     with pytest.raises(AtlasError, match="the hub reports no commit"):
         overlay("someone/some-model")
     assert not (folder / "lock.yaml").exists()
+
+
+def test_a_model_of_the_hub_without_weights_is_refused_before_anything_is_recorded(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "c" * 40, files=("config.json", "tf_model.h5"))
+    with pytest.raises(AtlasError, match=r"someone/some-model at main: this repository has none of model\.safetensors, pytorch"):
+        overlay("someone/some-model")
+    assert not (folder / "lock.yaml").exists()
+
+
+@pytest.mark.parametrize("files", [["pytorch_model.bin"], ["model.safetensors.index.json"], None])
+def test_other_names_of_weights_and_hubs_that_list_no_files_are_accepted(folder, monkeypatch, files):
+    on_the_hub(folder, monkeypatch, "c" * 40, files)
+    assert overlay("someone/some-model")[0] == "atlas-someone-some-model"
 
 
 def test_a_model_of_the_hub_is_looked_up_once_and_recorded_in_the_lock_file(folder, monkeypatch):

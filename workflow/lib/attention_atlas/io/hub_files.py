@@ -92,19 +92,28 @@ def resolved_commit(kind: str, source: Mapping[str, Any], facts: Callable[[Path]
     return str(record(kind, source, lambda: resolve(kind, source, facts))["commit"])
 
 
-def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None) -> Record:
-    """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it. See `fetch`.
+def resolve(
+    kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None, files: Collection[str] = ()
+) -> Record:
+    """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it.
+
+    Args:
+        kind, source, facts: see `fetch`.
+        files: names of files of which the repository must have one, as far as the hub lists its files.
 
     Raises:
-        AtlasError: neither the hub nor its cache knows the commit.
+        AtlasError: neither the hub nor its cache knows the commit, or the repository has none of the files.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
     repository, reference = str(source["hub"]), reference_of(source)
     try:
         cached = _cached(kind, repository) / "refs" / reference
+        listed: set[str] = set()
         try:
-            commit = str(HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference).sha)
+            information = HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference)
+            commit = str(information.sha)
+            listed = {file.rfilename for file in information.siblings or ()}
         except Exception:
             # Offline: use the commit that was last downloaded under this name.
             commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
@@ -112,6 +121,8 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
                 raise
         if not is_commit(commit):
             raise AtlasError(f"{repository} at {reference}: the hub reports no commit. Download it and name its folder.")
+        if listed and files and not listed & set(files):
+            raise AtlasError(f"{repository} at {reference}: this repository has none of {', '.join(files)}.")
         record = {"commit": commit}
         if facts is not None:
             record |= facts(Path(hf_hub_download(repository, "config.json", revision=commit)).parent)

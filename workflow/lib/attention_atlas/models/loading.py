@@ -32,6 +32,8 @@ _HEADS = {
 }
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
+WEIGHT_FILES = (*_WEIGHTS, _INDEX)
+"""Files of which a model with weights has one."""
 # Only one set of PyTorch weights is needed from the hub.
 _NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
 
