@@ -56,7 +56,7 @@ def test_the_number_is_rounded_up_to_two_digits():
     assert "About 1,300 documents" in outlook(claim(n=301))
 
 
-@pytest.mark.parametrize("unit", ["heads", "layers", "heads; and examples of both corpora"])
+@pytest.mark.parametrize("unit", ["heads", "layers", "heads (and examples of both corpora)"])
 def test_heads_and_layers_cannot_be_increased(unit):
     assert outlook(claim(unit=unit)).startswith("More examples cannot decide it")
 

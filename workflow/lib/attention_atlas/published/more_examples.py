@@ -48,8 +48,9 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
         claim: a row with columns `claims.CLAIM_COLUMNS`.
     """
     unit = "examples" if pd.isna(claim["unit"]) else str(claim["unit"])
-    if unit.split(";")[0] in FIXED_UNITS:
-        return f"More examples cannot decide it: its interval is over {unit.split(';')[0]}, and the model has no more of them."
+    main_unit = unit.split(" (")[0]
+    if main_unit in FIXED_UNITS:
+        return f"More examples cannot decide it: its interval is over {main_unit}, and the model has no more of them."
     if unit in PREDICTED_UNITS:
         return f"More {unit} cannot decide it: the interval covers one further draw and does not shrink with their number."
     ends = (claim["ci_low"], claim["ci_high"])

@@ -129,7 +129,7 @@ def _correlation(row: Any, statement: str, ours: str) -> Claim:
     statistic = "Pearson correlation over heads of changes in score on two corpora; the wider of two intervals at each end"
     if row.second_data == SAME_FILE:
         low, high, ours = np.nan, np.nan, f"{ours}; no interval: the second data are {SAME_FILE}, not another corpus"
-    return Claim(statement, ours, statistic, row.value, low, high, row.heads, "heads; and examples of both corpora")
+    return Claim(statement, ours, statistic, row.value, low, high, row.heads, "heads (and examples of both corpora)")
 
 
 def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:

@@ -154,7 +154,7 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
         states: States = _states_of_both(targets, caches)
         lexical = caches[0].lexical
         if LEXICAL in plan.layer0 and not lexical:
-            raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
+            raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
         traced = []
         if plan.whole and task in TRACED_TASKS:
             traced = list(_traced(targets, plan, probed.cases, stack))
