@@ -43,7 +43,7 @@ from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.loading import WEIGHT_FILES, locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
-from attention_atlas.workflow.config import read_configuration  # noqa: E402
+from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
 from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
 from attention_atlas.workflow.needs import without_missing  # noqa: E402
@@ -278,13 +278,16 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
             raise AtlasError(requirement.sentence)
 
 
-def linked_figures(run: str, overlay_path: Path) -> list[str]:
+def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
     """Figures of the run that its page links to.
+
+    Args:
+        run, added: from `overlay`.
 
     Raises:
         AtlasError: the configuration is wrong.
     """
-    config = without_missing(resolve_config(read_configuration(ROOT, [overlay_path])))
+    config = without_missing(resolve_config(merged(read_configuration(ROOT), added)))
     return AtlasInputs(config).linked_figures(SimpleNamespace(run=run))
 
 
@@ -349,6 +352,7 @@ def main() -> int:
         run, added = overlay(chosen.model, chosen.text, chosen.pattern)
         check_files(added["models"])
         notes = text_notes(users_text(chosen.text)) if chosen.text else []
+        targets = ["atlas", *linked_figures(run, added)]
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -364,11 +368,6 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(added, sort_keys=False), encoding="utf-8")
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", chosen.cores]
-    try:
-        targets = ["atlas", *linked_figures(run, folder / "config.yaml")]
-    except AtlasError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     code = subprocess.call([*command, "--configfile", "config.yaml", str(folder / "config.yaml"), "--", *targets], cwd=ROOT)
     if code:
         return code

@@ -129,11 +129,13 @@ def tables_of(heads, largest=0.9, margin=0.2):
 
 
 def layers_of(by_layer, seed=0):
-    """Heads of a model of eight layers; to_sep and entropy are those of the layer, and noise."""
+    """Heads of a model of eight layers; to_sep and entropy are those of the layer, and noise; dense where they are small."""
     chance = np.random.default_rng(seed)
     layer, head = np.indices((len(by_layer), 5)).reshape(2, -1) + 1
     values = {name: np.asarray(by_layer, float)[layer - 1] + 0.1 * chance.random(len(layer)) for name in ("to_sep", "entropy")}
-    return pd.DataFrame({"layer": layer, "head": head, "to_next": 0.0, "to_previous": 0.0} | values)
+    types = np.where(np.asarray(by_layer, float)[layer - 1] < np.median(by_layer), "dense", "vertical")
+    names = {"layer": layer, "head": head, "distance_type": types}
+    return pd.DataFrame(names | {"to_next": 0.0, "to_previous": 0.0} | values)
 
 
 def verdicts(**tables):
@@ -150,10 +152,10 @@ def test_each_finding_can_come_out_each_way():
         few=tables_of(layers_of(rising[:4]), 0.49, -0.01),
     )
     holds, fails, undecided = "holds", "does not hold", "undecided"
-    assert given["rising"] == [holds, fails, holds, holds, holds]
-    assert given["falling"] == [fails, holds, fails, fails, fails]
-    assert given["mixed"] == [undecided] * 5
-    assert given["few"] == [undecided] * 5, "four layers decide nothing on depth"
+    assert given["rising"] == [holds, fails, holds, holds, holds, holds, holds]
+    assert given["falling"] == [fails, holds, fails, fails, fails, fails, fails]
+    assert given["mixed"] == [undecided] * 7
+    assert given["few"] == [undecided] * 7, "four layers decide nothing on depth"
 
 
 def test_the_largest_share_needs_more_than_the_interval_of_the_largest():
@@ -166,12 +168,20 @@ def test_the_largest_share_needs_more_than_the_interval_of_the_largest():
 
 
 def test_the_relation_is_the_one_that_the_other_half_chose():
-    row = model_findings({"m": tables_of(layers_of(np.arange(8)), margin=0.2)}, {"m": False}, DRAWS).iloc[-1]
+    row = model_findings({"m": tables_of(layers_of(np.arange(8)), margin=0.2)}, {"m": False}, DRAWS).iloc[4]
     assert row["value"] == pytest.approx(0.2), "not the largest margin on the half that tests"
     assert row["ci_low"] < 0.15, "a percentile interval over 30 units is too short"
     none = ModelTables(layers_of(np.arange(8)), surface_of(0.9), relations_of(0.2).iloc[3:])
-    row = model_findings({"m": none}, {"m": False}, DRAWS).iloc[-1]
+    row = model_findings({"m": none}, {"m": False}, DRAWS).iloc[4]
     assert (row["verdict"], row["n"]) == ("undecided", 0)
+
+
+def test_a_model_without_heads_of_a_type_decides_nothing_on_it():
+    heads = layers_of(np.arange(8)).assign(distance_type="vertical")
+    findings = model_findings({"m": tables_of(heads)}, {"m": False}, DRAWS).iloc[5:]
+    assert findings["statistic"].str.startswith("share of heads of this type").all()
+    assert findings["verdict"].tolist() == ["undecided", "undecided"]
+    assert (findings["n"].tolist(), findings["value"].tolist()[1]) == ([0, 8], 0)
 
 
 def test_depth_is_the_rank_correlation_over_heads_and_layers_change_places():

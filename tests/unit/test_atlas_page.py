@@ -198,7 +198,8 @@ def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
     write_tables(tmp_path, 2, 2)
     write_treebank(tmp_path)
     data = data_of(build(tmp_path, drawn_of(tmp_path)))
-    assert data["shown_note"] == "2 of 13 sentences shown, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
+    parts = ["2 of 13 sentences shown", "10 more not shown to keep the page small"]
+    assert data["shown_note"] == f"{', '.join(parts)}, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
     none = pd.DataFrame(columns=["id", "reason", "detail"])
     assert shown_note(none, [5, 25, 30], NO_SENTENCES, 1) == (
         "1 of 3 sentences shown, 2 longer than the 24 word pieces that the page draws."
@@ -698,4 +699,25 @@ def test_a_large_model_is_painted_within_a_second_and_scrolls_in_boxes(browser, 
     # The head that is chosen can be reached in both.
     page.locator("#grid button").nth(383).click()
     assert page.locator("#card-title").inner_text() == "Layer 24, head 16"
+    page.close()
+
+
+def test_all_heads_of_a_ranking_can_be_listed_with_the_keyboard(browser, large):
+    page = browser.new_page()
+    page.goto(large.as_uri())
+    page.wait_for_selector("#matrix svg")
+    page.locator("#rank-by").select_option("masked")
+    rows = page.locator("#ranking tbody tr")
+    assert rows.count() == 10
+    assert "384 of 384 heads have a value; the first 10 are listed" in page.locator("#ranking-note").inner_text()
+    button = page.locator("#ranking-all")
+    assert button.inner_text() == "List all 384 heads"
+    button.press("Enter")
+    assert rows.count() == 384
+    assert button.inner_text() == "List the first 10 heads"
+    types = page.evaluate("JSON.parse(document.getElementById('data').textContent).values.distance_type")
+    first = int(rows.first.locator("a").get_attribute("data-index"))
+    assert f"{types[first]}: " in rows.first.inner_text(), "each row names what the measure is about"
+    button.press("Enter")
+    assert rows.count() == 10
     page.close()

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -186,7 +187,7 @@ def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
 
 def test_a_model_of_the_hub_without_weights_is_refused_before_anything_is_recorded(folder, monkeypatch):
     on_the_hub(folder, monkeypatch, "c" * 40, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"someone/some-model at main: this repository has none of model\.safetensors, pytorch"):
+    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, pytorch"):
         overlay("someone/some-model")
     assert not (folder / "lock.yaml").exists()
 
@@ -275,6 +276,17 @@ def test_names_on_the_hub_in_braces_are_a_series(folder, monkeypatch):
     assert settings["atlas"]["compared"][-2:] == ["other-m", "someone-m-seed-2-random"]
     run, added = overlay("someone/m@step{1,5}")
     assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"], "each of them once"
+
+
+def test_folders_in_braces_are_a_series_of_seeds(folder):
+    parent = checkpoints(folder, "seed_0", "seed_1", "seed_2")
+    run, added = overlay(str(parent / "seed_{0..2}"))
+    settings = configured(added)["runs"][run]
+    assert settings["atlas"]["series"] == [f"tiny-model-seed-{seed}" for seed in range(3)]
+    assert settings["model"] == "tiny-model-seed-2"
+    assert {Path(added["models"][name]["source"]["path"]).name for name in settings["atlas"]["series"]} == {
+        f"seed_{seed}" for seed in range(3)
+    }
 
 
 def test_folders_of_one_name_stay_apart(folder, tmp_path):

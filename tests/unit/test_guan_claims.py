@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL
+from attention_atlas.methods.layer_halves import shares_by_half
+from attention_atlas.published.claims import LEVEL
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.bootstrap import expanded_level
 from attention_atlas.studies.guan2020.ablation_rows import (
@@ -29,7 +31,6 @@ from attention_atlas.studies.guan2020.claims import (
     fewest_permutations,
     paired_parts,
     read_drops,
-    shares_by_half,
 )
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
@@ -131,7 +132,7 @@ def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half
 def test_halves_of_the_layers_against_all_ways_to_draw_them():
     by_layer, heads = np.array([5, 3, 6, 2, 4, 1, 0, 2]), 8
     types = types_of(by_layer, DENSE)
-    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), (types["type"] == DENSE).to_numpy(), 20000, 0)
+    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), (types["type"] == DENSE).to_numpy(), 20000, 0, LEVEL)
     ways = [abs(2 * by_layer[list(drawn)].sum() - by_layer.sum()) / (4 * heads) for drawn in combinations(range(8), 4)]
     assert (lower, upper) == (by_layer[:4].sum() / 32, by_layer[4:].sum() / 32)
     half = (high - low) / 2
@@ -145,7 +146,7 @@ def test_types_of_layers_that_differ_have_no_order(data_sets):
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         of_kind = generator.random(144) < generator.beta(1, 2, 12)[layer - 1]
-        *_, low, high = shares_by_half(layer, of_kind, RESAMPLES, seed)
+        *_, low, high = shares_by_half(layer, of_kind, RESAMPLES, seed, LEVEL)
         outside += int(low > 0 or high < 0)
     print(f"guan2020, halves of the layers: {outside / data_sets:.4f}")
     fewest, most = binom.interval(0.999, data_sets, 0.05)

@@ -117,7 +117,12 @@ def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has():
     assert sources["entropy"] == ["results/sample/clark2019/surface.tsv", "results/sample/clark2019/figure4.svg"]
     assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
     assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
-    assert "relation_margin_low" not in sources
+    assert not {"relation_margin_low", "sink_null_low", "sink_q"} & set(sources)
+    assert sources["sentence_entropy"] == sources["sink"], "also of measures that repeat others"
+    assert sources["disabled_mrpc"] == sources["disabled"]
+    with_pattern = AtlasInputs(resolve(changed("runs/one/atlas", {"sentences": "trees", "patterns": ["pos:ADJ>NOUN"]})))
+    scores = ["results/one/atlas/models/tiny/head_scores.tsv"]
+    assert with_pattern.measure_sources(wildcards("one"))["pattern_pos_adj_to_noun"] == scores
     linked = {path for paths in sources.values() for path in paths}
     assert set(INPUTS.source_files(wildcards())) == {path for path in linked if not path.endswith(".svg")}
     # Without segments of Clark et al. there is no Figure 4.

@@ -91,7 +91,10 @@ def atlas_page(sentence, name="minilm", heads=12, others=()):
         "layers": 6,
         "heads": heads,
         "sentences": [{"text": sentence}] if sentence else [],
-        "sources": {"entropy": ["../study/figure.tsv", "../study/figure.svg"], "class": ["../study/long.tsv", "../study/page.html"]},
+        "sources": {
+            "entropy": ["../study/figure.tsv", "../study/figure.svg"],
+            "class": ["../study/long.tsv", "../study/page.html"],
+        },
     }
     data |= {
         "evidence": {"texts": [sentence], "pairs": [[0]], "kinds": ["nsubj"]},

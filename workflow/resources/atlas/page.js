@@ -170,6 +170,7 @@
 
   // --- the ranking of heads --------------------------------------------------------------------------------------------
   const RANKED = 10;
+  let allRanked = false;
   const RELATION = "relation:";
   const intervalOf = (measure, index) => {
     const ends = (data.intervals[measure.measure] || []).map((values) => values[index]);
@@ -196,15 +197,23 @@
     const byRelation = chosen.startsWith(RELATION);
     const measure = byRelation ? null : byName.get(chosen);
     const rows = byRelation ? rankedByRelation(chosen.slice(RELATION.length)) : rankedByMeasure(measure);
+    const listed = allRanked ? rows : rows.slice(0, RANKED);
+    const shownRows = listed.length < rows.length ? `; the first ${listed.length} are listed` : "";
     find("ranking-note").textContent = byRelation
-      ? `Heads that follow the relation better than the best fixed offset (q < 0.05), by their margin over it, a share of words. ${rows.length} of ${places} heads.`
-      : `Largest values first; ${Math.min(RANKED, rows.length)} of ${rows.length} heads. ${measure.higher_means ? `More: ${measure.higher_means}.` : ""}`;
+      ? `Heads that follow the relation better than the best fixed offset (q < 0.05), by their margin over it, a share of words. ${rows.length} of ${places} heads${shownRows}.`
+      : `Largest values first; ${rows.length} of ${places} heads have a value${shownRows}. ${measure.higher_means ? `More: ${measure.higher_means}.` : ""}`;
+    const more = find("ranking-all");
+    more.hidden = rows.length <= RANKED;
+    more.textContent = allRanked ? `List the first ${RANKED} heads` : `List all ${rows.length} heads`;
+    // "The head's first relation" is named for each head.
+    const abouts = (measure && measure.about && data.values[measure.about]) || [];
     find("ranking").tBodies[0].replaceChildren(
-      ...rows.slice(0, RANKED).map((row, place) => {
+      ...listed.map((row, place) => {
         const line = element("tr", row.inside ? { class: "inside" } : {});
         const head = element("td");
         head.append(link(row.index, state.model, label(row.index)));
-        line.append(element("td", {}, place + 1), head, element("td", {}, shown(row.value) + (row.ends.length ? ` [${row.ends.map(shown).join(", ")}]` : "")));
+        const about = abouts[row.index] && abouts[row.index] !== "none" ? `${abouts[row.index].replaceAll("_", " ")}: ` : "";
+        line.append(element("td", {}, place + 1), head, element("td", {}, about + shown(row.value) + (row.ends.length ? ` [${row.ends.map(shown).join(", ")}]` : "")));
         line.append(element("td", {}, row.inside ? "inside" : byRelation || data.inside[measure.measure] ? "outside" : "–"));
         return line;
       }),
@@ -791,6 +800,10 @@
   find("model").addEventListener("change", () => switchModel(Number(find("model").value), state.head));
   find("group").addEventListener("change", fillCard);
   find("rank-by").addEventListener("change", fillRanking);
+  find("ranking-all").addEventListener("click", () => {
+    allRanked = !allRanked;
+    fillRanking();
+  });
   find("grey").addEventListener("change", paintGrid);
   find("kinds-of").addEventListener("change", fillEvidence);
   find("sentence").addEventListener("change", () => {

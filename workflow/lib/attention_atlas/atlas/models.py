@@ -20,6 +20,8 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.head_type_names import DENSE, VERTICAL
+from attention_atlas.methods.layer_halves import shares_by_half
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.published.claims import LEVEL, Claim
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED, claim_verdict
@@ -31,6 +33,8 @@ MODELS += ["within_layers", "p", "n"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
 CLAIMS = ["finding", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
+_TYPE = "distance_type"
+"""Measure that names the type of each head by its distance features."""
 MOST = 0.5
 """Share above which a head directs most of its attention to a target."""
 
@@ -133,6 +137,19 @@ def _with_depth(name: str, above: bool) -> _Test:
     return test
 
 
+def _in_half(kind: str, lower: bool) -> _Test:
+    def test(tables: ModelTables, draws: Draws) -> Claim:
+        heads = tables.heads.dropna(subset=[_TYPE])
+        of_kind = (heads[_TYPE] == kind).to_numpy()
+        below, above, low, high = shares_by_half(heads["layer"].to_numpy(), of_kind, draws.shuffles, draws.seed, LEVEL)
+        if not of_kind.any():
+            return Claim("", "", "", np.nan, np.nan, np.nan, 0, "")
+        numbers = (below - above, low, high) if lower else (above - below, -high, -low)
+        return Claim("", "", "", *numbers, heads["layer"].nunique(), "layers")
+
+    return test
+
+
 def _most(*measures: str) -> _Test:
     def test(tables: ModelTables, _: Draws) -> Claim:
         rows = tables.surface[tables.surface["measure"].isin(measures)]
@@ -177,6 +194,16 @@ STATEMENTS = (
         "accuracy less that of the best offset, of the head and relation with the largest margin on the other half of the text",
         (), _relations,
     ),
+    _Statement(
+        "Dense heads stand mainly in the lower half of the layers (Guan et al., section 4)",
+        "share of heads of this type in the lower half of the layers less that in the upper half", (_TYPE,),
+        _in_half(DENSE, lower=True),
+    ),
+    _Statement(
+        "Vertical heads stand mainly in the upper half of the layers (Guan et al., section 4)",
+        "share of heads of this type in the upper half of the layers less that in the lower half", (_TYPE,),
+        _in_half(VERTICAL, lower=False),
+    ),
 )  # fmt: skip
 """Findings on heads of one model that its attention alone can show."""
 
@@ -185,10 +212,10 @@ def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[st
     """One row per finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason if a model lacks a measure.
 
     The verdict is that of `Claim`: it depends on which side of the threshold the whole interval lies. Depth: interval by
-    permutations of layers (`depth_correlation`). Largest share of any head: an interval for the largest of all true shares,
-    since the largest observed share is biased upwards by selection. Relations: head and relation are chosen on one half of the
-    units and tested on the other; no interval if no head has a relation to test. n: number of independent units, of the kind in
-    `unit`.
+    permutations of layers (`depth_correlation`, `shares_by_half`). Largest share of any head: an interval for the largest of
+    all true shares, since the largest observed share is biased upwards by selection. Relations: head and relation are chosen on
+    one half of the units and tested on the other; no interval if no head has a relation to test. n: number of independent
+    units, of the kind in `unit`.
 
     Args:
         tables: model -> the tables on which its findings are tested.

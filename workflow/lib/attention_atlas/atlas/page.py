@@ -177,6 +177,9 @@ def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], drawn: Drawn, show
     too_long = sum(length > drawn.max_tokens for length in lengths)
     if too_long:
         parts.append(f"{too_long} longer than the {drawn.max_tokens} word pieces that the page draws")
+    fit = sum(drawn.shortest <= length <= drawn.max_tokens for length in lengths)
+    if fit > shown:
+        parts.append(f"{fit - shown} more not shown to keep the page small")
     for reason, rows in dropped.groupby("reason", sort=False):
         places = "; ".join(f"{row.id}: {row.detail}" for row in rows.head(_NAMED).itertuples())
         parts.append(f"{len(rows)} dropped as {reason} ({places}{'; ...' if len(rows) > _NAMED else ''})")

@@ -113,7 +113,7 @@ def resolve(
         try:
             information = HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference)
             commit = str(information.sha)
-            listed = {file.rfilename for file in information.siblings or ()}
+            listed = {file.rfilename for file in getattr(information, "siblings", None) or ()}
         except Exception:
             # Offline: use the commit that was last downloaded under this name.
             commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""

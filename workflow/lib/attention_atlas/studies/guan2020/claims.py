@@ -13,9 +13,9 @@ import pandas as pd
 
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
+from attention_atlas.methods.layer_halves import shares_by_half
 from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
 from attention_atlas.stats.bootstrap import expanded_level
-from attention_atlas.stats.extremes import widths
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     PERMUTED,
@@ -175,7 +175,7 @@ def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], re
 def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed: int) -> Claim:
     """The claim that a type has a larger share of the heads of one half of the layers than of the other."""
     of_kind = types["type"] == kind
-    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed)
+    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed, LEVEL)
     if not of_kind.any():
         low = high = math.nan
     place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
@@ -188,35 +188,6 @@ def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed
         types["layer"].nunique(),
         "layers",
     )
-
-
-def shares_by_half(
-    layer: npt.NDArray[np.integer], of_kind: npt.NDArray[np.bool_], draws: int, seed: int
-) -> tuple[float, float, float, float]:
-    """Share of heads of a type in the lower and in the upper half of the layers, and the interval of the difference.
-
-    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
-    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`):
-    always with six layers or fewer, where the halves can be drawn in at most 20 ways.
-
-    Args:
-        layer: of each head.
-        of_kind: [head] whether it has the type.
-        draws, seed: of the permutations.
-    """
-    layers, of_head, heads = np.unique(layer, return_inverse=True, return_counts=True)
-    counts = np.bincount(of_head, weights=of_kind)
-    lower = layers <= layers[-1] / 2
-    if lower.all() or not lower.any():
-        return math.nan, math.nan, math.nan, math.nan
-    places = np.tile(np.arange(len(layers)), (draws + 1, 1))
-    # The first row is the order of the model.
-    order = np.concatenate([places[:1], np.random.default_rng(seed).permuted(places[1:], axis=1)])
-    shares = [counts[order][:, half].sum(axis=1) / heads[order][:, half].sum(axis=1) for half in (lower, ~lower)]
-    differences = shares[0] - shares[1]
-    half_width = widths(differences[None, 1:], LEVEL)[0]
-    low, high = np.clip([differences[0] - half_width, differences[0] + half_width], -1, 1)
-    return float(shares[0][0]), float(shares[1][0]), float(low), float(high)
 
 
 def beside_permutations(kind: str, drop: float, permuted: Floats) -> Claim:

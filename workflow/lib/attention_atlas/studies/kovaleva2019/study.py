@@ -116,8 +116,8 @@ ARTIFACTS = (
         "table1",
         "Table 1",
         "Tasks without fine-tuning, from random weights, and fine-tuned",
-        "Scores without fine-tuning over many random classification layers, fine-tuned from random weights, and fine-tuned from "
-        "pre-trained weights, beside the majority and the best constant answer (Kovaleva et al. 2019, Table 1).",
+        "Scores without fine-tuning over many random classification layers, fine-tuned from random weights, and fine-tuned "
+        "from pre-trained weights, beside the majority and the best constant answer (Kovaleva et al. 2019, Table 1).",
         files=["table1_gains.tsv"],
     ),
     table(

@@ -7,7 +7,7 @@ from typing import Any
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences, mlm_head_corpus
-from attention_atlas.methods.head_measures import Source
+from attention_atlas.methods.head_measures import Source, parts_of
 from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
 from attention_atlas.workflow.inputs.shared import File, OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
@@ -120,12 +120,14 @@ class AtlasInputs(StudyInputs):
         tables = self.head_tables(wildcards)
         # Several sources may read the same table.
         sources = [source for study in studies().values() for source in study.measures if source.table in tables]
+        patterns = parse_patterns(self.study_settings(wildcards)["patterns"]) if HEAD_SCORES in tables else []
         return {
             measure.name: [tables[source.table], *self._shown_in(wildcards.run, source.study, measure.item)]
             for source in sources
             for measure in source.measures
-            if not measure.part
-        }
+            # Intervals and null distributions stand beside their measures.
+            if measure.name not in {part for whole in source.measures for part in parts_of(whole.name)}
+        } | {pattern.measure: [tables[HEAD_SCORES]] for pattern in patterns}
 
     def _shown_in(self, run: str, study_id: str, number: str) -> list[str]:
         """The figure or page of a study of the run with a given number in the paper; at most one."""
