@@ -53,9 +53,9 @@ def write_tables(folder, layers, heads):
     facts = {
         "entropy": ("Entropy </script><b>", "nats", "number", ""),
         "to_sep": ("Attention to [SEP]", "share", "number", ""),
-        "masked": ("Accuracy when masked", "points", "number", ""),
-        "masked_low": ("Accuracy when masked: lower end", "points", "number", ""),
-        "masked_high": ("Accuracy when masked: upper end", "points", "number", ""),
+        "masked": ("Accuracy when masked", "percentage points", "number", ""),
+        "masked_low": ("Accuracy when masked: lower end", "percentage points", "number", ""),
+        "masked_high": ("Accuracy when masked: upper end", "percentage points", "number", ""),
         "induction": ("Induction", "share", "number", ""),
         **{f"induction_{part}": ("part", "share", "number", "") for part in ("low", "high", "null_low", "null_high", "q")},
         "distance_type": ("Type by distances", "", "name", ""),
@@ -379,7 +379,7 @@ def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened)
     before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
     page.locator("#measure").select_option("masked")
     assert page.locator("#grid button").nth(0).evaluate("button => button.style.background") != before
-    assert "Accuracy when masked (points)" in page.locator("#measure-note").inner_text()
+    assert "Accuracy when masked (percentage points)" in page.locator("#measure-note").inner_text()
     page.locator("#measure").select_option("distance_type")
     assert "vertical" in page.locator("#legend").inner_text() or "dense" in page.locator("#legend").inner_text()
     page.locator("#measure").select_option("entropy")
@@ -448,7 +448,7 @@ def test_the_card_draws_the_value_among_all_heads_with_the_null_distribution_beh
     page.locator("#group").select_option("Effect on the model")
     assert card(page).keys() == {"masked"}
     title = page.locator('#values tr[data-measure="masked"] th').inner_text()
-    assert title == f"Accuracy when masked: {table.distance_type[3]} (points)"
+    assert title == f"Accuracy when masked: {table.distance_type[3]} (percentage points)"
     assert errors == []
 
 

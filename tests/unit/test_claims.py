@@ -11,7 +11,7 @@ import pytest
 from attention_atlas.published.claims import CLAIM_COLUMNS, Claim, all_hold, level_of_parts
 from attention_atlas.published.pages import write_claims
 
-CLAIM = Claim("heads gain", "1.0", "gain, points", 1.0, 0.2, 1.8, 40, "examples")
+CLAIM = Claim("heads gain", "1.0", "gain, percentage points", 1.0, 0.2, 1.8, 40, "examples")
 
 
 @pytest.mark.parametrize(

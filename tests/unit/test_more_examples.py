@@ -9,7 +9,15 @@ import pytest
 
 from attention_atlas.published.more_examples import AT_THRESHOLD, examples_needed, outlook
 
-CLAIM = {"ours": "1.2 points", "value": 1.0, "threshold": 0.0, "ci_low": -1.0, "ci_high": 3.0, "n": 30, "unit": "documents"}
+CLAIM = {
+    "ours": "1.2 percentage points",
+    "value": 1.0,
+    "threshold": 0.0,
+    "ci_low": -1.0,
+    "ci_high": 3.0,
+    "n": 30,
+    "unit": "documents",
+}
 
 
 def claim(**changes):
@@ -69,7 +77,7 @@ def test_at_the_threshold_at_its_end_and_without_an_interval():
     assert "lies at the threshold" in outlook(claim(value=0.0))
     assert outlook(claim(ci_low=0.0)).startswith("A few more documents than the 30")
     assert outlook(claim(ci_low=math.nan, ci_high=math.nan)) == (
-        "There is no interval, so no number of examples can be estimated. Measured: 1.2 points"
+        "There is no interval, so no number of examples can be estimated. Measured: 1.2 percentage points"
     )
     assert outlook(claim(value=math.nan)).startswith("A part of the claim has no value in this run")
     assert "unbounded" in outlook(claim(ci_low=-math.inf))

@@ -228,15 +228,15 @@ FORMULAS: Mapping[str, Formula] = {
     "rest_of_100": lambda inputs: float(100 - _all(inputs).sum()),
     "percentage_of_false": lambda inputs: float(100 * (1 - _all(inputs).mean())),
     "share_above_0": lambda inputs: float((_all(inputs) > 0).mean()),
-    "mean_in_points": lambda inputs: float(100 * _all(inputs).mean()),
+    "mean_in_percentage_points": lambda inputs: float(100 * _all(inputs).mean()),
     "mean_difference": lambda inputs: float(_pairs(inputs).mean()),
-    "difference_in_points": lambda inputs: 100 * _difference(inputs),
-    "max_difference_in_points": lambda inputs: float(100 * _pairs(inputs).max()),
-    "min_difference_in_points": lambda inputs: float(100 * _pairs(inputs).min()),
+    "difference_in_percentage_points": lambda inputs: 100 * _difference(inputs),
+    "max_difference_in_percentage_points": lambda inputs: float(100 * _pairs(inputs).max()),
+    "min_difference_in_percentage_points": lambda inputs: float(100 * _pairs(inputs).min()),
     "expected_layer": _expected_layer,
     "centre_of_gravity": _centre_of_gravity,
     "bits_from_uniform": lambda inputs: _bits_from_uniform(_all(inputs)),
     "gains_bits_from_uniform": _gains_from_uniform,
     "f1_of_constant": _f1_of_constant,
 }
-"""Name -> formula. Those with `in_points` take shares from 0 to 1 and give percentage points."""
+"""Name -> formula. Those with `in_percentage_points` take shares from 0 to 1 and give percentage points."""

@@ -123,7 +123,7 @@ def gain_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
     for _, row in rows.iterrows():
         statement = "aligning ROOT raises the UAS of the probe on attention and words"
         ours = f"UAS with ROOT aligned less UAS as published, mean over {row['seeds']} seeds"
-        yield "issue17_gain", _claim(_in_percent(row), statement, ours, "gain in points of UAS", 0, True)
+        yield "issue17_gain", _claim(_in_percent(row), statement, ours, "gain in UAS, percentage points", 0, True)
 
 
 def _claim(row: pd.Series, statement: str, ours: str, statistic: str, threshold: float, above: bool) -> Claim:

@@ -31,7 +31,7 @@ Change = tuple[int, str]
 """Number of a row, and its definition of a sentence."""
 _FEWEST_PASSAGES = 10
 """Bootstrap intervals over fewer passages are too short for a verdict."""
-_PAIRED = "mean over questions, points"
+_PAIRED = "mean over questions, percentage points"
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def beside_permutations(kind: str, drop: float, permuted: Floats) -> Claim:
         f"The type matters, not the number and layers of its heads: pruning {TITLES[kind]} heads costs more than pruning as "
         "many heads of the same layers",
         ours,
-        "F1 drop of the type - F1 drop of a permutation, points; value: mean over permutations",
+        "F1 drop of the type - F1 drop of a permutation, percentage points; value: mean over permutations",
         drop - float(permuted.mean()) if number else math.nan,
         low,
         high,

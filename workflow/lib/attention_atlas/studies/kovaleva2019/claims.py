@@ -54,10 +54,10 @@ def _last_layers(statistics: pd.DataFrame) -> Iterator[Claim]:
 def _disabled_heads(disabling: pd.DataFrame) -> Iterator[Claim]:
     heads = disabling[(disabling["action"] == "uniform") & (disabling["unit"] == "heads")]
     largest = _by_task(
-        heads, "largest gain of disabling a head, points (interval corrected for the choice)", "best", "best_delta"
+        heads, "largest gain of disabling a head, percentage points (interval corrected for the choice)", "best", "best_delta"
     )
     yield all_hold("In every task some head can be disabled with a gain", _listed(largest, "+.1f"), list(largest.values()))
-    statistic = "gain of disabling the head that is best on the other half of the examples, points"
+    statistic = "gain of disabling the head that is best on the other half of the examples, percentage points"
     heldout = _by_task(heads, statistic, "heldout", "heldout_delta")
     yield all_hold(
         "In every task a head that is chosen for its gain also gains on other examples (not tested in the paper)",
@@ -67,7 +67,9 @@ def _disabled_heads(disabling: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _pretraining(gains: pd.DataFrame, tasks: int) -> Iterator[Claim]:
-    parts = _by_task(gains[gains["metric"] != "f1"], "score from pre-trained minus score from random weights, points")
+    parts = _by_task(
+        gains[gains["metric"] != "f1"], "score from pre-trained minus score from random weights, percentage points"
+    )
     if parts:
         some = f" ({len(parts)} of {tasks} tasks trained from random weights)" if len(parts) < tasks else ""
         statement = f"Fine-tuning from pre-trained weights beats random weights in every task{some}"

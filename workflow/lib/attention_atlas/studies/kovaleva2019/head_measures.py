@@ -131,7 +131,7 @@ _FRAMES = Measure(
     chance=0,
 )
 _DISABLED = _task_measures(
-    "disabled", "Change in score when the head attends uniformly", "Figure 8", "points", "harmless head", chance=0
+    "disabled", "Change in score when the head attends uniformly", "Figure 8", "percentage points", "harmless head", chance=0
 )
 _MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
 MEASURES = (

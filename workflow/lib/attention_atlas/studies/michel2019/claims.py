@@ -20,6 +20,7 @@ from attention_atlas.studies.michel2019.names import (
     KIND_TITLES,
     LEAST_BLEU,
     LEVEL,
+    POINT,
     PRUNABLE,
     RANDOM,
     SAME_FILE,
@@ -49,10 +50,10 @@ def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Clai
         worse = int(((table["p"] < LEVEL) & (table["delta"] < 0)).sum())
         yield _claim(
             row,
-            f"{TITLES[name]}: in most layers one head is enough: less than a point is lost (Tables 2 and 3)",
+            f"{TITLES[name]}: in most layers one head is enough: less than one {POINT[name]} is lost (Tables 2 and 3)",
             f"median over {len(table)} layers {row.value:+.2f}, with held-out selection of the head; selected on the same "
             f"examples, as in the paper, {worse} layers are worse with p < {LEVEL}",
-            "median over layers of the change in score with one head left, points",
+            f"median over layers of the change in score with one head left, {POINT[name]}s",
             -TOLERATED,
         )
     yield from _correlation_claims(frames["correlations"])
@@ -85,7 +86,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
         row = of_kind[tested.MEDIAN_CHANGE]
         yield _claim(
             row,
-            f"{name}: most heads can be masked, one at a time, for less than a point of BLEU (section 3.2)",
+            f"{name}: most heads can be masked, one at a time, for less than one BLEU point (section 3.2)",
             f"median {row.value:+.2f}; {worse} of {heads} heads worse with p < {LEVEL}",
             "median over heads of the change in BLEU",
             -TOLERATED,
@@ -94,7 +95,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
         adjusted, chance = int((head_rows["p_adjusted"] < LEVEL).sum()), float(head_rows["p_count"].iloc[0])
         yield _claim(
             row,
-            f"{name}: some head changes BLEU by more than a point (Table 1; the paper corrects for no number of tests)",
+            f"{name}: some head changes BLEU by more than one point (Table 1; the paper corrects for no number of tests)",
             f"largest change {row.value:.2f}; {int(significant.sum())} of {heads} heads with p < {LEVEL}, {heads * LEVEL:.1f} "
             f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
             "largest absolute change in BLEU over heads, simultaneous interval",
@@ -139,10 +140,11 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
         (row,) = _rows(statistics, tested.PRUNED_CHANGE, name)
         yield _claim(
             row,
-            f"{TITLES[name]}: {PRUNABLE[name]} % of the heads can go by importance without noticeable loss (here: less than a "
-            "point; section 4.2)",
-            f"{row.value:+.2f} points; no step up to {summary.loc[(name, IMPORTANCE), 'prunable']} % loses more than a point",
-            f"change in score without {PRUNABLE[name]} % of the heads, points",
+            f"{TITLES[name]}: {PRUNABLE[name]} % of the heads can go by importance without noticeable loss (here: less than "
+            f"one {POINT[name]}; section 4.2)",
+            f"{row.value:+.2f} {POINT[name]}s; no step up to {summary.loc[(name, IMPORTANCE), 'prunable']} % loses more than "
+            "one",
+            f"change in score without {PRUNABLE[name]} % of the heads, {POINT[name]}s",
             -TOLERATED,
         )
         means = {order: float(summary.loc[(name, order), "mean"]) for order in (IMPORTANCE, ABLATION, HELDOUT)}
@@ -152,7 +154,7 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
                 f"{TITLES[name]}: importance orders heads better than scores of single heads on other examples (section 4.2)",
                 f"mean of the curve: importance {means[IMPORTANCE]:.1f}, single heads {means[HELDOUT]:.1f}; chosen on the same "
                 f"examples, as in the paper, {means[ABLATION]:.1f}",
-                "difference of the means of two pruning curves, points",
+                f"difference of the means of two pruning curves, {POINT[name]}s",
             )
         (row,) = _rows(statistics, tested.OVER_RANDOM, name)
         in_random = (figure3["experiment"] == name) & (figure3["order"] == RANDOM)
@@ -163,14 +165,14 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
             f"{TITLES[name]}: importance orders heads better than chance (later work: random is about as good)",
             f"mean of the curve: importance {means[IMPORTANCE]:.1f}, {len(random)} random orders {min(random):.1f} to "
             f"{max(random):.1f}{lacking}",
-            "mean of the pruning curve minus that of random orders, points; interval predicts a further random order",
+            f"mean of the pruning curve minus that of random orders, {POINT[name]}s; interval predicts a further random order",
             unit="random orders",
         )
     parts = _rows(statistics, tested.OVER_CROSS, TRANSLATION)
     if parts:
         areas = {str(kind): mean_score(curve) for kind, curve in frames["figure4"].groupby("kind", sort=False)}
         statement = "Encoder-decoder attention suffers most from pruning (section 5, mean of the curve)"
-        statistic = "minus encoder-decoder attention: difference of the means of two pruning curves, points"
+        statistic = "minus encoder-decoder attention: difference of the means of two pruning curves, BLEU points"
         yield all_hold(
             statement,
             ", ".join(f"{KIND_TITLES[kind]} {area:.1f}" for kind, area in areas.items()),

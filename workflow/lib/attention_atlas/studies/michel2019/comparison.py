@@ -57,9 +57,9 @@ def comparison(
     notes = [
         *lines,
         "Claims of the paper, and objections of later work, tested on this run's models. Changes in score are tested "
-        "against one point, since the paper does not define a noticeable loss; their intervals include one extra loss and "
-        "one extra gain, so that they have some width even where no example changes. Figure 2: at each end the wider of two "
-        "intervals, by bootstrap over heads and over examples.",
+        "against one BLEU point or percentage point, since the paper does not define a noticeable loss; their intervals "
+        "include one extra loss and one extra gain, so that they have some width even where no example changes. Figure 2: "
+        "at each end the wider of two intervals, by bootstrap over heads and over examples.",
     ]
     write_claims(claims(frames, definition), claims_out, claims_html, "Michel et al. 2019: claims and this run", notes)
 

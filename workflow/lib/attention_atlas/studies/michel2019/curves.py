@@ -157,9 +157,9 @@ def _summary(
         *(label.line for label in labels.values()),
         "BLEU and accuracy (%) with the first heads of an order masked: at_20 with 20 % of them; mean: over the whole curve, "
         "with its interval by bootstrap over the n examples (sentences). prunable: percent of heads up to which no "
-        f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, but does not define a "
-        f"noticeable loss. Random: mean of {draws} orders, with the range of their means. The most frequent label alone scores "
-        f"{floor:.1f} %.",
+        f"step loses more than {TOLERATED:g} BLEU point or percentage point; the paper says 20 % and 40 % by "
+        f"importance, but does not define a noticeable loss. Random: mean of {draws} orders, with the range of their means. "
+        f"The most frequent label alone scores {floor:.1f} %.",
         "As in the paper, the order by scores with one head masked is chosen on the examples that it is evaluated on; under "
         "held-out selection, each half of the examples is pruned in the order of the other half.",
     ]

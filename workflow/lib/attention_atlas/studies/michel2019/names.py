@@ -19,14 +19,16 @@ ORDER_TITLES = {
 }
 ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
 """How the second corpus of Figure 2 relates to the first; a part of the same file says nothing about other data."""
+POINT = {TRANSLATION: "BLEU point", CLASSIFICATION: "percentage point"}
+"""Unit of a change in the score of an experiment."""
 TOLERATED = 1.0
-"""Largest loss that counts as not noticeable, in points (the paper does not define the word)."""
+"""Largest loss that counts as not noticeable, in the unit `POINT` (the paper does not define the word)."""
 PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}
 """Percent of heads that can be pruned without noticeable loss (section 4.2)."""
 LEAST_BLEU = 3.0
 """Smallest score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
-"""Columns of a step of pruning, in points: the score with its interval, that of the whole model, their difference."""
+"""Columns of a step of pruning, in BLEU or percent: the score with its interval, that of the whole model, their difference."""
 PAPER_DELTA = {"paper_delta": "paper: delta"}
 """Heading of the published differences, beside this run's."""
 ATTENTION_TITLES = {

@@ -124,7 +124,7 @@ ARTIFACTS = (
         "Figure 3, summary",
         "How many heads can be masked, by order",
         "Summary of the pruning curves: score at several shares of masked heads, mean of the curve, and the share of heads "
-        "that can be masked before the score falls by one point (Michel et al. 2019, Figure 3).",
+        "that can be masked before the score falls by one BLEU point or percentage point (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
     ),
     figure(

@@ -43,7 +43,7 @@ _REMOVED = Measure(
     "tagger_without",
     "Change in tagging F1 when the head is removed",
     "Removing one",
-    "points",
+    "percentage points",
     "harmless or harmful head",
     chance=0,
 )
