@@ -1,7 +1,5 @@
 """Several models: series, findings counted over models, and the page that shows them side by side, in a real browser."""
 
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from compared_models import compared_model, shape_of
 
 from attention_atlas.atlas.correlations import Draws, write_correlations
+from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.atlas.matching import write_matching
 from attention_atlas.atlas.measures import write_heads
 from attention_atlas.atlas.models import CLAIMS, claim_rows, write_models
@@ -92,7 +91,7 @@ def built(tmp_path_factory):
 
 
 def data_of(path):
-    return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL).group(1))
+    return data_of_page(path.read_text(encoding="utf-8"))
 
 
 def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):

@@ -1,7 +1,6 @@
 """The page of the atlas: its data against the tables, and the page itself in a real browser, where there is one."""
 
 import base64
-import json
 import re
 
 import numpy as np
@@ -12,9 +11,20 @@ from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
 from attention_atlas.atlas.attended import write_attended
-from attention_atlas.atlas.correlations import Draws, write_correlations
+from attention_atlas.atlas.correlations import CORRELATIONS, Draws, write_correlations
+from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, shown_note, write_page
+from attention_atlas.atlas.page import (
+    Drawn,
+    Evidence,
+    page,
+    page_data,
+    percentiles,
+    relation_cards,
+    sentence_data,
+    shown_note,
+    write_page,
+)
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.errors import AtlasError
@@ -103,10 +113,6 @@ def build(folder, drawn=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
     return (folder / "atlas.html").read_text(encoding="utf-8")
 
 
-def data_of(page):
-    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
-
-
 def test_percentiles_are_scipys():
     values = [3.0, 1.0, None, 2.0, 1.0, 0.5, -4.0]
     known = [value for value in values if value is not None]
@@ -122,7 +128,7 @@ def test_measures_of_few_values_have_no_percentiles(tmp_path):
     assert None not in percentiles(five)
     table = write_tables(tmp_path, 3, 4)
     write_table(table.assign(masked=np.arange(12) % 4 / 12), tmp_path / "heads.tsv")
-    data = data_of(build(tmp_path))
+    data = data_of_page(build(tmp_path))
     assert data["percentiles"]["masked"] == [None] * 12
     assert None not in data["percentiles"]["entropy"]
     assert data["values"]["masked"][1] == pytest.approx(1 / 12, rel=1e-5), "the value stays"
@@ -160,7 +166,7 @@ def test_cards_hold_the_relations_above_their_offset_by_rank():
 def test_the_page_reads_the_table_of_relations(tmp_path):
     write_tables(tmp_path, 3, 4)
     write_table(relations_table(), tmp_path / "relations.tsv")
-    cards = data_of(build(tmp_path, relations=tmp_path / "relations.tsv"))["relations"]
+    cards = data_of_page(build(tmp_path, relations=tmp_path / "relations.tsv"))["relations"]
     assert [len(card) for card in cards] == [2, *[0] * 11]
 
 
@@ -197,7 +203,7 @@ def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(t
 def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
     write_tables(tmp_path, 2, 2)
     write_treebank(tmp_path)
-    data = data_of(build(tmp_path, drawn_of(tmp_path)))
+    data = data_of_page(build(tmp_path, drawn_of(tmp_path)))
     parts = ["2 of 13 sentences shown", "10 more not shown to keep the page small"]
     assert data["shown_note"] == f"{', '.join(parts)}, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
     none = pd.DataFrame(columns=["id", "reason", "detail"])
@@ -214,7 +220,7 @@ def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
 def test_the_page_holds_the_tables_and_no_address(tmp_path):
     table = write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
-    data = data_of(page)
+    data = data_of_page(page)
     assert (data["layers"], data["heads"]) == (3, 4)
     for name in ("entropy", "to_sep", "masked"):
         values = [np.nan if value is None else value for value in data["values"][name]]
@@ -229,13 +235,12 @@ def test_the_page_holds_the_tables_and_no_address(tmp_path):
     shown = [measure["measure"] for measure in data["measures"]]
     assert [name for name in shown if name.startswith("induction")] == ["induction"], "its parts are no measures"
     for values, end in zip(data["intervals"]["masked"], ("masked_low", "masked_high"), strict=True):
-        assert values == pytest.approx(table[end].tolist(), rel=1e-5)
+        assert values == pytest.approx(table[end].tolist(), rel=1e-3)
     shown = ["entropy", "to_sep", "masked", "induction", "distance_type", "importance"]
     assert [measure["measure"] for measure in data["measures"]] == shown, "ends are shown with their measure"
     assert data["measures"][-1]["note"] == "this run does not build michel2019"
-    assert "<b>" not in page.split("</style>")[1].split("<script>")[0].replace("<\\/script><b>", ""), "data ends no script"
     # What could be loaded: sources, links and imports of styles. There are none.
-    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page.split("<script>")[0])
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page)
     assert "default-src 'none'" in page
     # A second time the same.
     assert build(tmp_path) == page
@@ -265,8 +270,8 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     }
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
-    assert data_of(rendered) == data_of(page)
-    assert (data_of(rendered)["relations"], data_of(rendered)["sentences"]) == ([], [])
+    assert data_of_page(rendered) == data_of_page(page)
+    assert (data_of_page(rendered)["relations"], data_of_page(rendered)["sentences"]) == ([], [])
 
 
 def test_a_large_model_fits(tmp_path):
@@ -508,7 +513,7 @@ def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(o
 
 def test_a_page_without_sentences_has_no_evidence(tmp_path):
     write_tables(tmp_path, 3, 4)
-    assert data_of(build(tmp_path))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
+    assert data_of_page(build(tmp_path))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -646,7 +651,10 @@ def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
     paths = [tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
     out = folder / "atlas.html"
     write_page(*paths, None, NO_EVIDENCE, drawn_of(tmp_path), "Test run", None, out, sources=sources)
-    assert data_of(out.read_text(encoding="utf-8"))["sources"]["entropy"] == ["../a2020/surface.tsv", "../a2020/figure 1.svg"]
+    assert data_of_page(out.read_text(encoding="utf-8"))["sources"]["entropy"] == [
+        "../a2020/surface.tsv",
+        "../a2020/figure 1.svg",
+    ]
     page = browser.new_page()
     page.goto(out.as_uri())
     page.wait_for_selector("#matrix svg")
@@ -682,9 +690,38 @@ def large(tmp_path_factory):
     return folder / "atlas.html"
 
 
+def test_a_large_model_with_all_measures_and_its_control_is_small(large):
+    """Sixty measures, as in the sample run, each with intervals, null distribution and q, of a model and its random control."""
+    chance = np.random.default_rng(1)
+    heads = pd.read_csv(large.parent / "heads.tsv", sep="\t")[["model", "layer", "head"]]
+    names = [f"measure{k}" for k in range(60)]
+    columns = [f"{name}{part}" for name in names for part in ("", "_low", "_high", "_q")]
+    heads = heads.join(pd.DataFrame(chance.random((len(heads), len(columns))), columns=columns))
+    # One null distribution for all heads.
+    ends = {f"{name}_null_{end}": chance.random() for name in names for end in ("low", "high")}
+    heads = heads.join(pd.DataFrame(ends, index=heads.index))
+    facts = pd.read_csv(large.parent / "measures.tsv", sep="\t", keep_default_na=False).iloc[[0]]
+    measures = pd.concat([facts.assign(measure=name, kind="number", chance=np.nan, note="") for name in names])
+    first = data_of_page(large.read_text(encoding="utf-8"))
+    # Two models share the weights that a page may hold: two sentences each.
+    model = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), [], first["sentences"][:2]) | {
+        name: first[name] for name in ("evidence", "name", "sources", "shown_note")
+    }
+    text = page({**first, **model, "others": [{**model, "ramps": {}}]}, "Large", "Test run")
+    assert 1_500_000 < len(text.encode()) < 3_000_000
+
+
+def test_a_browser_without_decompression_is_told(browser, large):
+    opened = browser.new_page()
+    opened.add_init_script("delete window.DecompressionStream")
+    opened.goto(large.as_uri())
+    assert "heads.tsv" in opened.locator("#too-old").inner_text()
+    opened.close()
+
+
 @pytest.mark.parametrize("width", [390, 768, 1400])
 def test_a_large_model_is_painted_within_a_second_and_scrolls_in_boxes(browser, large, width):
-    assert large.stat().st_size < 4_000_000
+    assert large.stat().st_size < 3_000_000
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(large.as_uri())
     page.wait_for_selector("#matrix svg")
@@ -715,7 +752,7 @@ def test_all_heads_of_a_ranking_can_be_listed_with_the_keyboard(browser, large):
     button.press("Enter")
     assert rows.count() == 384
     assert button.inner_text() == "List the first 10 heads"
-    types = page.evaluate("JSON.parse(document.getElementById('data').textContent).values.distance_type")
+    types = data_of_page(large.read_text(encoding="utf-8"))["values"]["distance_type"]
     first = int(rows.first.locator("a").get_attribute("data-index"))
     assert f"{types[first]}: " in rows.first.inner_text(), "each row names what the measure is about"
     button.press("Enter")

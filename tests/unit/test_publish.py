@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -12,6 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from PIL import Image
 from small_config import SHIPPED, changed
 
+from attention_atlas.atlas.embedded_data import data_of_page, embedded
 from attention_atlas.atlas.other_sentences import write_with_sentences_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
@@ -105,7 +105,7 @@ def atlas_page(sentence, name="minilm", heads=12, others=()):
 
 
 def html(data):
-    return f'<html><script type="application/json" id="data">{json.dumps(data)}</script><script>1</script></html>'
+    return f'<html><script type="application/gzip" id="data">{embedded(data)}</script><script>1</script></html>'
 
 
 def test_the_page_of_an_atlas_shows_the_sentences_of_the_page_with_generated_ones(tmp_path):
@@ -113,9 +113,8 @@ def test_the_page_of_an_atlas_shows_the_sentences_of_the_page_with_generated_one
     (tmp_path / "run.html").write_text(html(atlas_page(CANARY, others=[other])), encoding="utf-8")
     (tmp_path / "sample.html").write_text(html(atlas_page("a generated sentence</b>")), encoding="utf-8")
     write_with_sentences_of(tmp_path / "run.html", tmp_path / "sample.html", "Generated ones.", tmp_path / "out.html")
-    text = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert "canaries" not in text
-    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    data = data_of_page((tmp_path / "out.html").read_text(encoding="utf-8"))
+    assert "canaries" not in str(data)
     assert data["sentences"] == [{"text": "a generated sentence</b>"}]
     assert data["evidence"] == {"texts": ["a generated sentence</b>"], "pairs": [[0]], "kinds": ["nsubj"]}
     assert data["shown_note"].startswith("Generated ones.")
@@ -134,7 +133,7 @@ def test_a_page_of_the_atlas_links_to_the_files_that_were_copied(tmp_path):
     ):
         write_with_sentences_of(tmp_path / "run.html", None, "", tmp_path / "out.html", places)
         text = (tmp_path / "out.html").read_text(encoding="utf-8")
-        data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+        data = data_of_page(text)
         assert data["sources"] == data["others"][0]["sources"] == expected
 
 
@@ -143,7 +142,7 @@ def test_a_page_without_a_second_one_or_with_other_heads_shows_no_sentences(tmp_
     (tmp_path / "sample.html").write_text(html(atlas_page("generated", heads=4)), encoding="utf-8")
     for second in (None, tmp_path / "sample.html"):
         write_with_sentences_of(tmp_path / "run.html", second, "Generated ones.", tmp_path / "out.html")
-        assert "canaries" not in (tmp_path / "out.html").read_text(encoding="utf-8")
+        assert "canaries" not in str(data_of_page((tmp_path / "out.html").read_text(encoding="utf-8")))
     (tmp_path / "bare.html").write_text("<html></html>", encoding="utf-8")
     with pytest.raises(AtlasError, match="does not have the data of an atlas"):
         write_with_sentences_of(tmp_path / "bare.html", None, "", tmp_path / "out.html")

@@ -10,6 +10,7 @@ import torch
 import yaml
 from transformers import LlamaConfig, LlamaModel
 
+from attention_atlas.atlas.embedded_data import data_of_page
 from tools.atlas import overlay
 
 SMALLER = """
@@ -68,7 +69,7 @@ def test_the_atlas_of_a_decoder(workspace):
     findings = pd.read_csv(folder / "models_findings.tsv", sep="\t")
     sep = findings[findings["finding"].str.startswith("Deeper heads")]
     assert sep["verdict"].tolist() == ["not tested: to_sep not measured"] * 2
-    assert (folder / "atlas.html").stat().st_size < 8_000_000
+    assert (folder / "atlas.html").stat().st_size < 3_000_000
 
 
 TREES = (
@@ -94,7 +95,7 @@ def test_checkpoints_are_a_series_measured_on_the_users_trees(workspace):
     assert matches.groupby("model").size().tolist() == [8, 8]
     assert set(claims["models"]) == {2}, "without random weights"
     page = (folder / "atlas.html").read_text(encoding="utf-8")
-    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    data = data_of_page(page)
     assert [other["name"] for other in data["others"]] == ["runs-step2", "runs-step10-random"]
     assert {sentence["text"] for sentence in data["sentences"]} == {"Dogs bark .", "The cat sleeps"}
     assert "1 dropped as too long (s5: " in data["shown_note"]

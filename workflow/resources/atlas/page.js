@@ -1,7 +1,18 @@
 "use strict";
-(() => {
-  const all = JSON.parse(document.getElementById("data").textContent);
+(async () => {
   const find = (id) => document.getElementById(id);
+  if (!("DecompressionStream" in window)) {
+    find("too-old").hidden = false;
+    return;
+  }
+  const unpacked = (id) => {
+    const packed = Uint8Array.from(atob(find(id).textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
+  };
+  const library = document.createElement("script");
+  library.textContent = await unpacked("library").text();
+  document.head.append(library);
+  const all = await unpacked("data").json();
   // The run's model first; what the page shows is of the model in `data`.
   const models = [all, ...all.others];
   const comparison = all.comparison;

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.errors import DamagedFile
+from attention_atlas.atlas.embedded_data import read_page, with_data
 from attention_atlas.io.files import write_text
 
-_DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
 _EMPTY: Mapping[str, Any] = {"sentences": [], "evidence": {"texts": [], "pairs": []}, "shown_note": ""}
 
 
@@ -33,8 +30,8 @@ def write_with_sentences_of(
     Raises:
         AtlasError: a page does not have the data of an atlas.
     """
-    text, data = _read(Path(page))
-    shown = _read(Path(sentences_page))[1] if sentences_page else {"others": []}
+    text, data = read_page(Path(page))
+    shown = read_page(Path(sentences_page))[1] if sentences_page else {"others": []}
     models = {model["name"]: model for model in (shown, *shown["others"]) if "name" in model}
     for model in (data, *data["others"]):
         source: Mapping[str, Any] = models.get(model["name"], _EMPTY)
@@ -46,17 +43,4 @@ def write_with_sentences_of(
         links = {name: [(moved or {}).get(address, "") for address in files] for name, files in model["sources"].items()}
         model["sources"] = {name: addresses for name, addresses in links.items() if any(addresses)}
         model["shown_note"] = " ".join(filter(None, (note, source["shown_note"]))) if source["sentences"] else ""
-    filled = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    write_text(out, _DATA.sub(lambda match: f"{match[1]}{filled}{match[3]}", text, count=1))
-
-
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        match = _DATA.search(text)
-        data = json.loads(match[2]) if match else None
-    except (OSError, ValueError) as error:
-        raise DamagedFile(path, f"this page of an atlas cannot be read ({error})") from error
-    if not isinstance(data, dict) or not {"sentences", "evidence", "others", "name"} <= data.keys():
-        raise DamagedFile(path, "this page does not have the data of an atlas")
-    return text, data
+    write_text(out, with_data(text, data))

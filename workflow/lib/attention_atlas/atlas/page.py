@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
+from attention_atlas.atlas.embedded_data import compressed, embedded
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
@@ -51,7 +51,8 @@ ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
-_DIGITS = 6
+_DIGITS, _DIGITS_OF_ENDS = 6, 4
+"""Significant digits of values, and of intervals and null distributions, of which the page shows four."""
 _NAMED = 3
 _KINDS = 8
 _HEAD_RELATIONS = "clark2019/dependency_head_relations"
@@ -206,10 +207,15 @@ def page_data(
     measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
     intervals = {
-        name: [[_plain(value) for value in heads[end]] for end in ends_of(name)] for name in names if _has_ends(heads, name)
+        name: [[_plain(value, _DIGITS_OF_ENDS) for value in heads[end]] for end in ends_of(name)]
+        for name in names
+        if _has_ends(heads, name)
     }
     null = {
-        name: [[_plain(value) for value in heads.get(part, pd.Series(np.nan, heads.index))] for part in null_of(name)]
+        name: [
+            [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(part, pd.Series(np.nan, heads.index))]
+            for part in null_of(name)
+        ]
         for name in names
         if null_of(name)[-1] in heads
     }
@@ -249,13 +255,13 @@ def _has_ends(heads: pd.DataFrame, name: str) -> bool:
     return all(end in heads for end in ends_of(name))
 
 
-def _plain(value: Any) -> Any:
-    """A value for JSON: six significant digits, None if missing."""
+def _plain(value: Any, digits: int = _DIGITS) -> Any:
+    """A value for JSON, with some significant digits; None if it is missing."""
     if isinstance(value, str):
         return value
     if pd.isna(value):
         return None
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else int(value)
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else int(value)
 
 
 def write_page(
@@ -370,13 +376,11 @@ def page(data: Mapping[str, Any], title: str, line: str) -> str:
     library = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stub lacks the default of `snippet`
     parts = {name: (ASSETS / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
     schema = f"https://vega.github.io/schema/vega-lite/v{vl_convert.get_vegalite_versions()[-1].split('.')[0]}.json"
-    text = json.dumps({**data, "schema": schema}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Template(parts["html"]).substitute(
         title=html.escape(title),
         line=html.escape(line),
         style=parts["css"],
-        # No text in the data or the library may close the script element that contains it.
-        data=text.replace("</", "<\\/"),
-        library=library.replace("</script", "<\\/script"),
+        data=embedded({**data, "schema": schema}),
+        library=compressed(library),
         script=parts["js"],
     )
