@@ -172,6 +172,7 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     relations = rows(rank=1, relation="det", **accuracy, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
     relations.loc[2, "n"] = 31
     relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
+    relations.loc[4, "q"] = 0.2
     sources = {
         "stefanik2021/ablation": removed,
         "stefanik2021/fine_tuning": pd.DataFrame(scores),
@@ -186,7 +187,10 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     assert set(measured.table["tagger_without_low"]) == {-1.0}
     assert set(measured.table["tagger_without_high"]) == {0.25}
     assert measured.examples["relation_margin"] == 31, "the smallest of any head that has a relation"
-    assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
+    assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
+    assert measured.table["chosen_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
+    about = measure_rows(measured, {}).set_index("measure")["about"]
+    assert set(about[["relation_accuracy", "relation_margin"]]) == {"chosen_relation"}, "its name is shown for every head"
     assert set(measured.warnings) == {"tagger_without"}, "once, not for the ends of its interval"
     assert "removals are uninformative about single heads here" in measured.warnings["tagger_without"]
     table = measure_rows(measured, {}).set_index("measure")

@@ -196,6 +196,7 @@ def test_the_best_relation_is_that_of_rank_1_where_it_is_shown():
     table = pd.DataFrame(rows, columns=columns)
     best = best_relations(table)
     assert best["best_relation"].tolist() == ["det", NONE, NONE, NONE]
+    assert best["chosen_relation"].tolist() == ["det", "det", "det", NONE], "named where it is not confirmed, too"
     assert best["relation_margin"].tolist()[:3] == [0.3, 0.1, -0.4]
     assert best[["relation_margin_low", "relation_margin_high"]].iloc[0].tolist() == [0.2, 0.4]
     assert np.isnan(best["relation_margin"].iloc[3])

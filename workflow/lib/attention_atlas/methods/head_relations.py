@@ -210,10 +210,9 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
         table: columns `HEAD_RELATIONS`.
 
     Returns:
-        layer, head; best_relation: `NONE` unless the second half confirms it (`above_baseline`); relation_accuracy and
-        relation_margin with their intervals (_low, _high), and the q (_q) of the margin, of rank 1, whether confirmed or not;
-        NaN for heads
-        without a chosen relation.
+        layer, head; chosen_relation: that of rank 1, `NONE` for heads without one; best_relation: the same, and `NONE` unless
+        the second half confirms it (`above_baseline`); relation_accuracy and relation_margin with their intervals (_low, _high),
+        and the q (_q) of the margin, of chosen_relation, whether confirmed or not; NaN for heads without one.
     """
     first = table[table["rank"] == 1]
     measures = {
@@ -228,6 +227,7 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             **{name: first[name].to_numpy() for name in PLACE},
+            "chosen_relation": first["relation"].to_numpy(),
             "best_relation": first["relation"].where(above_baseline(first), NONE).to_numpy(),
             **{name: first[column].to_numpy() for name, column in measures.items()},
         }
