@@ -174,7 +174,7 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         folder_at_hand = at_hand(MODELS, source)
         if folder_at_hand is not None:
             return source, shape_of(folder_at_hand), True
-        known = record(MODELS, source, partial(resolve, MODELS, source, shape_record, WEIGHT_FILES))
+        known = record(MODELS, source, partial(resolve, MODELS, source, _checked_shape, WEIGHT_FILES))
     except AtlasError as error:
         raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
     return source, {key: known[key] for key in SHAPE}, True
@@ -184,7 +184,8 @@ def shape_of(folder: Path) -> dict[str, int]:
     """Layers, heads and hidden size of the model in a folder; transformers knows what each architecture calls them.
 
     Raises:
-        AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them.
+        AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them; or its attention cannot
+            be observed.
     """
     from transformers import AutoConfig
 
@@ -194,13 +195,41 @@ def shape_of(folder: Path) -> dict[str, int]:
         reason = first_line(error, 200)
         raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
     try:
-        return {
+        shape = {
             "layers": settings.num_hidden_layers,
             "heads": settings.num_attention_heads,
             "hidden_size": settings.hidden_size,
         }
     except AttributeError as error:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
+    _check_attention(folder)
+    return shape
+
+
+def _checked_shape(folder: Path) -> dict[str, int]:
+    """The record of a model's shape for the lock file, of models whose attention can be observed."""
+    shape = shape_record(folder)
+    _check_attention(folder)
+    return shape
+
+
+def _check_attention(folder: Path) -> None:
+    """Check that the attention of an architecture can be observed, on a model without weights.
+
+    Raises:
+        AtlasError: it cannot, or transformers cannot build the model.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    from attention_atlas.attention.engine import install
+
+    try:
+        with torch.device("meta"):
+            model = AutoModel.from_config(AutoConfig.from_pretrained(folder))
+    except Exception as error:  # transformers raises whatever its parts raise
+        raise AtlasError(f"{folder / 'config.json'}: no model can be built from it ({first_line(error, 200)}).") from error
+    install(model)
 
 
 def overlay(

@@ -147,6 +147,23 @@ def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_p
     check_files(overlay(str(folder))[1]["models"])
 
 
+def test_an_architecture_whose_attention_cannot_be_observed_is_refused_before_anything_is_recorded(folder, monkeypatch):
+    """transformers computes MPNet's attention without its attention interface."""
+    (folder / "config.json").write_text(json.dumps(SHAPE | {"model_type": "mpnet"}), encoding="utf-8")
+    with pytest.raises(AtlasError, match=r"MPNetModel computes attention without the attention interface .* use another model"):
+        overlay(str(folder))
+    on_the_hub(folder, monkeypatch, "c" * 40)
+    with pytest.raises(AtlasError, match="MPNetModel computes attention without the attention interface"):
+        overlay("someone/some-mpnet")
+    assert not (folder / "lock.yaml").exists()
+
+
+def test_a_configuration_that_builds_no_model_is_refused(folder):
+    (folder / "config.json").write_text(json.dumps(SHAPE | {"hidden_size": 50}), encoding="utf-8")
+    with pytest.raises(AtlasError, match=r"config\.json: no model can be built from it \(.*multiple of the number"):
+        overlay(str(folder))
+
+
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(AtlasError, match=r"not the configuration of a known architecture .*JSON"):
