@@ -201,6 +201,7 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
     shown = rows.nth(1).locator("td").first.inner_text()
     assert float(shown.split(" ")[0]) == pytest.approx(means.loc[("step1", "to_next"), "mean"], rel=1e-3)
     assert rows.nth(1).locator("svg .head").count() == 4
+    assert rows.nth(1).locator("svg .null").count() == 0, "a model without q of this measure"
     assert rows.nth(2).locator("th").inner_text() == "step2-random (random weights)"
     assert opened.locator("#curve svg .value").count() == 2
     assert "step1" in opened.locator("#curve svg").get_attribute("aria-label")
@@ -208,6 +209,33 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
     claims = read_table(built / "claims.tsv")
     assert counts == [f"{row.holds} of 2" for row in claims.itertuples()]
     assert 2 in claims["holds"].tolist()
+
+
+def test_each_model_stands_beside_its_null_distribution(opened, built):
+    opened.locator("#measure").select_option("induction")
+    data = data_of_page((built / "atlas.html").read_text(encoding="utf-8"))
+    for k, (name, shown) in enumerate(
+        zip(("step2", "step1"), opened.locator("#beside tbody tr td:nth-of-type(3)").all_inner_texts(), strict=False)
+    ):
+        model = data["comparison"]["models"][k]
+        heads = data if name == "step2" else data["others"][0]
+        low, high, q = heads["null"]["induction"]
+        differ = sum(value < 0.05 for value in q)
+        assert model["nulls"]["induction"] == [pytest.approx(min(low), rel=1e-3), pytest.approx(max(high), rel=1e-3), differ]
+        assert shown.endswith(f"; {differ} of 4 heads differ")
+        assert opened.locator("#beside tbody tr").nth(k).locator("svg .null").count() == 1
+
+
+def test_an_address_with_an_unknown_model_says_so(opened):
+    assert opened.locator("#address-note").is_hidden()
+    opened.evaluate("location.hash = 'model=step7&head=2-1'")
+    opened.wait_for_selector("#address-note", state="visible")
+    assert opened.locator("#address-note").inner_text() == (
+        "This page has no model step7, which its address names: it shows step2."
+    )
+    opened.evaluate("location.hash = 'model=step1&head=2-1'")
+    opened.wait_for_selector("#address-note", state="hidden")
+    assert opened.locator("#model option:checked").inner_text() == "step1"
 
 
 def test_two_models_have_no_curve_and_one_model_has_no_comparison(opened, built):

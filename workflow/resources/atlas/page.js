@@ -578,12 +578,16 @@
   // --- models side by side -----------------------------------------------------------------------------------------------
   // A point a head on a line, the mean with its interval above it; all models on one scale.
   const [DOTS, DOTS_HEIGHT] = [220, 26];
-  const dots = (model, mean, low, high) => {
+  const dots = (model, mean, nullRange, low, high) => {
     const at = (value) => (high > low ? 6 + ((value - low) / (high - low)) * (DOTS - 12) : DOTS / 2);
     const values = model.values[state.measure].filter((value) => value !== null);
     const name = `${model.name}: ${values.length} heads from ${shown(Math.min(...values))} to ${shown(Math.max(...values))}`;
     const svg = svgElement("svg", { width: DOTS, height: DOTS_HEIGHT, role: "img", class: "strip", "aria-label": name });
     svg.append(svgElement("title", {}, name), svgElement("line", { x1: at(low), x2: at(high), y1: 16, y2: 16, class: "extent" }));
+    if (nullRange) {
+      const [from, to] = [Math.max(nullRange[0], low), Math.min(nullRange[1], high)];
+      if (from <= to) svg.append(svgElement("rect", { x: at(from) - 1, width: at(to) - at(from) + 2, y: 9, height: 14, class: "null" }));
+    }
     values.forEach((value, index) => svg.append(svgElement("circle", { cx: at(value), cy: 16 + 5 * Math.sin(index * 2.4), r: 2.5, class: "head" })));
     if (mean) {
       svg.append(svgElement("line", { x1: at(mean[1]), x2: at(mean[2]), y1: 4, y2: 4, class: "interval" }));
@@ -607,7 +611,7 @@
     const measured = comparison.models.filter((model) => model.values[state.measure]);
     find("beside").hidden = !measured.length;
     find("beside-note").textContent = measured.length
-      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: a point a head; above, the mean over heads with its 95 % interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
+      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: a point a head; above, the mean over heads with its 95 % interval; grey, the null distribution, from which a head differs by its q or its interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
       : `${measure.title} is not measured on all models: choose another measure to compare them.`;
     const values = measured.flatMap((model) => model.values[state.measure]).filter((value) => value !== null);
     const ends = [Math.min(...values), Math.max(...values)];
@@ -616,10 +620,14 @@
         const row = element("tr", { "data-model": model.name });
         const mean = comparison.means[model.name]?.[state.measure];
         const drawn = element("td");
-        drawn.append(dots(model, mean, ...ends));
+        const nullRange = model.nulls[state.measure];
+        drawn.append(dots(model, mean, nullRange, ...ends));
         const agreement = comparison.agreement[model.name]?.[state.measure];
         row.append(element("th", { scope: "row" }, model.name + (model.random ? " (random weights)" : "")));
         row.append(element("td", {}, mean ? withEnds(mean) : "–"), drawn);
+        const count = model.values[state.measure].filter((value) => value !== null).length;
+        const range = nullRange && (nullRange[0] === nullRange[1] ? shown(nullRange[0]) : `${shown(nullRange[0])} to ${shown(nullRange[1])}`);
+        row.append(element("td", {}, nullRange ? `${range}; ${nullRange[2]} of ${count} heads differ` : "–"));
         row.append(element("td", {}, agreement ? `${withEnds(agreement)}, p = ${shown(agreement[3])}` : "–"));
         return row;
       }),
@@ -735,6 +743,9 @@
     const model = models.findIndex((one) => one.name === said.get("model"));
     state.model = Math.max(model, 0);
     useModel(state.model);
+    const unknown = said.get("model") !== null && model < 0;
+    find("address-note").hidden = !unknown;
+    find("address-note").textContent = unknown ? `This page has no model ${said.get("model")}, which its address names: it shows ${all.name}.` : "";
     const [layer, head] = (said.get("head") || "").split("-").map(Number);
     state.head = layer >= 1 && layer <= data.layers && head >= 1 && head <= data.heads ? (layer - 1) * data.heads + head - 1 : 0;
     if (known(said.get("measure"))) state.measure = said.get("measure");

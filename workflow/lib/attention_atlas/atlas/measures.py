@@ -70,6 +70,12 @@ class HeadMeasures:
         return (*declared, *further.values())
 
 
+def chance_values(measured: HeadMeasures) -> dict[str, float]:
+    """Measure -> its value for a head without the effect, for measures that have one."""
+    declared = {m.name: m.chance for source in SOURCES for m in measured.of(source) if m.chance is not None}
+    return declared | measured.chances
+
+
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
     """Whether a measure takes fewer than `LEAST_VALUES` distinct values over heads."""
     return int(pd.Series(values).nunique()) < LEAST_VALUES

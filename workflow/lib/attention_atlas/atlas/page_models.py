@@ -12,10 +12,11 @@ import pandas as pd
 
 from attention_atlas.atlas.compared import ComparedModel
 from attention_atlas.atlas.matching import AGREEMENT, MATCHES
-from attention_atlas.atlas.measures import numeric, read_measures
+from attention_atlas.atlas.measures import HeadMeasures, chance_values, inside_null, numeric, read_measures
 from attention_atlas.atlas.models import MODEL_FINDINGS, MODELS
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.io.tables import read_table
+from attention_atlas.methods.head_measures import null_of
 
 _DIGITS = 5
 
@@ -61,7 +62,8 @@ def page_model(values: Mapping[str, Any]) -> PageModel:
 def comparison_data(models: Sequence[PageModel], comparison: Comparison) -> dict[str, Any]:
     """Data of the page on the compared models side by side; empty without compared models.
 
-    models: name, shape and values of each measure by head, on the same sentences for all models. means, agreement: model ->
+    models: name, shape, values of each measure by head, on the same sentences for all models, and what they are compared with,
+    see `_nulls`. means, agreement: model ->
     measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and their distance, or None.
     findings: one row per finding, with value and verdict by model. series: names of its models in order.
 
@@ -84,14 +86,31 @@ def comparison_data(models: Sequence[PageModel], comparison: Comparison) -> dict
 
 
 def _values(model: ComparedModel) -> dict[str, Any]:
-    table = read_measures(model.tables, model.layers, model.heads).table
+    measured = read_measures(model.tables, model.layers, model.heads)
+    table = measured.table
     return {
         "name": model.name,
         "layers": model.layers,
         "heads": model.heads,
         "random": model.random_weights,
         "values": {name: [_number(value) for value in table[name]] for name in numeric(table)},
+        "nulls": _nulls(measured),
     }
+
+
+def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
+    """Measure -> 95 % range of its null distribution (or twice its value for a head without the effect), heads unlike it."""
+    table, chances = measured.table, chance_values(measured)
+    nulls = {}
+    for name in numeric(table):
+        low, high, _ = null_of(name)
+        inside = inside_null(table, name, chances.get(name))
+        if inside is None:
+            continue
+        drawn = low in table and table[low].notna().any()
+        ends = (table[low].min(), table[high].max()) if drawn else (chances.get(name), chances.get(name))
+        nulls[name] = [*map(_number, ends), int((~inside & table[name].notna()).sum())]
+    return nulls
 
 
 def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:

@@ -211,8 +211,8 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         layer, head; chosen_relation: that of rank 1, `NONE` for heads without one; best_relation: the same, and `NONE` unless
-        the second half confirms it (`above_baseline`); relation_accuracy and relation_margin with their intervals (_low, _high),
-        and the q (_q) of the margin, of chosen_relation, whether confirmed or not; NaN for heads without one.
+        the second half confirms it (`above_baseline`); relation_accuracy and relation_margin of chosen_relation, confirmed or
+        not, with their intervals (_low, _high), and the q (_q) of the margin; NaN for heads without one.
     """
     first = table[table["rank"] == 1]
     measures = {
