@@ -30,6 +30,7 @@ class Origin:
     Attributes:
         title: title of the run.
         code: version or commit of the code that computed them.
+        models: name of each model of the run, and where its weights are from.
         corpora: title and licence of each corpus of the run; no licence for generated text.
         versions: package -> version.
         licence: text of the licence of the tables.
@@ -38,6 +39,7 @@ class Origin:
 
     title: str
     code: str
+    models: Sequence[tuple[str, str]]
     corpora: Sequence[tuple[str, str]]
     versions: Mapping[str, str]
     licence: str
@@ -105,6 +107,10 @@ def data_card(atlas: BuiltAtlas, origin: Origin, tables: Sequence[str]) -> str:
             "across studies. Tab-separated; an empty cell is a missing value. `NAME_low` and `NAME_high` are the ends of an",
             "interval, `NAME_null_low` and `NAME_null_high` those of 95 % of a null distribution, `NAME_q` is p corrected over",
             "heads. No text of a corpus is part of this archive.",
+            "",
+            "## Models",
+            "",
+            *(f"- {name}: {source}" for name, source in origin.models),
             "",
             "## Corpora",
             "",

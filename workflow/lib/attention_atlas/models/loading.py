@@ -99,7 +99,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         tokenizer.backend_tokenizer.save(str(part))
     card = ModelCard(
         name=name,
-        origin=_origin(entry["source"], folder),
+        origin=source_in_words(entry["source"], folder),
         model_type=settings.model_type,
         layers=layers,
         heads=heads,
@@ -272,7 +272,8 @@ def _longest_input(settings: Any, tokenizer: Any) -> int:
     return int(min(bounds))
 
 
-def _origin(source: Mapping[str, Any], folder: Path) -> str:
+def source_in_words(source: Mapping[str, Any], folder: Path) -> str:
+    """Where the files in a folder are from: a package, a folder, or a commit of a repository on the hub."""
     if "package" in source:
         return f"package {source['package']}"
     if "path" in source:
