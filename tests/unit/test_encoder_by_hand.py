@@ -32,10 +32,8 @@ def one_hot(place):
     return SHARP * torch.eye(SIZE)[place]
 
 
-@pytest.fixture(scope="module")
-def by_hand(tmp_path_factory):
-    """Layer 1: head 1 next token (whose piece it writes), head 2 first token. Layer 2: head 1 the tokens whose next piece is
-    that of the query token, head 2 [SEP]."""
+def empty_encoder():
+    """BERT with two layers of two heads that attend to all tokens alike; the residual stream holds the piece and its place."""
     settings = BertConfig(
         vocab_size=VOCABULARY,
         hidden_size=WIDTH,
@@ -53,6 +51,27 @@ def by_hand(tmp_path_factory):
                 module.weight.fill_(1)
         model.embeddings.word_embeddings.weight[:, PIECE] = torch.eye(VOCABULARY)
         model.embeddings.position_embeddings.weight[:, PLACE] = torch.eye(POSITIONS)
+    return model
+
+
+def saved(model, folder):
+    """Registry entry of a model that is saved in a folder."""
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def mean_scores(entry):
+    sequences = repeated_sequences(range(3, VOCABULARY), (CLS,), (SEP,), POSITIONS, 8, 0)
+    inputs = Inputs([sequence.example for sequence in sequences], sequences, 0, str(SEP), cls=str(CLS))
+    return inputs, {name: values.mean(axis=0) for name, values in scores_of(entry, inputs).items()}
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory):
+    """Layer 1: head 1 next token (whose piece it writes), head 2 first token. Layer 2: head 1 the tokens whose next piece is
+    that of the query token, head 2 [SEP]."""
+    model = empty_encoder()
+    with torch.no_grad():
         first, second = model.encoder.layer
         set_query_key(first, 0, into(PLACE, 1, SHARP), into(PLACE))
         first.attention.self.value.weight[:SIZE] = into(PIECE).T
@@ -60,15 +79,46 @@ def by_hand(tmp_path_factory):
         set_query_key(first, 1, one_hot(0), into(PLACE))
         set_query_key(second, 0, into(PIECE, 0, SHARP), into(AFTER))
         set_query_key(second, 1, one_hot(SEP), into(PIECE))
-    folder = tmp_path_factory.mktemp("encoder_by_hand")
-    model.save_pretrained(folder)
-    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    return saved(model, tmp_path_factory.mktemp("encoder_by_hand"))
+
+
+@pytest.fixture(scope="module")
+def with_induction(tmp_path_factory):
+    """Layer 1: head 1 previous token (whose piece it writes), head 2 tokens of the same piece. Layer 2: head 1 the tokens whose
+    previous piece is that of the query token; head 2 attends to all tokens alike, and only [SEP] has a value."""
+    model = empty_encoder()
+    with torch.no_grad():
+        first, second = model.encoder.layer
+        set_query_key(first, 0, into(PLACE, -1, SHARP), into(PLACE))
+        first.attention.self.value.weight[:SIZE] = into(PIECE).T
+        first.attention.output.dense.weight[BEFORE, :VOCABULARY] = torch.eye(VOCABULARY)
+        set_query_key(first, 1, into(PIECE, 0, SHARP), into(PIECE))
+        set_query_key(second, 0, into(PIECE, 0, SHARP), into(BEFORE))
+        # Less the coordinate of a piece that no text has, since layer norm moves all coordinates.
+        second.attention.self.value.weight[SIZE, [SEP, 0]] = torch.tensor([1.0, -1.0])
+        second.attention.output.dense.weight[0, SIZE] = 1.0
+    return saved(model, tmp_path_factory.mktemp("with_induction"))
+
+
+def test_an_encoder_has_induction_duplicate_tokens_and_norms_by_construction(with_induction):
+    inputs, scores = mean_scores(with_induction)
+    # A token sees its own next one, too: the other occurrence gets half.
+    expected = {"previous_token": (0, 0), "duplicate_token": (0, 1), "induction": (1, 0), "norm_sep": (1, 1)}
+    values = {name: scores[name][place] for name, place in expected.items()}
+    assert values == pytest.approx({"previous_token": 1, "duplicate_token": 0.5, "induction": 0.5, "norm_sep": 1}, abs=0.05)
+    assert scores["next_token"][1, 0] == pytest.approx(0.5, abs=0.05)
+    for name in ("previous_token", "duplicate_token", "induction"):
+        others = np.delete(scores[name].ravel(), np.ravel_multi_index(expected[name], (2, 2)))
+        assert others.max() < 0.2, name
+    # By weights [SEP] gets no more of that head than any other token.
+    even = np.mean([1 / len(example.tokens) for example in inputs.sentences])
+    assert scores["sep"][1, 1] == pytest.approx(even, rel=0.01)
+    assert scores["norm_sink"][1, 1] == pytest.approx(1, abs=0.05)
+    assert scores["norm_sep"][0, 0] < 0.1
 
 
 def test_heads_of_an_encoder_have_what_they_were_made_for(by_hand):
-    sequences = repeated_sequences(range(3, VOCABULARY), (CLS,), (SEP,), POSITIONS, 8, 0)
-    inputs = Inputs([sequence.example for sequence in sequences], sequences, 0, str(SEP), cls=str(CLS))
-    scores = {name: values.mean(axis=0) for name, values in scores_of(by_hand, inputs).items()}
+    _, scores = mean_scores(by_hand)
     assert scores["next_token"][NEXT_TOKEN] > 0.95
     assert scores["sentence_to_next"][NEXT_TOKEN] > 0.9
     assert scores["induction_before"][PIECE_BEFORE] == pytest.approx(0.5, abs=0.05), "the other half: the token just before it"
