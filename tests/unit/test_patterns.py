@@ -8,11 +8,12 @@ import pytest
 import torch
 from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from small_tokenizer import save_tokenizer
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
+    CONSTANT,
     Draws,
     InputFiles,
     Inputs,
@@ -156,27 +157,52 @@ def test_a_head_made_for_a_pattern_stands_out_from_random_weights(by_hand, funct
     assert (rows["n"] == 8).all()
 
 
-def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions):
-    tokenizer = save_tokenizer(tmp_path / "tokenizer.json")
+def input_files(folder, patterns=()):
+    """Twelve sentences in the form [CLS] ... [SEP], with card and tokenizer of a model of 2 x 3 heads."""
+    tokenizer = save_tokenizer(folder / "tokenizer.json")
     pieces = WordPieces(tokenizer)
-    torch.manual_seed(0)
-    size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
-    settings = BertConfig(vocab_size=200, max_position_embeddings=64, **size)
-    BertModel(settings).save_pretrained(tmp_path / "model")
-    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
     facts = {"origin": "a folder", "model_type": "bert", "layers": 2, "heads": 3, "max_tokens": 64, "weights_sha256": ""}
     special = {"cls": "[CLS]", "sep": "[SEP]", "pad": 0, "mask": None, "init": "pretrained", "seed": 0, "dtype": "float32"}
-    write_card(ModelCard(name="tiny", **facts, **special), tmp_path / "card.json")
+    write_card(ModelCard(name="tiny", **facts, **special), folder / "card.json")
     base = sentence()
     examples = []
     for record in range(12):
         made = pieces.assemble([pieces.pieces(base.words)])
         encoded = (made.input_ids, made.segment_ids, made.tokens, made.word)
         examples.append(Example(record, f"s{record}", *encoded, base.words, base.layers))
-    write_examples(tmp_path / "examples.parquet", examples)
-    draws = Draws(8, 2, 4, 100, 0)
+    write_examples(folder / "examples.parquet", examples)
+    files = InputFiles(folder / "card.json", tokenizer, [folder / "examples.parquet"], 12, Draws(8, 2, 4, 100, 0), patterns)
+    return files, examples
+
+
+def saved(model, folder):
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
+    """A causal model that reads [CLS] ... [SEP]: no word sees [SEP], and [CLS] sees only itself."""
+    files, _ = input_files(tmp_path)
+    torch.manual_seed(0)
+    sizes = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 32, "n_positions": 64}
+    entry = saved(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
+    write_random_scores(entry, files, tmp_path / "random.safetensors")
+    write_head_scores(entry, files, tmp_path / "random.safetensors", tmp_path / "scores.tsv")
+    measured = read_measures({HEAD_SCORES: tmp_path / "scores.tsv"}, 2, 3)
+    absent = {name for name, reason in measured.absent.items() if reason == CONSTANT}
+    assert {"sep", "norm_sep"} <= absent
+    assert not {"sentence_entropy_cls", "sentence_to_next"} & set(measured.table)
+    assert not [name for name in numeric(measured.table) if measured.table[name].nunique() == 1]
+    assert {"sink", "sentence_to_sep", "sentence_to_cls", "sentence_entropy", "previous_token"} <= set(measured.table)
+
+
+def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions):
     texts = ["relation:nsubj>head", f"{functions}:previous"]
-    files = InputFiles(tmp_path / "card.json", tokenizer, [tmp_path / "examples.parquet"], 12, draws, texts)
+    files, examples = input_files(tmp_path, texts)
+    torch.manual_seed(0)
+    size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
+    settings = BertConfig(vocab_size=200, max_position_embeddings=64, **size)
+    entry = saved(BertModel(settings), tmp_path / "model")
     random = tmp_path / "random.safetensors"
     write_random_scores(entry, files, random)
     # Models of this architecture with other weights share them.

@@ -62,6 +62,8 @@ Floats = npt.NDArray[np.float64]
 _Item = TypeVar("_Item")
 OV_COPYING = "ov_copying"
 SINK, SEP = "sink", "sep"
+CONSTANT = "0 for every head by construction: no token can attend there"
+"""Why a measure in `constant_measures` has no value."""
 NORM_SINK, NORM_SEP = "norm_sink", "norm_sep"
 NORM_WEIGHTED = {SINK: NORM_SINK, SEP: NORM_SEP}
 """Share of attention -> the same share by norm-weighted attention."""
@@ -236,6 +238,9 @@ def write_head_scores(
         different = ", ".join(sorted(null.keys() ^ scores.keys()))
         raise DamagedFile(random_scores_path, f"models with random weights and the model have different measures ({different})")
     even = even_scores(inputs, causal="next_token" not in scores)
+    for measure in constant_measures(even):
+        notes[measure] = CONSTANT
+        scores[measure] = np.full_like(scores[measure], np.nan)
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, files.draws).assign(
             even_share=even.get(measure, np.nan), note=notes.get(measure, ""), pattern=texts.get(measure, "")
@@ -349,7 +354,8 @@ def surface_measures(
     """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
 
     Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
-    Measures of special tokens that the model lacks are omitted, as is attention to the next token in a causal model.
+    Measures of special tokens that the model lacks are omitted, and in a causal model attention to the next token, and the
+    entropy of [CLS], which sees only itself.
 
     Args:
         maps: [layer, head, n, n], row = query token.
@@ -363,7 +369,7 @@ def surface_measures(
         for measures in (entropy_measures, target_measures, position_measures)
         for name, value in measures(maps, classes, AS_PUBLISHED).items()
     }
-    lacking = {"next"} if causal else set()
+    lacking = {"next", "entropy_cls"} if causal else set()
     lacking |= {"cls", "entropy_cls"} if cls is None else set()
     lacking |= {"sep"} if sep is None else set()
     places = np.arange(maps.shape[-1])
@@ -387,6 +393,16 @@ def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
         for measure, share in repetition_measures(maps, sequence, causal).items():
             values.setdefault(measure, []).append(float(share[0, 0]))
     return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
+
+
+def constant_measures(even: Mapping[str, float]) -> list[str]:
+    """Measures that are 0 for every head by construction, such as attention to a final [SEP] in a causal model.
+
+    Args:
+        even: measure -> its value under uniform attention, which reaches all tokens that any head can reach.
+    """
+    constant = [measure for measure, value in even.items() if value == 0]
+    return [*constant, *(NORM_WEIGHTED[measure] for measure in constant if measure in NORM_WEIGHTED)]
 
 
 def even_map(n: int, causal: bool) -> Floats:
