@@ -51,9 +51,11 @@ def test_changed_weights_of_a_folder_are_described_again(workspace):
     assert first | {"weights_sha256": ""} == second | {"weights_sha256": ""}
 
 
-def test_the_atlas_of_a_decoder(workspace):
+def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     decoder().save_pretrained(workspace.folder / "decoder")
-    run, added = overlay(str(workspace.folder / "decoder"))
+    # As bytes the second sentence is longer than the model can read.
+    (workspace.folder / "my.txt").write_text(f"Dogs bark.\n\n{'word ' * 130}\nIt rains.\n", encoding="utf-8")
+    run, added = overlay(str(workspace.folder / "decoder"), workspace.folder / "my.txt")
     (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
     (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
     workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas")
@@ -69,7 +71,12 @@ def test_the_atlas_of_a_decoder(workspace):
     findings = pd.read_csv(folder / "models_findings.tsv", sep="\t")
     sep = findings[findings["finding"].str.startswith("Deeper heads")]
     assert sep["verdict"].tolist() == ["not tested: to_sep not measured"] * 2
-    assert (folder / "atlas.html").stat().st_size < 3_000_000
+    page = (folder / "atlas.html").read_text(encoding="utf-8")
+    assert len(page.encode()) < 3_000_000
+    data = data_of_page(page)
+    assert [sentence["text"] for sentence in data["sentences"]] == ["Dogs bark.", "It rains."]
+    assert data["shown_note"].startswith("2 of 3 sentences shown, 1 dropped as too long (line 3: ")
+    assert data["evidence"]["texts"], "pairs of the corpus on which heads are measured"
 
 
 TREES = (
