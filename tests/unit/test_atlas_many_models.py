@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from browser_checks import stops_of_the_tab_key, text_sizes
 from compared_models import compared_model, shape_of
 
 from attention_atlas.atlas.correlations import Draws, write_correlations
@@ -259,3 +260,15 @@ def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
     violations = Axe().run(opened).response["violations"]
     assert {one["id"]: one["nodes"][0]["html"] for one in violations if one["impact"] in SERIOUS} == {}
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = text_sizes(opened)
+    assert len(sizes) > 100
+    assert [row for row in sizes if row[0] < 12 - 1e-6] == []
+
+
+def test_the_tab_key_reaches_the_switch_of_models_and_the_comparison(opened):
+    stops = stops_of_the_tab_key(opened)
+    places = [place for place, _, _ in stops]
+    parts = ["model", "measure", "grid", "beside", "matched"]
+    assert set(parts) - set(places) <= {"beside"}, "the box of the table is a stop"
+    assert "Models side by side" in [label for _, label, _ in stops]
+    assert [stop for stop in stops if not stop[2]] == []

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from browser_checks import stops_of_the_tab_key, text_sizes
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
@@ -379,6 +380,40 @@ def test_keys_move_between_heads_and_choose_one(opened):
     assert errors == []
 
 
+def test_the_tab_key_alone_reaches_every_part_and_a_card(opened):
+    page, errors, _, table = opened
+    stops = stops_of_the_tab_key(page)
+    places = [place for place, _, _ in stops]
+    parts = ["theme", "measure", "grid", "second", "rank-by", "ranking", "kinds-of", "pairs", "sentence", "lines"]
+    assert [place for k, place in enumerate(places) if place in parts and place not in places[:k]] == parts
+    assert places.count("grid") == 1, "the heads are one stop"
+    assert [stop for stop in stops if not stop[2]] == [], "each is outlined"
+    assert stops[0][1] == "Skip to the chosen head"
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    for _ in range(places.index("grid") + 1):
+        page.keyboard.press("Tab")
+    for key in ("ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    check_card(page, table.iloc[2])
+    assert errors == []
+
+
+def test_measures_that_go_together_by_definition_are_marked(tmp_path, browser):
+    write_tables(tmp_path, 3, 4)
+    pairs = pd.read_csv(tmp_path / "correlations.tsv", sep="\t")
+    pairs["definitional"] = (pairs["measure_b"] == "masked").astype(int)
+    write_table(pairs, tmp_path / "correlations.tsv")
+    build(tmp_path)
+    page = browser.new_page()
+    page.goto((tmp_path / "atlas.html").as_uri())
+    page.wait_for_selector("#scatter svg")
+    for second, marked in (("masked", True), ("induction", False)):
+        page.locator("#second").select_option(second)
+        page.wait_for_timeout(300)
+        assert ("go together by their definitions" in page.locator("#scatter-note").inner_text()) == marked
+    page.close()
+
+
 def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened):
     page, errors, _, table = opened
     before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
@@ -541,17 +576,7 @@ def test_no_text_is_small_and_the_page_is_as_wide_as_the_screen(opened, width):
     page.wait_for_selector("#matrix svg")
     page.wait_for_selector("#scatter svg")
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
-    sizes = page.evaluate(
-        """() => [...document.querySelectorAll("body *")]
-            .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()))
-            .filter((node) => !["SCRIPT", "STYLE", "NOSCRIPT", "TITLE", "OPTION"].includes(node.tagName.toUpperCase()))
-            .map((node) => {
-              const box = node.ownerSVGElement && node.getScreenCTM();
-              // An SVG that is shown smaller than it was drawn has smaller text.
-              const scale = box ? Math.hypot(box.a, box.b) : 1;
-              return [parseFloat(getComputedStyle(node).fontSize) * scale, node.textContent.trim()];
-            })"""
-    )
+    sizes = text_sizes(page)
     assert len(sizes) > 50
     assert [row for row in sizes if row[0] < 12 - 1e-6] == []
 
