@@ -546,6 +546,38 @@ def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(o
     assert errors == []
 
 
+def test_pairs_and_their_kinds_are_linked_by_pointer_click_and_key(opened, tmp_path):
+    page, errors, _, _ = opened
+    pairs = pd.read_csv(tmp_path / "pairs.tsv", sep="\t", keep_default_na=False)
+    pairs = pairs[(pairs["layer"] == 1) & (pairs["head"] == 1)]
+    page.locator("#grid button").nth(0).click()
+    relation = pairs["relation"].iloc[0]
+    with_relation = [str(k) for k in np.flatnonzero(pairs["relation"] == relation)]
+    marked = """items => [...items.keys()].filter((k) => items[k].classList.contains("linked")).map(String)"""
+    items, rows = page.locator("#pairs li"), page.locator("#kinds tbody tr")
+    page.locator("#kinds-of").select_option("relation")
+    assert items.evaluate_all(marked) == []
+    row = rows.filter(has=page.get_by_role("button", name=relation, exact=True))
+    row.hover()
+    assert items.evaluate_all(marked) == with_relation
+    assert page.locator("#pairs-note").inner_text() == f"{relation}: {len(with_relation)} of the 20 strongest pairs."
+    page.mouse.move(0, 0)
+    assert items.evaluate_all(marked) == []
+    row.locator("button").press("Enter")
+    page.mouse.move(0, 0)
+    assert items.evaluate_all(marked) == with_relation, "kept"
+    assert row.locator("button").get_attribute("aria-pressed") == "true"
+    row.locator("button").click()
+    page.mouse.move(0, 0)
+    assert items.evaluate_all(marked) == []
+    # From a pair to its kind.
+    items.nth(0).hover()
+    assert rows.evaluate_all(
+        "rows => rows.filter((row) => row.classList.contains('linked')).map((row) => row.dataset.kind)"
+    ) == [relation]
+    assert errors == []
+
+
 def test_a_page_without_sentences_has_no_evidence(tmp_path):
     write_tables(tmp_path, 3, 4)
     assert data_of_page(build(tmp_path))["evidence"] == {"texts": [], "pairs": [], "kinds": []}

@@ -3,12 +3,15 @@
 from collections import defaultdict
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_treebank import write_treebank
 
+from attention_atlas.atlas.attended import ATTENDED_PAIRS, pair_cards, write_attended
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import read_table
 from attention_atlas.methods.attended_pairs import NO_ARC, PART_OF_SPEECH, RELATION, attended, kinds_of_pairs
 
 TAGS = ("DET", "NOUN", "VERB")
@@ -97,6 +100,23 @@ def test_a_head_that_follows_a_relation_shows_it(tmp_path):
     strongest = ours.pairs[(ours.pairs["layer"] == 2) & (ours.pairs["head"] == 1)]
     for row in strongest.itertuples():
         assert examples[row.record].layers["heads"][row.query - 1] == row.key
+
+
+def test_the_table_names_the_kinds_of_each_pair(tmp_path):
+    write_treebank(tmp_path)
+    write_attended(
+        [tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 12, 9, tmp_path / "pairs.tsv", tmp_path / "kinds.tsv"
+    )
+    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
+    table = pd.read_csv(tmp_path / "pairs.tsv", sep="\t", keep_default_na=False)
+    for row in table.itertuples():
+        heads = examples[row.record].layers["heads"]
+        up, down = heads[row.query - 1] == row.key, heads[row.key - 1] == row.query
+        expected = "det, to the dependent" if down else "det, to its head" if up else NO_ARC
+        assert row.relation == expected or (up and down)
+        assert row.part_of_speech == "", "the treebank has no tags"
+    cards = pair_cards(read_table(tmp_path / "pairs.tsv", ATTENDED_PAIRS), pd.DataFrame({"layer": [1, 2], "head": [1, 1]}))[1]
+    assert [card[4] for card in cards[1]] == [{"relation": kind} for kind in table[table["layer"] == 2]["relation"].head(9)]
 
 
 def test_of_equal_pairs_the_earlier_ones_and_few_pairs_are_all_there():

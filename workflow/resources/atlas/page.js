@@ -455,6 +455,14 @@
   };
 
   // --- what a head attends to in the corpus ------------------------------------------------------------------------------
+  // Pointing at a kind of pair, or at a pair, marks the pairs of that kind; a click on the kind keeps them marked.
+  let pinnedKind = null;
+  const linkKind = (kind) => {
+    for (const item of [...find("kinds").tBodies[0].rows, ...find("pairs").children]) item.classList.toggle("linked", kind !== null && item.dataset.kind === kind);
+    for (const button of find("kinds").querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.textContent === pinnedKind));
+    const count = find("pairs").querySelectorAll(".linked").length;
+    find("pairs-note").textContent = kind === null ? "" : `${kind}: ${count} of the ${find("pairs").children.length} strongest pairs.`;
+  };
   const fillEvidence = () => {
     const { texts, pairs, kinds } = data.evidence;
     if (!pairs.length) return;
@@ -467,14 +475,29 @@
         const bars = element("td", { class: "bars", "aria-hidden": "true" });
         bars.append(element("span", { class: "share", style: `width: ${(100 * share) / most}%` }));
         bars.append(element("span", { class: "even", style: `left: ${(100 * even) / most}%` }));
-        row.append(element("th", { scope: "row" }, kind), bars, element("td", {}, percent(share)), element("td", {}, percent(even)));
+        const name = element("th", { scope: "row" });
+        name.append(element("button", { type: "button", "aria-pressed": "false" }, kind));
+        name.firstChild.addEventListener("click", () => {
+          pinnedKind = pinnedKind === kind ? null : kind;
+          linkKind(pinnedKind);
+        });
+        row.dataset.kind = kind;
+        row.addEventListener("mouseenter", () => linkKind(kind));
+        row.addEventListener("mouseleave", () => linkKind(pinnedKind));
+        row.append(name, bars, element("td", {}, percent(share)), element("td", {}, percent(even)));
         row.append(element("td", {}, even > 0 ? (share / even).toFixed(1) : "–"));
         return row;
       }),
     );
     find("pairs").replaceChildren(
-      ...pairs[state.head].map(([sentence, query, key, weight]) => {
+      ...pairs[state.head].map(([sentence, query, key, weight, kindsOfPair]) => {
         const item = element("li");
+        const kind = kindsOfPair[find("kinds-of").value];
+        if (kind !== undefined) {
+          item.dataset.kind = kind;
+          item.addEventListener("mouseenter", () => linkKind(kind));
+          item.addEventListener("mouseleave", () => linkKind(pinnedKind));
+        }
         texts[sentence].split(" ").forEach((word, place) => {
           item.append(place === query ? element("b", {}, word) : place === key ? element("u", {}, word) : word, " ");
         });
@@ -482,6 +505,8 @@
         return item;
       }),
     );
+    if (!shown.some(([kind]) => kind === pinnedKind)) pinnedKind = null;
+    linkKind(pinnedKind);
   };
 
   // The value of a head among those of all heads, with its interval, and the null distribution behind it.

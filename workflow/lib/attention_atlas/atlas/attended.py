@@ -11,10 +11,12 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
-from attention_atlas.methods.attended_pairs import PAIRS, attended
+from attention_atlas.methods.attended_pairs import PAIRS, PART_OF_SPEECH, RELATION, attended, kinds_of_pairs
 
-ATTENDED_PAIRS = [*PAIRS, "sentence"]
-"""Columns of the table of strongest pairs; words of a sentence are separated by spaces and contain none."""
+_COLUMNS_OF_KINDS = {"relation": RELATION, "part_of_speech": PART_OF_SPEECH}
+ATTENDED_PAIRS = [*PAIRS, *_COLUMNS_OF_KINDS, "sentence"]
+"""Columns of the table of strongest pairs: the kinds of a pair as in the table of kinds, empty if the corpus has none; words of
+a sentence are separated by spaces and contain none."""
 
 
 def write_attended(
@@ -39,8 +41,18 @@ def write_attended(
     examples = {example.record: example for example in read_examples(example_files, limit)}
     cached = progress(read_attention(shards, limit), total=len(examples), label="attended pairs")
     result = attended(cached, examples, count)
-    texts = {record: _one_line(examples[record].words) for record in result.pairs["record"].unique()}
-    write_table(result.pairs.assign(sentence=result.pairs["record"].map(texts))[ATTENDED_PAIRS], pairs_out)
+    records = result.pairs["record"].unique()
+    texts = {record: _one_line(examples[record].words) for record in records}
+    kinds = {record: kinds_of_pairs(examples[record]) for record in records}
+    columns = {
+        column: [
+            kinds[row.record][of][row.query - 1, row.key - 1] if of in kinds[row.record] else ""
+            for row in result.pairs.itertuples()
+        ]
+        for column, of in _COLUMNS_OF_KINDS.items()
+    }
+    pairs = result.pairs.assign(**columns, sentence=result.pairs["record"].map(texts))
+    write_table(pairs[ATTENDED_PAIRS], pairs_out)
     write_table(result.kinds, kinds_out)
 
 
@@ -48,8 +60,10 @@ def _one_line(words: Sequence[str]) -> str:
     return " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in words)
 
 
-def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float]]]]:
-    """Sentences with pairs, and [head] pairs by rank as [sentence, query, key, weight]; word positions from 0.
+def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float | dict[str, str]]]]]:
+    """Sentences with pairs, and [head] pairs by rank as [sentence, query, key, weight, kinds]; word positions from 0.
+
+    kinds: what defines the kind (as in `kind_cards`) -> kind.
 
     Args:
         table: columns `ATTENDED_PAIRS`.
@@ -60,7 +74,14 @@ def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], li
     by_place = dict(list(table.sort_values("rank").groupby(["layer", "head"], sort=False)))
     return sentences["sentence"].tolist(), [
         [
-            [number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4)]
+            [
+                *(number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4)),
+                {
+                    of: kind
+                    for column, of in _COLUMNS_OF_KINDS.items()
+                    if isinstance(kind := getattr(row, column), str) and kind
+                },
+            ]
             for row in by_place.get(place, table.iloc[:0]).itertuples()
         ]
         for place in places.itertuples(index=False, name=None)
