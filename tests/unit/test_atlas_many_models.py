@@ -206,6 +206,11 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
     assert rows.nth(2).locator("th").inner_text() == "step2-random (random weights)"
     assert opened.locator("#curve svg .value").count() == 2
     assert "step1" in opened.locator("#curve svg").get_attribute("aria-label")
+    outside = """svg => [...svg.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().left
+        < svg.getBoundingClientRect().left).length"""
+    for measure in opened.locator("#measure option").evaluate_all("options => options.map((option) => option.value)"):
+        opened.locator("#measure").select_option(measure)
+        assert opened.locator("#curve svg").evaluate_all(f"svgs => svgs.map({outside})") in ([0], []), measure
     counts = opened.locator("#model-findings tbody tr td:nth-of-type(1)").all_inner_texts()
     claims = read_table(built / "claims.tsv")
     assert counts == [f"{row.holds} of 2" for row in claims.itertuples()]

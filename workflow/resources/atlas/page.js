@@ -49,6 +49,8 @@
   const labelIn = (heads, index) => `layer ${Math.floor(index / heads) + 1}, head ${(index % heads) + 1}`;
   const label = (index) => labelIn(data.heads, index);
   const shown = (value) => (value === null ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
+  // At most nine characters, which fit beside a curve.
+  const narrow = (value) => (value !== 0 && (Math.abs(value) < 0.001 || Math.abs(value) >= 1e6) ? value.toExponential(2) : shown(value));
   const short = (value) => {
     if (value === null) return "";
     if (typeof value !== "number") return value.split("_").map((part) => part.slice(0, 2)).join("·");
@@ -684,7 +686,7 @@
       point.append(svgElement("title", {}, `${named[k].name}: ${withEnds(mean)}`));
       svg.append(point);
     });
-    for (const value of [low, high]) svg.append(svgElement("text", { x: CURVE_MARGIN - 6, y: y(value) + 4, "text-anchor": "end" }, shown(value)));
+    for (const value of [low, high]) svg.append(svgElement("text", { x: CURVE_MARGIN - 6, y: y(value) + 4, "text-anchor": "end" }, narrow(value)));
     svg.append(svgElement("text", { x: CURVE_MARGIN, y: CURVE_HEIGHT + 16 }, named[0].name), svgElement("text", { x: CURVE - 4, y: CURVE_HEIGHT + 16, "text-anchor": "end" }, named.at(-1).name));
     find("curve").append(svg);
   };

@@ -171,8 +171,8 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
         if not tested.any():
             continue
         p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
-        # A copy: pandas warns of tables with columns inserted one by one.
-        measured.table = table.assign(**{q: p})
+        # Not inserted: pandas warns of tables with columns inserted one by one.
+        measured.table = pd.concat([table, pd.DataFrame({q: p}, index=table.index)], axis=1)
         title = f"{measure.title}: q over heads, from the intervals"
         measured.further[source] = (*measured.further.get(source, ()), Measure(q, title, measure.item, "", part=True))
         measured.by_interval.add(measure.name)
