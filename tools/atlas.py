@@ -91,13 +91,17 @@ def named_models(arguments: Sequence[str]) -> Series:
     """The models that arguments name: a pattern of folders, a name with braces, and several revisions of one name are a series.
 
     Raises:
-        AtlasError: no folder fits a pattern, braces cannot be expanded, a model is named twice, or there is none.
+        AtlasError: no folder fits a pattern, braces cannot be expanded, there are several patterns, a model is named twice, or
+            there is none.
     """
     names: list[str] = []
     ordered: list[str] = []
+    patterns: list[str] = []
     for argument in arguments:
         # A folder may have spaces in its name.
         for name in [argument] if Path(argument).is_dir() else argument.split():
+            if set(name) & set("{}*?["):
+                patterns.append(name)
             if set(name) & set("{}"):
                 expanded = in_braces(name)
                 names += expanded
@@ -111,6 +115,10 @@ def named_models(arguments: Sequence[str]) -> Series:
                 raise AtlasError(f"{name}: no folder has such a name.")
             names += folders
             ordered += folders
+    if len(patterns) > 1:
+        raise AtlasError(
+            f"{' and '.join(patterns)}: these are two series, and a page shows one: make two pages, or use one pattern."
+        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated or not names:
         raise AtlasError(

@@ -51,7 +51,13 @@ def test_findings_are_counted_over_models_without_controls():
     )
     rows = claim_rows(findings)
     assert list(rows.columns) == CLAIMS
-    assert rows.to_numpy().tolist() == [["one", 5, 2, 1, 1, 1, "a, b"]]
+    assert rows.to_numpy().tolist() == [["one", "all models", 5, 2, 1, 1, 1, "a, b"]]
+    rows = claim_rows(findings, ["random", "c", "b"])
+    assert rows.to_numpy().tolist() == [
+        ["one", "all models", 5, 2, 1, 1, 1, "a, b"],
+        ["one", "models of the series", 2, 1, 1, 0, 0, "b"],
+    ]
+    assert len(claim_rows(findings, list("abcde"))) == 1, "all are in the series"
 
 
 @pytest.fixture(scope="module")

@@ -323,6 +323,7 @@ def test_folders_of_one_name_stay_apart(folder, tmp_path):
         (["{folder}", "./nowhere/at/all"], "no such folder"),
         (["{parent}/step*"], r"step\*: no folder has such a name"),
         ([" "], "Name a model"),
+        (["{parent}/h*", "g/m-seed_{{0..2}}"], r"h\* and g/m-seed_\{0\.\.2\}: these are two series, and a page shows one"),
     ],
 )
 def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):

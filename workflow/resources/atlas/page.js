@@ -694,13 +694,16 @@
     const names = comparison.models.map((model) => model.name);
     const trained = comparison.models.filter((model) => !model.random).map((model) => model.name);
     const top = element("tr");
-    for (const name of ["Finding", "Holds in", ...names]) top.append(element("th", { scope: "col" }, name));
+    const ordered = trained.filter((name) => comparison.series.includes(name));
+    const scopes = [["Holds in", trained]];
+    if (ordered.length && ordered.length < trained.length) scopes.push(["Of the series", ordered]);
+    for (const name of ["Finding", ...scopes.map(([title]) => title), ...names]) top.append(element("th", { scope: "col" }, name));
     find("model-findings").tHead.replaceChildren(top);
     find("model-findings").tBodies[0].replaceChildren(
       ...comparison.findings.map((finding) => {
         const row = element("tr");
         row.append(element("th", { scope: "row", title: finding.statistic }, finding.finding));
-        row.append(element("td", {}, `${trained.filter((name) => finding.models[name]?.[1] === "holds").length} of ${trained.length}`));
+        for (const [, counted] of scopes) row.append(element("td", {}, `${counted.filter((name) => finding.models[name]?.[1] === "holds").length} of ${counted.length}`));
         for (const name of names) {
           const [value, verdict] = finding.models[name] || [null, "–"];
           row.append(element("td", {}, value === null ? verdict : `${verdict} (${shown(value)})`));

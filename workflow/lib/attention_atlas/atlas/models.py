@@ -32,7 +32,8 @@ MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "sp
 MODELS += ["within_layers", "p", "n"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
-CLAIMS = ["finding", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
+ALL_MODELS, OF_SERIES = "all models", "models of the series"
+CLAIMS = ["finding", "among", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
 _TYPE = "distance_type"
 """Measure that names the type of each head by its distance features."""
 MOST = 0.5
@@ -255,18 +256,25 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
     return outcomes
 
 
-def claim_rows(findings: pd.DataFrame) -> pd.DataFrame:
+def claim_rows(findings: pd.DataFrame, series: Sequence[str] = ()) -> pd.DataFrame:
     """One row per finding, columns `CLAIMS`: the number of models in which it holds, and which; controls do not count.
+
+    A second row counts the models of the series alone, if some models that were trained are not in it.
 
     Args:
         findings: from `model_findings`.
+        series: names of the models of a series.
     """
     trained = findings[~findings["random_weights"].astype(bool)]
+    in_series = trained["model"].isin(series)
     rows = []
     for finding, tested in trained.groupby("finding", sort=False):
-        counts = [int((tested["verdict"] == verdict).sum()) for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED)]
-        holds_in = ", ".join(tested.loc[tested["verdict"] == HOLDS, "model"])
-        rows.append([finding, len(tested), *counts, len(tested) - sum(counts), holds_in])
+        for among, counted in ((ALL_MODELS, tested), (OF_SERIES, tested[in_series[tested.index]])):
+            if among == OF_SERIES and len(counted) in (0, len(tested)):
+                continue
+            counts = [int((counted["verdict"] == verdict).sum()) for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED)]
+            holds_in = ", ".join(counted.loc[counted["verdict"] == HOLDS, "model"])
+            rows.append([finding, among, len(counted), *counts, len(counted) - sum(counts), holds_in])
     return pd.DataFrame(rows, columns=CLAIMS)
 
 
@@ -279,6 +287,7 @@ def write_models(
     findings_out: str | Path,
     html_out: str | Path,
     claims_out: str | Path,
+    series: Sequence[str] = (),
 ) -> None:
     """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and models_claims.tsv (`CLAIMS`).
 
@@ -288,6 +297,7 @@ def write_models(
         run: title of the run.
         label: label of model and sentences.
         out, findings_out, html_out, claims_out: files to write.
+        series: names of the models of a series.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -298,7 +308,7 @@ def write_models(
     tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
     findings = model_findings(tested, controls, draws)
     write_table(findings, findings_out)
-    claims = claim_rows(findings)
+    claims = claim_rows(findings, series)
     write_table(claims, claims_out)
     notes = [
         label.line,
@@ -308,7 +318,11 @@ def write_models(
         "five layers decide nothing. Largest share: an interval that contains the largest true share of all heads. Relations: "
         "chosen on one half of the text, tested on the other. n: number of independent units.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
-        *(f"{row.finding}: holds in {row.holds} of {row.models} models." for row in claims.itertuples() if row.models > 1),
+        *(
+            f"{row.finding}: holds in {row.holds} of {row.models} {row.among.removeprefix('all ')}."
+            for row in claims.itertuples()
+            if row.models > 1
+        ),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
 

@@ -52,7 +52,7 @@ PAGES = (
         function="atlas.models:write_models",
         outputs={"out": "models.tsv", "findings_out": "models_findings.tsv", "html_out": "models_findings.html"}
         | {"claims_out": "models_claims.tsv"},
-        params={**_COMPARED, **_RUN},
+        params={**_COMPARED, **_RUN, "series": ("series_models",)},
         reads=(("compared_files",),),
         reported={"models_findings.html": "models"},
     ),

@@ -222,6 +222,10 @@ class AtlasInputs(StudyInputs):
 
     # --- compared models --------------------------------------------------------------------------------------------
 
+    def series_models(self, wildcards: Wildcards) -> list[str]:
+        """Names of the models of the run's series; none in a run without one."""
+        return list(self.study_settings(wildcards).get("series", []))
+
     def compared_tables(self, wildcards: Wildcards) -> list[dict[str, Any]]:
         """Tables and properties of each compared model, the run's model first.
 
