@@ -59,7 +59,7 @@ def tables(tmp_path):
     )
     changed["value"] = np.arange(len(changed)) / 100
     changed = changed.assign(ci_low=changed["value"] - 0.03, ci_high=changed["value"] + 0.04)
-    types = rows(type="dense")
+    types = rows(type="dense", n=9)
     table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
     paths = {}
     for name, table in table_of_source.items():
@@ -270,7 +270,7 @@ def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
 def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
     with pytest.raises(AtlasError, match="2 layers of 4 heads"):
         read_measures(tables, 2, HEADS)
-    write_table(pd.concat([rows(type="dense")] * 2), tables["guan2020/head_types"])
+    write_table(pd.concat([rows(type="dense", n=9)] * 2), tables["guan2020/head_types"])
     with pytest.raises(AtlasError, match="several rows for one head"):
         read_measures(tables, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no study"):

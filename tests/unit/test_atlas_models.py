@@ -75,9 +75,9 @@ def test_a_cache_over_words_is_an_error(tmp_path):
 
 
 def test_heads_that_are_alike_have_no_types():
-    assert type_rows(np.full((2, 3, 21), 1 / 21), 0).empty
+    assert type_rows(np.full((2, 3, 21), 1 / 21), 5, 0).empty
     chance = np.random.default_rng(0)
-    types = type_rows(chance.dirichlet(np.full(21, 0.1), (3, 4)), 0)
+    types = type_rows(chance.dirichlet(np.full(21, 0.1), (3, 4)), 5, 0)
     assert types[["layer", "head"]].to_numpy().tolist() == [[k // 4 + 1, k % 4 + 1] for k in range(12)]
 
 

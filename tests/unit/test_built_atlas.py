@@ -34,7 +34,7 @@ def run(tmp_path):
     write_treebank(maps)
     places = pd.DataFrame({"layer": [1, 1, 2, 2], "head": [1, 2, 1, 2]})
     surface = places.assign(measure="entropy", value=[1.0, 2.0, 3.0, 4.0], ci_low=0.5, ci_high=4.5, n=48)
-    types = places.assign(type=["dense", "dense", "vertical", "dense"])
+    types = places.assign(type=["dense", "dense", "vertical", "dense"], n=9)
     write_table(surface, tmp_path / "surface.tsv")
     write_table(types, tmp_path / "types.tsv")
     files = {"clark2019/surface": tmp_path / "surface.tsv", "guan2020/head_types": tmp_path / "types.tsv"}
@@ -54,6 +54,7 @@ def test_tables_have_types_and_maps_are_arrays(run):
     assert built.heads[["layer", "head"]].dtypes.tolist() == [np.dtype("int64")] * 2
     measures = built.measures.set_index("measure")
     assert measures.loc["entropy", "n"] == 48
+    assert measures.loc["distance_type", ["n", "n_unit"]].tolist() == [9, "texts"]
     assert measures["n"].dtype == "Int64"
     assert measures["chance"].dtype == "float64"
     assert measures["note"].dtype == "string"

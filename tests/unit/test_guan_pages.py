@@ -87,7 +87,7 @@ def test_the_page_of_agreement_says_over_how_many_examples_and_fits(clustered, t
 
 def test_types_are_found_and_named(clustered):
     types = pd.read_csv(clustered / "types", sep="\t")
-    assert list(types.columns) == ["model", "layer", "head", "type", "cluster", *FEATURES]
+    assert list(types.columns) == ["model", "layer", "head", "type", "cluster", "n", *FEATURES]
     assert types["cluster"].tolist() == types["type"].tolist()
     assert len(types) == LAYERS * HEADS
     assert types.groupby("layer")["type"].unique().map(list).to_dict() == {k + 1: [name] for k, name in enumerate(OF_LAYER)}

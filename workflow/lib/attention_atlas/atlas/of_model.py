@@ -88,14 +88,17 @@ def measure_model(
     write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)
     write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.dependencies)
     write_table(head_relations(scores, gold, AS_PUBLISHED, resampling), out.head_relations)
-    write_table(type_rows(mean, resampling.seed), out.types)
+    write_table(type_rows(mean, len(features[0]), resampling.seed), out.types)
 
 
-def type_rows(features: npt.NDArray[np.float64], seed: int) -> pd.DataFrame:
-    """layer, head, type of heads by their distance features [layer, head, 21]; no rows if they have no types."""
+def type_rows(features: npt.NDArray[np.float64], examples: int, seed: int) -> pd.DataFrame:
+    """layer, head, type of heads by their mean distance features [layer, head, 21], and the number n of examples of the mean.
+
+    No rows if the heads have no types.
+    """
     try:
         types = types_of(features.reshape(-1, features.shape[-1]), seed).names
     except AtlasError as error:
         _log.warning("no types of heads: %s", error)
-        return pd.DataFrame(columns=["layer", "head", "type"])
-    return head_rows(np.asarray(types, dtype=object).reshape(features.shape[:2]), "type")
+        return pd.DataFrame(columns=["layer", "head", "type", "n"])
+    return head_rows(np.asarray(types, dtype=object).reshape(features.shape[:2]), "type").assign(n=examples)

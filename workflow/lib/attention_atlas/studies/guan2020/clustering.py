@@ -51,7 +51,7 @@ class ClusterOutputs:
 
     Attributes:
         types: model, layer, head, type, cluster (the type by which the rows of Tables 2 and 3 select it, which is the head's
-            type unless that is unnamed), and the 21 features.
+            type unless that is unnamed), n (examples), and the 21 features.
         plane: layer, head, type, x, y.
         layers: layer, type, heads, share.
         summary: quantities: examples, layers, heads.
@@ -83,7 +83,8 @@ def cluster_heads(features_path: str | Path, options: ClusterOptions, label: Run
     means = features.means(chosen)
     types = types_of(means, options.seed, options.method)
     heads = head_rows(np.asarray(types.names, dtype=object).reshape(features.shape), "type")
-    table = pd.concat([heads.assign(cluster=types.clusters), pd.DataFrame(means, columns=list(FEATURES))], axis=1)
+    typed = heads.assign(cluster=types.clusters, n=len(features.records))
+    table = pd.concat([typed, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
     table.insert(0, "model", label.model)
     write_table(table, outputs.types)
     write_table(heads.assign(**plane(means, options.perplexity, options.seed)), outputs.plane)

@@ -65,7 +65,7 @@ def comparison(
 def _quantities(frames: Mapping[str, pd.DataFrame], fits: int) -> Iterator[Quantity]:
     types = frames["head_types"]
     yield Quantity(
-        "features", len([name for name in types.columns if name not in ("model", "layer", "head", "type", "cluster")])
+        "features", len([name for name in types.columns if name not in ("model", "layer", "head", "type", "cluster", "n")])
     )
     yield Quantity("types", len(TYPES))
     yield Quantity("fits", fits)
