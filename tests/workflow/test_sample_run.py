@@ -48,7 +48,7 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "guan2020": {
-        "head_types.tsv": "model layer head type cluster " + " ".join(FEATURES),
+        "head_types.tsv": "model layer head type cluster n " + " ".join(FEATURES),
         "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all",
         "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
         "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
