@@ -127,10 +127,10 @@ def test_a_new_model_is_initialised_from_parallel_text():
 
 def test_files_of_the_corpus_and_shard_in_the_path():
     third = wildcards("laptop", model="minilm-random-1", corpus="xquad-en", shard=2)
-    assert INPUTS.shard_start(third) == 200
+    assert INPUTS.shard_start(third) == 160
     assert INPUTS.shard_examples(third) == "results/laptop/examples/minilm/xquad-en/2.parquet"
     assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
-    assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (300, 1190)
+    assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (240, 1190)
     assert INPUTS.corpus_level(wildcards(corpus="sample-gap")) == "words"
     assert INPUTS.raw_file(third) == "results/laptop/corpora/xquad-en.raw"
     assert INPUTS.reader(third) == "squad"
