@@ -19,7 +19,7 @@ from attention_atlas.workflow.job import keep_freed_memory
 from benchmarks.shapes import LENGTH, THREADS, bert_base, examples_of, treebank_lengths
 from benchmarks.timing import report, side_by_side
 
-# A shard of 128 examples: the block of memory that its batches share is touched for the first time once a shard.
+# A shard of 128 examples: the block of memory that its batches share is touched for the first time once per shard.
 BATCHES, ROWS, ROUNDS = 8, 16, 3
 
 
@@ -88,7 +88,7 @@ def write_extracted(model: BertModel, examples: list[Example], folder: str) -> N
 
 
 def _padded(model: BertModel, examples: list[Example]) -> None:
-    """All maps with every sentence padded to 128, 16 sentences a batch, cropped and rounded afterwards."""
+    """All maps with every sentence padded to 128, 16 sentences per batch, cropped and rounded afterwards."""
     model.set_attn_implementation("eager")
     for start in range(0, len(examples), 16):
         batch = examples[start : start + 16]

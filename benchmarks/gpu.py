@@ -92,7 +92,7 @@ def run(device: str, batch: int) -> None:
             model(ids, attention_mask=mask)
 
     identity, ablated = seconds(lambda: through(None), device), seconds(lambda: through(plan), device)
-    print(f"ablation of two heads a layer: {ablated:.3f} s; {ablated / plain:.2f} x SDPA, {ablated / identity:.2f} x no plan")
+    print(f"ablation of two heads per layer: {ablated:.3f} s; {ablated / plain:.2f} x SDPA, {ablated / identity:.2f} x no plan")
 
 
 def main() -> None:

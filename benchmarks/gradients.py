@@ -1,4 +1,4 @@
-"""Gradients by all attention weights: one backward pass for all layers, against plain training passes and a pass a layer."""
+"""Gradients by all attention weights: one backward pass for all layers, against training passes and one pass per layer."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def run() -> None:
     candidates = {
         "gradients by all attention weights": one_backward_pass,
         "forward and backward pass of training": training,
-        "output_attentions, a backward pass a layer": a_layer_at_a_time,
+        "output_attentions, one backward pass per layer": a_layer_at_a_time,
     }
     report(side_by_side(candidates, 3), "forward and backward pass of training")

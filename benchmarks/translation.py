@@ -46,7 +46,7 @@ def run() -> None:
         batches = [examples[start : start + PUBLISHED_BATCH] for start in range(0, SENTENCES, PUBLISHED_BATCH)]
         translations["published"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
 
-    reference = f"separate runs, {PUBLISHED_BATCH} sentences a batch in the order of the file"
+    reference = f"separate runs, {PUBLISHED_BATCH} sentences per batch in the order of the file"
     ways = {reference: published, "separate runs, batches of like length": separate, "one sweep": sweep}
     medians = side_by_side(ways, 1)
     assert translations["sweep"] == translations["separate"]

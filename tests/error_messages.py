@@ -14,7 +14,7 @@ from pathlib import Path
 from attention_atlas.errors import AtlasError
 
 VARIABLE = "ATLAS_ERROR_MESSAGES"
-"""Environment variable: the file to which messages are added, a JSON object a line."""
+"""Environment variable: the file to which messages are added, one JSON object per line."""
 LIBRARY = Path(__file__).resolve().parents[1] / "workflow" / "lib"
 _ERRORS = str(LIBRARY / "attention_atlas" / "errors.py")
 

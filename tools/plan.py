@@ -45,11 +45,11 @@ from attention_atlas.workflow.work import Work  # noqa: E402
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 GPU_PROCESSORS = 8
 """Of the machine with the GPU."""
-# Nominal, not measured: a third of what NVIDIA's data sheet of the H200 (SXM) says, that is 67e12 operations a second in
-# float32, 494e12 in tf32 (989e12 with sparse matrices), and 4.8e12 bytes a second. Element-wise operations read and write about
-# 40 numbers for each hidden state that a layer computes, 20 for each value that edge probes compute in training, 8 for an
+# Nominal, not measured: a third of what NVIDIA's data sheet of the H200 (SXM) says, that is 67e12 operations per second
+# in float32, 494e12 in tf32 (989e12 with sparse matrices), and 4.8e12 bytes per second. Element-wise operations read and write
+# about 40 numbers for each hidden state that a layer computes, 20 for each value that edge probes compute in training, 8 for an
 # attention weight, 7 for an update and 5 for a score of a search. The first two are upper bounds (test_gpu_traffic).
-# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second. A batch
+# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes per second. A batch
 # gathers a state as float16, converts it to float32 and selects it: 22 bytes read and written.
 _BYTES, _HOST_BYTES = 1.6e12, 5e9
 GPU_FLOP = {FLOAT32: 22e12, TF32: 165e12}

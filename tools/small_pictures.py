@@ -21,7 +21,7 @@ _COLOURS = (256, 96, 32)
 
 
 def write_small_picture(source: str | Path, out: str | Path, most_bytes: int) -> None:
-    """Write a PNG of at most so many bytes: with fewer colours first, then narrower.
+    """Write a PNG of at most this many bytes: with fewer colours first, then narrower.
 
     Args:
         source: PNG to reduce.

@@ -32,7 +32,7 @@ class Words:
     Attributes:
         picked: [word, direction, layer, head] word that a head picks, from 1, from maps in half precision.
         picked_exactly: the same from maps in single precision.
-        table: a row a word: position, length, following word, head and relation after conversion, UD head and relation.
+        table: one row per word: position, length, following word, head and relation after conversion, UD head and relation.
     """
 
     picked: npt.NDArray[np.int16]

@@ -17,7 +17,7 @@ def column(layer: int, head: int, reduction: str) -> str:
 
 @pytest.fixture(scope="module")
 def words(stefanik2021):
-    """A row a word of all documents: whether it belongs to a keyphrase, and the attention that it receives from each head."""
+    """One row per word of all documents: whether it belongs to a keyphrase, and the attention it receives from each head."""
     return pd.read_parquet(stefanik2021 / "words.parquet")
 
 

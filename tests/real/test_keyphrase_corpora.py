@@ -52,7 +52,7 @@ def test_every_document_becomes_an_example_and_parts_do_not_overlap(archive, ent
     assert len(examples) == 493
     share = sum(tag != OUTSIDE for e in examples for tag in e.layers["tags"]) / sum(len(e.words) for e in examples)
     pieces = sum(len(e.input_ids) for e in examples) / len(examples)
-    print(f"{share:.3f} of the words belong to keyphrases, {pieces:.0f} pieces a document")
+    print(f"{share:.3f} of the words belong to keyphrases, {pieces:.0f} pieces per document")
     assert 0.2 < share < 0.5
     config = resolve(read_configuration(ROOT))["corpora"]
     parts = [config[f"semeval2017-{name}"] for name in ("training", "development", "test")]

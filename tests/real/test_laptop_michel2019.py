@@ -113,6 +113,6 @@ def test_pruned_models_are_smaller_and_claims_have_verdicts(table):
     assert set(claims["verdict"]) <= {"holds", "does not hold", "undecided"}
     assert claims.loc[claims["verdict"] != "undecided", ["ci_low", "ci_high", "n"]].notna().all(axis=None)
     compared = table("comparison").set_index("id")
-    # MiniLM has twelve heads a layer as BERT-base has; all else is another model's.
+    # MiniLM has twelve heads per layer as BERT-base has; all else is another model's.
     assert not compared["comparable"].isin(["exact", "close"]).any()
     assert compared.loc["m19.sec43.param_bert", "verdict"] == "setting as published"

@@ -29,7 +29,7 @@ DRAWS = Draws(resamples=200, shuffles=600, seed=1)
 
 
 def heads(values, layers=4):
-    """A row a head, with these values [head, measure]."""
+    """One row per head, with these values [head, measure]."""
     count = len(values) // layers
     layer, head = np.indices((layers, count)).reshape(2, -1) + 1
     return pd.DataFrame({"layer": layer, "head": head, **dict(zip(NAMES, np.asarray(values).T, strict=False))})

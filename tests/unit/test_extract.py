@@ -1,4 +1,4 @@
-"""Extraction: maps of tiny models through the engine against one forward pass an example with eager attention."""
+"""Extraction: maps of tiny models through the engine against one forward pass per example with eager attention."""
 
 from __future__ import annotations
 

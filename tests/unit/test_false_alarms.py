@@ -78,7 +78,7 @@ def translations():
 
 
 def masked_heads(metric, seed, lost=0.0, translations=None):
-    """A row a head of `effects.effect_rows`: half of the answers vary by chance; the planted head spoils a share `lost`."""
+    """One row per head of `effects.effect_rows`: half of the answers vary by chance; the planted head spoils a share `lost`."""
     generator = np.random.default_rng(seed)
     examples = np.arange(EXAMPLES)
     if metric == effects.BLEU:

@@ -43,7 +43,7 @@ SECOND = ("importance", "to_sep", "unchanged", "tagger_without")
 
 
 def heads_table(seed, depth, within=0.0):
-    """A row a head: every measure is the layer, a value that all measures of a head share, and independent noise.
+    """One row per head: every measure is the layer, a value that all measures of a head share, and independent noise.
 
     Args:
         seed: of the noise.

@@ -99,7 +99,7 @@ def test_heads_matter_within_or_between_sentences(verdict, kind, more):
 
 
 def types_of(by_layer, kind, heads=8):
-    """A row a head; the first heads of each layer, as many as `by_layer` says, have the type, and the others another one."""
+    """One row per head; the first heads of each layer, as many as `by_layer` says, have the type, all others another one."""
     rows = [
         (layer, head, kind if head <= number else DIAGONAL)
         for layer, number in enumerate(by_layer, start=1)

@@ -97,7 +97,7 @@ def test_several_rows_where_one_is_meant_are_an_error():
         (cell("score", {"task": "rte"}), "no column score in heads.tsv"),
         (cell(where={"task": "qqp"}), "no row with task qqp in heads.tsv of this run"),
         (cell(where={"task": "rte", "layer": "12", "head": "1"}), "this run's model has 2 layers"),
-        (cell(where={"task": "rte", "layer": "1", "head": "12"}), "this run's model has 3 heads a layer"),
+        (cell(where={"task": "rte", "layer": "1", "head": "12"}), "this run's model has 3 heads per layer"),
     ],
 )
 def test_what_a_run_has_not_says_why(place, why):

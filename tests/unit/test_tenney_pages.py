@@ -217,7 +217,7 @@ def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
 
 
 def document_example(record, task, pairs):
-    """Three sentences a document."""
+    """Three sentences per document."""
     return replace(edge_example(record, task, pairs), document=f"d{record // 3}")
 
 

@@ -1,6 +1,6 @@
 """Tiny models of the common architectures, with random weights made from a seed: nothing is downloaded.
 
-All have a vocabulary of `VOCABULARY` pieces, `HEADS` heads a layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the
+All have a vocabulary of `VOCABULARY` pieces, `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the
 Marian decoder 2). Initial weights are larger than usual, so that attention is far from uniform and differences show.
 Beside them, what the tests of the attention engine share: batches, and forward passes within a session.
 """

@@ -22,7 +22,7 @@ _NAMED = frozenset({"person", "woman", "man", "company", "university", "town", "
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of story: its cast, choices made once a document, and pools of lines, one pool a paragraph."""
+    """A kind of story: its cast, choices made once per document, and pools of lines, one pool per paragraph."""
 
     name: str
     domain: str

@@ -170,7 +170,7 @@ def _read(name: str) -> Any:
 
 @functools.cache
 def lexicon() -> Lexicon:
-    """The lexicon, read once a process.
+    """The lexicon, read once per process.
 
     Raises:
         AtlasError: a lexicon file is missing or not YAML.
@@ -231,7 +231,7 @@ class Collocations:
 
 @functools.cache
 def collocations() -> Collocations:
-    """The collocations, read once a process.
+    """The collocations, read once per process.
 
     Raises:
         AtlasError: the file is missing or not YAML.
@@ -261,7 +261,7 @@ def names() -> dict[str, list[str]]:
 
 @functools.cache
 def review_words() -> dict[str, Any]:
-    """Words and patterns of reviews, read once a process.
+    """Words and patterns of reviews, read once per process.
 
     Raises:
         AtlasError: the file is missing or not YAML.
@@ -271,7 +271,7 @@ def review_words() -> dict[str, Any]:
 
 @functools.cache
 def translation_words() -> dict[str, Any]:
-    """English and French words of parallel sentences, read once a process.
+    """English and French words of parallel sentences, read once per process.
 
     Raises:
         AtlasError: the file is missing or not YAML.

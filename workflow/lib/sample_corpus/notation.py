@@ -1,6 +1,6 @@
 """The notation in which scenarios are written: near-English lines that expand to a small tree of tokens.
 
-* ``{old,narrow} bridge`` chooses one alternative (empty ones allowed), ``$thing`` inserts a choice made once a document,
+* ``{old,narrow} bridge`` chooses one alternative (empty ones allowed), ``$thing`` inserts a choice made once per document,
   ``#20-60/5`` a number from 20 to 60 in steps of 5.
 * ``|`` separates subject, verb group and complements; ``&&`` starts a further verb phrase with the same subject.
 * ``( )`` a complement clause, ``[ ]`` a modifier of the noun before it, ``< >`` an adverbial clause.

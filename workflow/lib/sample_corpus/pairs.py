@@ -38,7 +38,7 @@ Row = tuple[tuple[Text, ...], str]
 
 
 def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[str]:
-    """A task of GLUE as a JSON object a line: texts and label under the names of the hub's columns, and the texts' layers.
+    """A task of GLUE as one JSON object per line: texts and label under the names of the hub's columns, and the texts' layers.
 
     Args:
         task: one of `LABELLED_TASKS`.

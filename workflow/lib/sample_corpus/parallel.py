@@ -74,7 +74,7 @@ class _Lexicon:
 
 
 def parallel_lines(count: int, seed: int, start: int = 0) -> Iterator[str]:
-    """Pairs as a JSON object a line, {"en": ..., "fr": ...}; no English sentence comes twice.
+    """Pairs as one JSON object per line, {"en": ..., "fr": ...}; no English sentence comes twice.
 
     Args:
         count: number of pairs.

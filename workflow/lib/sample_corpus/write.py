@@ -25,7 +25,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     """Write the corpus into `directory`, each file whole or not at all.
 
     * ``documents.txt``: one paragraph per line, a blank line between documents;
-    * ``sentences.txt``: a sentence a line, a blank line after every document (Clark et al. 2019, input of the
+    * ``sentences.txt``: one sentence per line, a blank line after every document (Clark et al. 2019, input of the
       unlabelled segments);
     * ``ud.conllu`` and ``sd.conllu``: CoNLL-U with the UD and the SD tree in columns 7 and 8;
     * ``sd-train.conllu``: the SD trees of `train_documents` further documents, for training;

@@ -268,7 +268,7 @@
     const tooltip = ["layer", "head"].map((field) => ({ field }));
     tooltip.push({ field: "x", title: one.title }, { field: "y", title: other.title });
     draw("scatter", {
-      description: `${one.title} against ${other.title}, a point a head`,
+      description: `${one.title} against ${other.title}, one point per head`,
       width: Math.min(440, Math.max(find("scatter").clientWidth - 130, 180)),
       height: 320,
       data: { values: points },
@@ -603,7 +603,7 @@
   };
 
   // --- models side by side -----------------------------------------------------------------------------------------------
-  // A point a head on a line, the mean with its interval above it; all models on one scale.
+  // One point per head on a line, the mean with its interval above it; all models on one scale.
   const [DOTS, DOTS_HEIGHT] = [220, 26];
   const dots = (model, mean, nullRange, low, high) => {
     const at = (value) => (high > low ? 6 + ((value - low) / (high - low)) * (DOTS - 12) : DOTS / 2);
@@ -638,7 +638,7 @@
     const measured = comparison.models.filter((model) => model.values[state.measure]);
     find("beside").hidden = !measured.length;
     find("beside-note").textContent = measured.length
-      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: a point a head; above, the mean over heads with its 95 % interval; grey, the null distribution, from which a head differs by its q or its interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
+      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: one point per head; above, the mean over heads with its 95 % interval; grey, the null distribution, from which a head differs by its q or its interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
       : `${measure.title} is not measured on all models: choose another measure to compare them.`;
     const values = measured.flatMap((model) => model.values[state.measure]).filter((value) => value !== null);
     const ends = [Math.min(...values), Math.max(...values)];

@@ -78,4 +78,4 @@ def models_figure(
         axis.set_visible(False)
     sizes = list(dict.fromkeys(str(len(table)) for table in tables.values()))
     models_label = replace(label, model=f"{len(tables)} models")
-    save_figure(figure, pictures, footnote(models_label, f"n = {' or '.join(sizes)} heads a model"))
+    save_figure(figure, pictures, footnote(models_label, f"n = {' or '.join(sizes)} heads per model"))

@@ -99,7 +99,7 @@ def _values(model: ComparedModel) -> dict[str, Any]:
 
 
 def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
-    """Measure -> 95 % range of its null distribution (or twice its value for a head without the effect), heads unlike it."""
+    """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
     table, chances = measured.table, chance_values(measured)
     nulls = {}
     for name in numeric(table):

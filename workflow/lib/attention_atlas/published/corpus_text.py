@@ -13,7 +13,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
 
 WORDS = 6
-"""So many words of a corpus in a row count as its text: shorter phrases are anyone's."""
+"""This many consecutive words of a corpus count as its text; shorter phrases occur in other texts, too."""
 _WORD = re.compile(r"\w+")
 _Phrase = tuple[str, ...]
 
@@ -24,7 +24,7 @@ def phrases(texts: Iterable[str]) -> set[_Phrase]:
 
 
 def table_texts(frame: pd.DataFrame) -> Iterator[str]:
-    """The texts of a table: its cells, and each column read downwards, as where a table has one token a row."""
+    """The texts of a table: its cells, and each column read downwards, for tables with one token per row."""
     for name in frame.columns:
         column = frame[name].dropna()
         if pd.api.types.is_numeric_dtype(column):

@@ -154,7 +154,7 @@ class Tables:
     def _check_size(cell: Cell, frame: pd.DataFrame) -> None:
         for name in ("layer", "head"):
             if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
-                unit = "heads a layer" if name == "head" else f"{name}s"
+                unit = "heads per layer" if name == "head" else f"{name}s"
                 raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
 
 

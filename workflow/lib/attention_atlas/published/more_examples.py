@@ -11,7 +11,7 @@ import pandas as pd
 AT_THRESHOLD = 0.05
 """A value lies at the threshold if its distance is at most this share of the half-width: 400 times as many examples."""
 FIXED_UNITS = ("heads", "layers")
-"""Units of which a model has so many and no more."""
+"""Units whose number the model fixes, such as its heads."""
 PREDICTED_UNITS = ("random orders",)
 """Units of prediction intervals: these cover one further draw, and keep their width however many draws there are."""
 

@@ -15,7 +15,7 @@ from attention_atlas.published.pages import VERDICT_NOTE
 from attention_atlas.published.results_page import claim_counts, verdict_table
 
 SHORT = 30
-"""Tables of at most so many rows stand on the page as a whole."""
+"""Tables with at most this many rows are shown in full."""
 FIRST_ROWS = 8
 """Rows that a page shows of a longer table."""
 _COMPARISON = ("item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "verdict")
@@ -52,7 +52,7 @@ class ShownArtifact:
     Attributes:
         id, number, title, caption: as declared.
         picture: file relative to the page; empty where there is none.
-        note: what has to be said before it, such as that it shows generated sentences; empty for nothing.
+        note: remark above it, such as that it shows generated sentences; empty for none.
         tables: its tables, the main one first.
         pages: title -> file relative to the page, of pages to browse.
     """

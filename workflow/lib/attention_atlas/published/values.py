@@ -1,4 +1,4 @@
-"""The published numbers, with their sources: workflow/resources/published/{study}.csv, one row a number."""
+"""The published numbers, with their sources: workflow/resources/published/{study}.csv, one row per number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a plan takes, and how much of the disk: jobs that wait for each other, on so many processors."""
+"""Time and disk space that a run takes: a schedule of jobs that depend on each other, on a number of processors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Planned:
 
     Attributes:
         rule: its name.
-        seconds: that it takes.
-        threads: processors that it takes.
-        after: the jobs that it waits for, by position.
-        gpus: that it takes, 0 or 1.
-        kept_bytes: of its outputs that stay.
-        temporary_bytes: of its outputs that are removed when the last job that reads them has ended.
-        scratch_bytes: that it takes while it runs.
-        priority: the higher, the earlier it starts among jobs that could.
+        seconds: its duration.
+        threads: number of its processors.
+        after: positions of the jobs that it waits for.
+        gpus: number of its GPUs, 0 or 1.
+        kept_bytes: size of its permanent outputs.
+        temporary_bytes: size of its outputs that are removed when the last job that reads them has ended.
+        scratch_bytes: disk space in use only while it runs.
+        priority: among jobs that are ready, those with the highest priority start first.
     """
 
     rule: str
@@ -49,11 +49,11 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
     Jobs start in the order of Snakemake's greedy scheduler: the highest priority first, then those that read the most temporary
     bytes, then those that read the most bytes.
 
-    A job that wants more than there is takes all, as in Snakemake.
+    A job that requests more than the capacity gets all of it, as in Snakemake.
 
     Args:
         jobs: each after the jobs that it waits for.
-        capacity: what there is.
+        capacity: processors, GPUs and disk space that the jobs share.
         delay: seconds between a job being ready and its start (a cluster's queue and start-up).
     """
     order = [_start_order(job, [jobs[before] for before in set(job.after)]) for job in jobs]
@@ -94,21 +94,21 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
 
 
 def _start_order(job: Planned, read: Sequence[Planned]) -> tuple[float, float, float]:
-    """Sort key of a job among those that could start; `read` are the jobs whose outputs it reads."""
+    """Sort key of a job among those that are ready; `read` are the jobs whose outputs it reads."""
     temporary = sum(before.temporary_bytes for before in read)
     return -job.priority, -temporary, -temporary - sum(before.kept_bytes for before in read)
 
 
 def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:
-    """Seconds from the first start to the last end of `schedule` on so many processors."""
+    """Seconds from the first start to the last end of `schedule`."""
     return max((end for _, end in schedule(jobs, Capacity(processors), delay)), default=0.0)
 
 
 def peak_bytes(jobs: Sequence[Planned], times: Sequence[tuple[float, float]]) -> float:
-    """Most bytes on the disk at any time of a schedule: what is kept, what is still to be read, and what running jobs take.
+    """Peak disk usage of a schedule in bytes: permanent outputs, temporary ones that are still read, and scratch space.
 
-    A job's outputs take their place from its start on; those that are temporary leave it with the end of the last job that
-    reads them, or with the job's own end where none does.
+    Outputs count from the start of their job. Temporary ones count until the last job that reads them has ended, or until
+    the end of their own job if none reads them.
     """
     last_read = [end for _, end in times]
     for job, (_, end) in zip(jobs, times, strict=True):
@@ -119,7 +119,7 @@ def peak_bytes(jobs: Sequence[Planned], times: Sequence[tuple[float, float]]) ->
         changes.append((start, job.kept_bytes + job.temporary_bytes + job.scratch_bytes))
         changes += [(end, -job.scratch_bytes), (freed, -job.temporary_bytes)]
     peak = taken = 0.0
-    # What ends at a moment makes room for what starts then.
+    # At equal times, space is released before it is taken.
     for _, change in sorted(changes):
         taken += change
         peak = max(peak, taken)

@@ -48,7 +48,7 @@ class Artifact:
     Attributes:
         id: name within the study.
         kind: table or figure.
-        number: the paper's own.
+        number: its number in the paper.
         title: what it shows.
         caption: text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run.
         files: its files below results/{run}/{study}.
@@ -170,8 +170,8 @@ class Study:
         corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
         check: what a schema cannot say of its settings; raises AtlasError.
         models: models that an artefact of a run needs beside the study's and those of its roles.
-        optional: keys of its settings that a run can do without, parted by dots, where their corpus or model is missing -> keys
-            that go with it.
+        optional: keys of its settings that a run can do without if their corpus or model is missing (nested keys with dots) ->
+            keys that go with them.
         extras: optional packages that a run uses.
         jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
         pages: tables and figures that are rendered from its tables, see `Page`.

@@ -19,7 +19,7 @@ def baselines_table(
     """Write the unchanged model's scores by the way of scoring.
 
     Args:
-        scored_path: of `ablations.score_answers`, a question a row.
+        scored_path: of `ablations.score_answers`, one row per question.
         resamples, seed: of the bootstrap over passages.
         label: run, model and corpus.
         out, html_out: windows, references, n, em and f1 with intervals; its page.

@@ -39,7 +39,7 @@ class F1Drops:
     """Drops of F1 from the unchanged model.
 
     Attributes:
-        by_question: a row a question, a column for each row of Tables 2 and 3 and definition of a sentence.
+        by_question: one row per question, a column for each row of Tables 2 and 3 and definition of a sentence.
         passages: [question] number of its passage.
         permuted: type -> mean drop when pruning the heads that have the type after a permutation, [permutation].
     """

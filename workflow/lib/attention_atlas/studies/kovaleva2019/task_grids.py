@@ -14,7 +14,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 
 _FEWEST_COLUMNS = 4
-"""A panel is at most as wide as in a figure with so many columns."""
+"""A panel is at most as wide as in a figure with this many columns."""
 
 
 def task_grids(

@@ -31,7 +31,7 @@ def ablation_tables(
     classification_out: str | Path,
     statistics_out: str | Path,
 ) -> None:
-    """Write the tables; scores in percent, differences in percentage points (BLEU: points).
+    """Write the tables; scores in percent, differences in percentage points or BLEU points.
 
     Args:
         answers: experiment -> table of `masked_answers`.

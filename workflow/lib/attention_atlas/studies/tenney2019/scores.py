@@ -12,9 +12,9 @@ SCORES = [
     "steps", "best_step",
     *UNIT_COLUMNS,
 ]  # fmt: skip
-"""A probe on the layers 0 to `top`: F1, precision and recall in percent, of so many labels; the targets that it was trained
-on and those that it is evaluated on; what the intervals of the task resample (documents, or sentences where the corpus does not
-name its documents), and how many."""
+"""A probe on the layers 0 to `top`: F1, precision and recall in percent; the numbers of labels, of targets in training, and of
+targets in evaluation; what the intervals of the task resample (documents, or sentences where the corpus does not name its
+documents), and how many."""
 WEIGHTS = ["task", "layer0", "condition", "top", "seed", "layer", "weight", "scale"]
 COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", "true", "false", "missed"]
 """Answers to the targets of a sentence, and the number of the document (or sentence) that intervals resample it with."""

@@ -50,7 +50,7 @@ class StateBank:
     """
 
     def __init__(self, caches: Mapping[int, HiddenStates], examples: Iterable[Example], device: str, limit: float) -> None:
-        # Examples are kept, since their `id` is only theirs while they exist.
+        # Examples are kept: the `id` of a deleted object may be reused.
         self._examples = list({id(example): example for example in examples}.values())
         self._caches, self._device = caches, device
         first = self(self._examples[0])

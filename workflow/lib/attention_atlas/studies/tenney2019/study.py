@@ -214,7 +214,7 @@ def _first_training(place: Place) -> Pair:
 
 _GPU_BYTES, _PROBE_BYTES = 138e9, 0.8e9
 """Memory of an H200 (141 GB) without what its libraries take, and the most that a probe takes of it: while constituents are
-evaluated, with sentences of 110 word pieces, 2,500 targets a batch and a span of 100 (by `device_memory`)."""
+evaluated, with sentences of 110 word pieces, 2,500 targets per batch and a span of 100 (by `device_memory`)."""
 
 
 def _probes(part: Part) -> Work:

@@ -61,7 +61,7 @@ class HeadDistances:
             self._roots += sum(not head for head in sentence_heads)
 
     def shuffled(self, words: int, record: int) -> npt.NDArray[np.int64]:
-        """[word] heads of a sentence of so many words; the same for a record each time."""
+        """[word] heads of a sentence of this length; the same for a record each time."""
         distances = np.arange(words)[None, :] - np.arange(words)[:, None]
         lookup = np.array([self._counts[distance] for distance in range(1 - words, words)], dtype=np.float64)
         weights = np.concatenate([np.full((words, 1), float(self._roots)), lookup[distances + words - 1]], axis=1)

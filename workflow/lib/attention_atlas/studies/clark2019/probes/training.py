@@ -53,7 +53,7 @@ class Recipe:
     """Hyperparameters of the probes.
 
     Attributes:
-        batch: sentences a step; the paper has 1.
+        batch: sentences per step; the paper has 1.
         epochs: passes over the training set; the paper has 1. With development sentences, the largest number of passes.
         learning_rate: of Adam.
         order: "file" as published, or "shuffled" within chunks, in batches of similar length.
@@ -149,11 +149,11 @@ def train(
                 "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
         _check_finite(totals)
-        losses = f"loss a sentence: {_shown(trained, totals, seen)}"
+        losses = f"loss per sentence: {_shown(trained, totals, seen)}"
         if development is not None:
             development_seen, development_totals = _losses(trained, development(), device)
             _check_finite(development_totals)
-            losses += f"; development loss a sentence: {_shown(trained, development_totals, development_seen)}"
+            losses += f"; development loss per sentence: {_shown(trained, development_totals, development_seen)}"
             for name, total in development_totals.items():
                 stopping[name].record(epoch, total)
             trained = {name: probe for name, probe in trained.items() if not stopping[name].over}
@@ -211,7 +211,7 @@ def _check_finite(totals: Mapping[str, torch.Tensor]) -> None:
 
 
 def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sentences: int) -> str:
-    """Mean loss a sentence of each probe and alignment, over seeds."""
+    """Mean loss per sentence of each probe and alignment, over seeds."""
     return ", ".join(
         f"{name}/{alignment} {part.mean() / sentences:.2f}"
         for name, probe in probes.items()
