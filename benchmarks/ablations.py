@@ -1,4 +1,4 @@
-"""Ablations by type of head: all rows of Tables 2 and 3 in one pass against one full evaluation a row, the same answers."""
+"""Ablations by type of head: all rows of Tables 2 and 3 in one pass against one full evaluation per row, the same answers."""
 
 from __future__ import annotations
 

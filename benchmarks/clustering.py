@@ -1,4 +1,4 @@
-"""Divergence between all pairs of heads: products of features against the formula, and against a logarithm a pair and entry.
+"""Divergence between all pairs of heads: products of features against the formula and one logarithm per pair and entry.
 
 The processor's features can be restricted, to measure as if it had AVX2 alone:
 

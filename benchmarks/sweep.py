@@ -47,7 +47,7 @@ DRAWN = (
 
 
 def overlay(share: float) -> dict[str, Any]:
-    """The sample run with a share of its documents, examples and steps of training, in one shard a corpus."""
+    """The sample run with a share of its documents, examples and steps of training, in one shard per corpus."""
     config = read_configuration(ROOT)
 
     def part(amount: int, least: int = LEAST) -> int:

@@ -1,15 +1,15 @@
 """The atlas of any model: studies that need no training, on generated English, and the page to browse its heads.
 
-python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub's model
+python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub model
 python tools/atlas.py MODEL MODEL ...     several models on one page, side by side; the first one is the run's
 python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION: a series,
-                                          such as checkpoints or seeds, with a curve a measure; the last one is the run's
+                                          such as checkpoints or seeds, with one curve per measure; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
 python tools/atlas.py MODEL --pattern "relation:nsubj>head" --pattern my_patterns.py:same_letter
                                           measure every head on these pairs of tokens too
 python tools/atlas.py MODEL --keep        do not open the page in a browser
 
-Models may also stand in one argument, with spaces between. Results are in results/atlas-NAME, with --text in
+Several models may also be given in one argument, separated by spaces. Results are in results/atlas-NAME, with --text in
 results/atlas-NAME-on-FILE; the configuration, for further targets of the same run, in config.yaml there.
 """
 
@@ -67,7 +67,7 @@ _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
 _TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
-"""A user's sentences that the page shows: more, longer and shorter ones than of a corpus."""
+"""Limits on a user's sentences that the page shows: wider than those of a corpus."""
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
     "sample-coreference": {"max_tokens": 512},

@@ -1,10 +1,10 @@
 """Caches of a run: how large they are by model and corpus, and which can be removed without making a table out of date.
 
 python tools/cache.py RUN              print them; options of Snakemake, such as --configfile, may follow
-python tools/cache.py RUN --remove     remove those that can be
+python tools/cache.py RUN --remove     remove those that can be removed
 
-What is removed is made again when something that reads it is: attention in the time of a pass of the model, weights in
-that of their training.
+A removed cache is rebuilt when a job that reads it runs again: attention takes one pass of the model, weights take their
+training.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def state(use: Use) -> str:
 
 
 def lines(listed: Sequence[tuple[Cache, Use]]) -> list[str]:
-    """The table, a cache a line."""
+    """The table, one line per cache."""
     rows = [("kind", "model", "corpus", "files", "MB", "state")]
     rows += [(c.kind, c.model, c.corpus, str(len(c.files)), f"{c.size / 1e6:.1f}", state(use)) for c, use in listed]
     columns = list(zip(*rows, strict=True))

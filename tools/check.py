@@ -1,7 +1,7 @@
-"""Look for everything that a run needs before the first job, or for what can be made of a corpus of your own.
+"""Check before the first job that all that a run needs is present, or which artefacts a corpus of your own allows.
 
 python tools/check.py run RUN                 corpora, models, optional packages, disk and memory; status 1 if any is missing
-python tools/check.py corpus FILE             which readers take a file or folder, and what a run with it can have
+python tools/check.py corpus FILE             which readers can read a file or folder, and which artefacts a run with it has
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from attention_atlas.workflow.preflight import Preflight, as_text, as_tsv, prefl
 from tools.plan import planned_jobs  # noqa: E402
 
 MOST_FILES = 20
-"""Files of a folder that are looked at one by one."""
+"""Maximum number of files of a folder that are read one by one."""
 PROFILE = ROOT / "workflow" / "profiles" / "local"
 
 
@@ -62,7 +62,7 @@ def memory_limit(profile: Path) -> int:
 
 
 def check_corpus(path: Path, model: str, overlays: list[Path]) -> int:
-    """Print what every reader says of a file, or of a folder and the files in it; status 1 where none takes any of it.
+    """Print the result of each reader on a file, or on a folder and its files; status 1 if none can read any of them.
 
     Raises:
         AtlasError: there is no such file, or no such model.
@@ -102,7 +102,7 @@ def _print_attempts(path: Path, tokenizer: Path, configuration: dict[str, Any], 
         for study, listed in possible_artifacts(configuration, added).items():
             print(f"       {study}: {', '.join(listed)}")
         print("       overlay, for snakemake --configfile config.yaml mine.yaml:\n")
-        # Without anchors, which YAML writes for what stands twice.
+        # Without anchors, which YAML writes for repeated values.
         written = yaml.safe_dump(json.loads(json.dumps(added)), sort_keys=False, allow_unicode=True, default_flow_style=None)
         print(textwrap.indent(written, " " * 9))
     return not all(attempt.refusal for attempt in tried)

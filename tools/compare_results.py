@@ -1,6 +1,6 @@
 """The guard of a refactoring: compare all tables of two results folders, cell by cell.
 
-python tools/compare_results.py OLD NEW     exit status 0: no difference; 1: differences, one a line; 2: wrong input
+python tools/compare_results.py OLD NEW     exit status 0: no difference; 1: differences, one per line; 2: wrong input
 
 --renamed RENAMED.yaml     `columns: {"clark2019/*.tsv": {old: new}}` (glob over paths in OLD), `files: {old path: new path}`
 --intended INTENDED.tsv    differences to accept: file (glob over paths in NEW), column (a name, or * for all but (file)), rows

@@ -2,8 +2,8 @@
 
 python tools/error_messages.py RECORDED OUT
 
-RECORDED is the file that ATLAS_ERROR_MESSAGES named for pytest, OUT a Markdown file. Each message stands once, below the module
-that raises it, with the test that provokes it; those that no test provokes are listed at the end.
+RECORDED is the file that ATLAS_ERROR_MESSAGES named for pytest, OUT a Markdown file. Each message appears once, below the
+module that raises it, with the test that provokes it; those that no test provokes are listed at the end.
 """
 
 from __future__ import annotations

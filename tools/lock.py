@@ -1,7 +1,7 @@
-"""Resolve the hub's models and data sets of the registries anew, and record their commits in config/lock.yaml.
+"""Resolve the hub's models and data sets of the registries again, and record their commits in config/lock.yaml.
 
 python tools/lock.py                              all that are named without a commit, or whose shape is not recorded yet
-python tools/lock.py --model NAME --corpus NAME   these of the registries alone
+python tools/lock.py --model NAME --corpus NAME   only these entries of the registries
 python tools/lock.py --configfile mine.yaml       those of an overlay over config.yaml as well
 """
 

@@ -66,7 +66,7 @@ GPU_SECONDS = {
     "gprobed": 1e9 * 20 * 4 / _BYTES,
 }
 """Kind of work -> seconds for one on a GPU, with matrix products in float32."""
-# Jobs of a group stand further in.
+# Jobs of a group are indented.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
 

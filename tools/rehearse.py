@@ -57,8 +57,7 @@ def prepare(folder: Path) -> None:
     digest = _digest()
     known = json.loads(stamp.read_text(encoding="utf-8")) if stamp.is_file() else {}
     if known.get("code") != digest:
-        # What other stand-ins gave goes with them. The stamp comes last: without it nothing that was half written is taken as
-        # whole.
+        # Results of other stand-ins are removed with them. The stamp is written last: half-written files have none.
         shutil.rmtree(folder, ignore_errors=True)
         known = {"code": digest, "sha256": write_stand_ins(folder)}
     write_configuration(configuration(known["sha256"]), folder)
@@ -91,7 +90,7 @@ def run(folder: Path, arguments: Iterable[str]) -> int:
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with a rehearsal that has been built, a sentence each."""
+    """What is wrong with a rehearsal that has been built, one sentence per fault."""
     path = folder / "results" / RUN / "comparison.tsv"
     values = read_table(path, ["id", "verdict", "obstacle"])
     called = Counter(values.loc[values["verdict"].isin(COMPARED), "verdict"])

@@ -62,7 +62,7 @@ def write_results(run: str, folder: Path, code: str, notes: Sequence[str] = ()) 
         run: name of the run.
         folder: with the tables of the scoreboard.
         code: what made them.
-        notes: what has to be known before.
+        notes: remarks at the top of the page.
 
     Raises:
         AtlasError: the scoreboard is missing.

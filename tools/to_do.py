@@ -1,4 +1,4 @@
-"""Jobs of a run that are to do, as Snakemake plans them in this folder."""
+"""Pending jobs of a run, as Snakemake plans them in this folder."""
 
 from __future__ import annotations
 
