@@ -106,7 +106,7 @@ def test_a_plain_count_of_words_gives_the_baseline(guan2020, answers_of_rows):
 
 
 def removed_heads(stefanik2021: Path, seed: int) -> pd.DataFrame:
-    """Tags with heads removed, a row a document and set of removed heads."""
+    """Tags with heads removed, one row per document and set of removed heads."""
     (path,) = (stefanik2021 / "removals").glob(f"*-{seed}.parquet")
     return pd.read_parquet(path)
 
@@ -287,7 +287,7 @@ def test_scikit_learn_gives_the_accuracy_without_each_head(michel2019, mirror):
 
 @pytest.fixture(scope="module")
 def probed(tenney2019):
-    """Traced targets of the development sets, a row a target and seed; and the counts of all sentences by probe."""
+    """Traced targets of the development sets, one row per target and seed; and the counts of all sentences by probe."""
     folder = tenney2019 / "probes/minilm"
     traces = pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("*/*.traces.parquet"))])
     counts = pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("*.counts.parquet"))])

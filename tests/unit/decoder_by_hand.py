@@ -31,7 +31,7 @@ def into(part, shift=0, scale=1.0):
 
 
 def empty_decoder(layers):
-    """GPT-2 with two heads a layer that write nothing; the residual stream holds the piece and its place."""
+    """GPT-2 with two heads per layer that write nothing; the residual stream holds the piece and its place."""
     settings = GPT2Config(
         vocab_size=VOCABULARY,
         n_positions=POSITIONS,

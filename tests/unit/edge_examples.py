@@ -12,7 +12,7 @@ LABELS = ("A", "B", "C")
 
 
 def edge_example(record: int, task: str, pairs: bool, seed: int = 0) -> Example:
-    """Six words, of which the odd ones have two pieces, between special tokens; a target a word, labelled by its letter."""
+    """Six words, of which the odd ones have two pieces, between special tokens; one target per word, labelled by its letter."""
     chance = np.random.default_rng([seed, record])
     letters = chance.integers(len(LABELS), size=6)
     words = tuple(f"w{LABELS[k]}{int(chance.integers(4))}" for k in letters)

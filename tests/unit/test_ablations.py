@@ -1,4 +1,4 @@
-"""Ablations by type: the right heads, sentences and answers, equal to one plain evaluation a row."""
+"""Ablations by type: the right heads, sentences and answers, equal to one plain evaluation per row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SETTING = RunLabel("Test run", "tiny", "made up", sample=True)
 
 
 def example(record, sizes, seed=0):
-    """A question of sizes[0] words and a passage of sentences of the other sizes, a piece a word."""
+    """A question of sizes[0] words and a passage of sentences of the other sizes, one piece per word."""
     generator = random.Random(seed + record)
     question = [f"q{k}" for k in range(sizes[0])]
     passage = [word for size in sizes[1:] for word in (*(f"w{generator.randrange(20)}" for _ in range(size - 1)), ".")]

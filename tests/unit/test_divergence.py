@@ -11,7 +11,7 @@ from attention_atlas.attention import divergence
 from attention_atlas.attention.divergence import TOLERANCE, head_divergence
 
 ROUNDING = 2e-6
-"""Nats a row by which sums in float32 may be off."""
+"""Nats per row by which sums in float32 may be off."""
 
 
 def slow(maps, smoothing=0.0):

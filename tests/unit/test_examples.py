@@ -1,4 +1,4 @@
-"""Examples: from raw text and trees to what a model is fed, what is left out and why, one file a shard."""
+"""Examples: from raw text and trees to what a model is fed, what is left out and why, one file per shard."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def assert_same(one, two):
     assert one[1] == two[1]
 
 
-# Four steps an epoch: in the first epoch, at its end, in the second one and in a later one.
+# Four steps per epoch: in the first epoch, at its end, in the second one and in a later one.
 @pytest.mark.parametrize(("optimiser", "batches"), [("adamw", "by_length"), ("bert_adam", "random")])
 @pytest.mark.parametrize("steps", [2, 4, 7, 14])
 def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypatch, caplog, steps, optimiser, batches):

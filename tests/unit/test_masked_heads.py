@@ -56,7 +56,7 @@ def sentences(generator, share):
 
 
 def table_of(kinds, write):
-    """A row a mask and record; head 2 of layer 1 of each kind is what the score lives on."""
+    """One row per mask and record; head 2 of layer 1 of each kind is what the score lives on."""
     rows = []
     units = itertools.product((ONE, OTHERS), kinds, range(1, LAYERS + 1), range(1, HEADS + 1))
     for masked, kind, layer, head in [(NONE, "", 0, 0), *units]:

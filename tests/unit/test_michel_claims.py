@@ -227,7 +227,7 @@ REPETITIONS = pytest.mark.parametrize("data_sets", [80, pytest.param(2000, marks
 
 
 def simulated(seed, lost=0.0, won=0.0):
-    """A row a statistic; each head spoils right answers and corrects wrong ones with these probabilities."""
+    """One row per statistic; each head spoils right answers and corrects wrong ones with these probabilities."""
     generator = np.random.default_rng(seed)
     base = generator.random(EXAMPLES) < 0.6
     # Half of the changes are shared by all heads: the whole model's own errors are.

@@ -353,7 +353,7 @@ def parameters_of(probe, slot):
 
 
 def test_without_development_sentences_training_is_the_published_procedure():
-    """One sentence a step, in file order, with Adam, and exactly the epochs of the recipe."""
+    """One sentence per step, in file order, with Adam, and exactly the epochs of the recipe."""
     recipe = Recipe(1, 2, 0.01, "file", SEEDS)
     names = ["attention_only", "attention_words", "distances_words"]
     trained, expected = make_probes(names, recipe, K, D), make_probes(names, recipe, K, D)

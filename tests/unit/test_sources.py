@@ -275,7 +275,7 @@ def test_rows_are_drawn_from_files_and_row_groups_by_seed(tmp_path, dump):
     assert drawn(dump | {"rows": 90}, tmp_path) == many[:90]
     assert drawn(dump | {"rows": 90}, tmp_path, seed=1) != many[:90]
     assert len(set(many)) == 300
-    # Twenty rows a group, a group a file in turn.
+    # Twenty rows a group, a group per file in turn.
     groups = [tuple(text.split("-")[:2]) for text in many]
     assert [len(set(groups[start : start + 20])) for start in range(0, 300, 20)] == [1] * 15
     assert all(len({file for file, _ in groups[start : start + 80 : 20]}) == FILES for start in range(0, 240, 80))

@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules of Štefánik's study: taggers, one a seed."""
+"""Inputs and parameters of the rules of Štefánik's study: taggers, one per seed."""
 
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards

@@ -109,7 +109,7 @@ def test_a_stopped_training_keeps_the_weights_of_the_epochs_before(new_model, tm
     train_by_epoch(tmp_path / "whole")
     step, taken = PartsTrainer.training_step, iter(range(11))
     with monkeypatch.context() as stopping:
-        # Eight steps an epoch; the twelfth is not done. An exhausted iterator ends the training here.
+        # Eight steps per epoch; the twelfth is not done. An exhausted iterator ends the training here.
         stopping.setattr(PartsTrainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
         stopping.setattr(training_state, "SECONDS_BETWEEN", 0)
         with pytest.raises(StopIteration):

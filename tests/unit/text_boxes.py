@@ -50,7 +50,7 @@ class SavedFigure:
     Attributes:
         width, height: in inches.
         texts: all texts that were drawn (no tick outside of its axis, nothing hidden).
-        problems: what is wrong with the figure, a sentence each; empty where a reader can read it.
+        problems: what is wrong with the figure, one sentence per fault; empty where a reader can read it.
     """
 
     width: float
