@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from workspaces import SMALL, Workspace
 
+from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.corpus_text import check_no_corpus_text
@@ -93,7 +93,7 @@ def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, 
     claims = read_table(folder / "claims.tsv")
     assert (out / "index.md").read_text(encoding="utf-8").count(".md#claims)") == len(claims)
     page = out / "pages/atlas/atlas.html"
-    sources = json.loads(page.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0])["sources"]
+    sources = data_of_page(page.read_text(encoding="utf-8"))["sources"]
     addresses = [address for files in sources.values() for address in files if address]
     assert len(addresses) > 30
     assert [address for address in addresses if not (page.parent / address).is_file()] == []

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests
 
+from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_type_names import TYPES, UNNAMED
@@ -299,7 +300,8 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     assert heads["pattern_class"].isin(CLASSES).all()
     page = (folder / "atlas" / "atlas.html").read_text(encoding="utf-8")
     assert len(page.encode()) <= 3_000_000, "it opens fast"
-    assert '"layers":6,"heads":12' in page
+    data = data_of_page(page)
+    assert (data["layers"], data["heads"]) == (6, 12)
     models = pd.read_csv(folder / "atlas" / "models.tsv", sep="\t")
     assert models["model"].unique().tolist() == ["minilm", "minilm-squad", "minilm-random-1"]
     assert models.groupby("model")["random_weights"].first().to_dict() == {
