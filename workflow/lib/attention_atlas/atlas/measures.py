@@ -69,11 +69,9 @@ class HeadMeasures:
         declared = tuple(further.pop(measure.name, measure) for measure in source.measures)
         return (*declared, *further.values())
 
-
-def chance_values(measured: HeadMeasures) -> dict[str, float]:
-    """Measure -> its value for a head without the effect, for measures that have one."""
-    declared = {m.name: m.chance for source in SOURCES for m in measured.of(source) if m.chance is not None}
-    return declared | measured.chances
+    def chance_of(self, measure: Measure) -> float | None:
+        """The value of a measure for a head without the effect; None if it is unknown."""
+        return self.chances.get(measure.name, measure.chance)
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
@@ -162,7 +160,7 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
     for measure in measured.of(source):
         null_low, _, q = null_of(measure.name)
         low, high = ends_of(measure.name)
-        chance = measured.chances.get(measure.name, measure.chance)
+        chance = measured.chance_of(measure)
         if chance is None or not {measure.name, low, high} <= set(measured.table) or {null_low, q} & set(measured.table):
             continue
         table = measured.table
@@ -213,7 +211,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             facts = (measure.name, measure.title, source.group, source.study, measure.item, measure.unit, measure.higher_means)
             n = measured.examples.get(measure.name)
             n_unit = source.examples.unit if source.examples and n is not None else ""
-            chance = measured.chances.get(measure.name, measure.chance)
+            chance = measured.chance_of(measure)
             inside = inside_null(table, measure.name, chance) if present else None
             null = (measure.null, chance, None if inside is None else int(inside.sum()))
             rows.append(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from attention_atlas.atlas.compared import ComparedModel
 from attention_atlas.atlas.matching import AGREEMENT, MATCHES
-from attention_atlas.atlas.measures import HeadMeasures, chance_values, inside_null, numeric, read_measures
+from attention_atlas.atlas.measures import SOURCES, HeadMeasures, inside_null, numeric, read_measures
 from attention_atlas.atlas.models import MODEL_FINDINGS, MODELS
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.io.tables import read_table
@@ -100,7 +100,8 @@ def _values(model: ComparedModel) -> dict[str, Any]:
 
 def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
     """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
-    table, chances = measured.table, chance_values(measured)
+    table = measured.table
+    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in measured.of(source)}
     nulls = {}
     for name in numeric(table):
         low, high, _ = null_of(name)
