@@ -225,7 +225,7 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
 
 def test_each_model_stands_beside_its_null_distribution(opened, built):
     opened.locator("#measure").select_option("induction")
-    data = data_of_page((built / "atlas.html").read_text(encoding="utf-8"))
+    data = data_of(built / "atlas.html")
     for k, (name, shown) in enumerate(
         zip(("step2", "step1"), opened.locator("#beside tbody tr td:nth-of-type(3)").all_inner_texts(), strict=False)
     ):
