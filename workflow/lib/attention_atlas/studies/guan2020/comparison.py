@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_type_names import TYPES
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
@@ -64,9 +65,7 @@ def comparison(
 
 def _quantities(frames: Mapping[str, pd.DataFrame], fits: int) -> Iterator[Quantity]:
     types = frames["head_types"]
-    yield Quantity(
-        "features", len([name for name in types.columns if name not in ("model", "layer", "head", "type", "cluster", "n")])
-    )
+    yield Quantity("features", len(set(FEATURES) & set(types.columns)))
     yield Quantity("types", len(TYPES))
     yield Quantity("fits", fits)
     yield Quantity("half", 50)
