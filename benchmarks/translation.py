@@ -7,13 +7,14 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import MarianConfig, MarianMTModel
 
+from attention_atlas.attention.batch_sizes import SEARCH_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import ONE
-from attention_atlas.models.translating import BATCH_TOKENS, search, translate_under
+from attention_atlas.models.translating import search, translate_under
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, SENTENCES, VOCABULARY, BEAMS = 2, 2, 64, 500, 2
@@ -39,7 +40,7 @@ def run() -> None:
         translations["sweep"] = translate_under(model, examples, 0, tokenizer, plans, BEAMS)
 
     def separate() -> None:
-        batches = list(batch_by_length(examples, BATCH_TOKENS))
+        batches = list(batch_by_length(examples, SEARCH_TOKENS))
         translations["separate"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
 
     def published() -> None:

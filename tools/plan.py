@@ -42,15 +42,17 @@ from attention_atlas.workflow.cost_model import (  # noqa: E402
 from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedule  # noqa: E402
 from attention_atlas.workflow.work import Work  # noqa: E402
 
-NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
+NODES, NODE_PROCESSORS, QUEUE_SECONDS, EXTRACTIONS = 32, 4, 20, 8
+"""Of a cluster; the last is the limit of its profile (workflow/profiles/slurm)."""
 GPU_PROCESSORS = 8
 """Of the machine with the GPU."""
 # Nominal, not measured: a third of what NVIDIA's data sheet of the H200 (SXM) says, that is 67e12 operations per second
 # in float32, 494e12 in tf32 (989e12 with sparse matrices), and 4.8e12 bytes per second. Element-wise operations read and write
 # about 40 numbers for each hidden state that a layer computes, 20 for each value that edge probes compute in training, 8 for an
-# attention weight, 7 for an update and 5 for a score of a search. The first two are upper bounds (test_gpu_traffic).
-# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes per second. A batch
-# gathers a state as float16, converts it to float32 and selects it: 22 bytes read and written.
+# attention weight, 7 for an update and 5 for a score of a search. The first two are upper bounds (test_gpu_plan).
+# A layer starts 20 kernels, 60 with its backward pass (upper bounds as well); each takes 10 microseconds to
+# start. Stored states are copied twice on the host at 5e9 bytes per second. A batch gathers a state as float16, converts it to
+# float32 and selects it: 22 bytes read and written.
 _BYTES, _HOST_BYTES = 1.6e12, 5e9
 GPU_FLOP = {FLOAT32: 22e12, TF32: 165e12}
 """Precision of matrix products -> operations of a GPU in a second."""
@@ -64,8 +66,12 @@ GPU_SECONDS = {
     "gread": 1e9 * 2 * 2 / _HOST_BYTES,
     "ggathered": 1e9 * 22 / _BYTES,
     "gprobed": 1e9 * 20 * 4 / _BYTES,
+    "kkernels": 1e3 * 1e-5,
+    "gcached": 1e9 * 4 / _BYTES,
 }
 """Kind of work -> seconds for one on a GPU, with matrix products in float32."""
+ON_HOST = ("kblocks", "kkernels", "gread")
+"""Kinds of work that the host does while the GPU computes: it starts kernels, and reads stored states."""
 # Jobs of a group are indented.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
@@ -184,7 +190,7 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     gpu_works = [workload(config, job.rule, job.wildcards, on_gpu=True) for job in jobs]
     on_gpu = {
         precision: [
-            min(taken, _gpu_seconds(model, job, work, precision)) if is_model_bound(job.rule) else taken
+            min(taken, gpu_seconds(model, job.rule, work, precision)) if is_model_bound(job.rule) else taken
             for job, work, taken in zip(jobs, gpu_works, here, strict=True)
         ]
         for precision in GPU_FLOP
@@ -229,7 +235,7 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     for precision, durations in on_gpu.items():
         with_gpu = forecast(durations, Capacity(GPU_PROCESSORS, gpus=1))
         print(f"{with_gpu}:  with {GPU_PROCESSORS} processors and one H200 in {precision}, at nominal speeds (not measured)")
-    cluster = forecast(here, Capacity(NODES * NODE_PROCESSORS), QUEUE_SECONDS, shared=True)
+    cluster = forecast(here, Capacity(NODES * NODE_PROCESSORS, extractions=EXTRACTIONS), QUEUE_SECONDS, shared=True)
     print(f"{cluster}:  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
     if measured is not None:
         known = [time for time in taken if time is not None]
@@ -238,10 +244,16 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
 
 
-def _gpu_seconds(model: Coefficients, job: Job, work: Work, precision: str) -> float:
-    """Seconds of a job and its work on a GPU with matrix products of some precision."""
+def gpu_seconds(model: Coefficients, rule: str, work: Work, precision: str) -> float:
+    """Seconds of a job and its work on a GPU with matrix products of some precision.
+
+    The host starts kernels without waiting for those before them: the longer of what it does and what the GPU computes counts.
+    """
     speeds = GPU_SECONDS | {"gflop": 1e9 / GPU_FLOP[precision]}
-    return seconds({**model, "shared": speeds}, job.rule, work)
+    without_passes = seconds({**model, "shared": {}}, rule, work)
+    passes = {kind: amount * speeds[kind] for kind, amount in work.items() if kind in speeds}
+    on_host = sum(taken for kind, taken in passes.items() if kind in ON_HOST)
+    return without_passes + max(on_host, sum(passes.values()) - on_host)
 
 
 def _shared(disk: list[Disk]) -> list[Disk]:

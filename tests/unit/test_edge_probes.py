@@ -133,7 +133,9 @@ def test_the_same_seed_starts_the_same_and_new_probes_mix_evenly():
     assert float(probes.hidden.detach().abs().max()) <= 1 / math.sqrt(2 * SIZE)
 
 
-def test_each_probe_is_clipped_to_its_own_norm():
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_each_probe_is_clipped_to_its_own_norm(monkeypatch, on_gpu):
+    monkeypatch.setattr(devices, "on_gpu", lambda tensor: on_gpu)
     probes = edge_probes()
     losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
     (losses * torch.arange(1, len(KEYS) + 1) * 1e3).sum().backward()

@@ -1,6 +1,7 @@
 """What jobs ask a scheduler for: memory, minutes, threads, GPUs, by the shapes of models and corpora."""
 
 import pytest
+import yaml
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.methods.head_type_names import TYPES
@@ -11,6 +12,7 @@ from attention_atlas.workflow.costs import Shape
 from attention_atlas.workflow.resources import SMALL_FLOP, JobResources, memory, minutes
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
+from tools.plan import EXTRACTIONS, ROOT
 
 STUDIES = [study for study in studies().values() if study.id in shipped()["runs"]["sample"]]
 JOBS = {f"{study.id}_{name}": job for study in STUDIES for name, job in study.jobs.items()} | SHARED_JOBS
@@ -93,6 +95,13 @@ def test_gpus_are_asked_for_as_the_configuration_says(monkeypatch, device, here,
     jobs = JobResources(shipped() | {"device": device})
     for rule in ("extract_attention", "clark2019_gradients", "kovaleva2019_patterns"):
         assert jobs.gpus(rule) == gpus
+
+
+@pytest.mark.parametrize(("kept", "extractions"), [(True, 0), (False, 1)])
+def test_extractions_are_limited_where_their_maps_are_removed(kept, extractions):
+    assert JobResources(shipped() | {"keep_attention": kept}).extractions() == extractions
+    limits = yaml.safe_load((ROOT / "workflow/profiles/slurm/profile.v9+.yaml").read_text(encoding="utf-8"))["resources"]
+    assert limits == [f"extractions={EXTRACTIONS}"]
 
 
 @pytest.mark.parametrize("rule", ["clark2019_surface", "build_examples", "clark2019_table1", "sample_corpus"])

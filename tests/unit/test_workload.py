@@ -162,12 +162,15 @@ def test_on_a_gpu_states_are_read_once_as_far_as_they_fit(config):
     host, gpu = both("bert-base-uncased", "pos")
     assert gpu["gread"] == pytest.approx((training + development) * 20 * 14 * 768 / 1e9)
     assert gpu["ggathered"] == host["gread"] > 10 * gpu["gread"]
-    same = [kind for kind in host if kind not in ("gread", "gactivations")]
+    same = [kind for kind in host if kind not in ("gread", "gactivations", "kblocks")]
     assert [gpu[kind] for kind in same] == [host[kind] for kind in same]
+    # 105 kernels of a step, and 55 of its one span.
+    assert gpu["kkernels"] == pytest.approx(160 * (host["kblocks"] - gpu["kblocks"]))
+    assert gpu["kblocks"] > 0
     # What the forward passes compute stays; they are short.
     assert gpu["gactivations"] + gpu["gprobed"] == pytest.approx(host["gactivations"])
     assert 0 < gpu["gactivations"] < 0.1 * gpu["gprobed"]
-    assert not {"ggathered", "gprobed"} & set(host)
+    assert not {"ggathered", "gprobed", "kkernels"} & set(host)
     # What does not fit is read in each step.
     host, gpu = both("bert-large-uncased", "pos")
     stored, once = 2 * training * 20 * 26 * 1024, (training + development) * 20 * 26 * 1024 / 1e9
@@ -184,9 +187,21 @@ def test_on_a_gpu_states_are_read_once_as_far_as_they_fit(config):
     assert gpu["gread"] == pytest.approx(sum(part["gread"] for part in parts))
     assert gpu["ggathered"] == pytest.approx(host["gread"])
     assert gpu["gflop"] < sum(part["gflop"] for part in parts)
-    # All other jobs do the same work.
-    wildcards = {"run": "paper", "model": "bert-base-glue-mrpc-42", "corpus": "mrpc-train"}
-    assert workload(config, "fine_tune", wildcards, on_gpu=True) == workload(config, "fine_tune", wildcards)
+    # Jobs without other counts do the same work.
+    wildcards = {"run": "paper", "model": "bert-base-glue-mrpc-42", "task": "mrpc"}
+    disabled = [workload(config, "kovaleva2019_disabled", wildcards, on_gpu) for on_gpu in (True, False)]
+    assert disabled[0] == disabled[1]
+
+
+def test_a_gpu_trains_a_random_batch_in_fewer_parts(config):
+    def both(model):
+        wildcards = {"run": "paper", "model": model}
+        return [workload(config, "fine_tune", wildcards, on_gpu) for on_gpu in (False, True)]
+
+    host, gpu = both("bert-base-glue-mrpc-42")
+    assert gpu["kblocks"] == pytest.approx(host["kblocks"] / 2)
+    assert gpu["gactivations"] == pytest.approx(host["gactivations"] * 1.7 / 1.2)
+    assert gpu["gupdates"] == host["gupdates"]
 
 
 def test_gathering_costs_seconds_only_where_it_has_a_speed():
@@ -257,6 +272,8 @@ def test_jobs_wait_for_the_gpu_and_for_room():
     assert schedule(gpu, Capacity(8)) == [(0, 4), (0, 3), (0, 5)]
     scratch = [Planned("r", 4, 1, (), scratch_bytes=60), Planned("r", 3, 1, (), scratch_bytes=50)]
     assert schedule(scratch, Capacity(8, scratch_bytes=100)) == [(0, 4), (4, 7)]
+    maps = [Planned("r", 4, 1, (), temporary_bytes=1), Planned("r", 3, 1, (), temporary_bytes=1), Planned("r", 5, 1, ())]
+    assert schedule(maps, Capacity(8, extractions=1)) == [(0, 4), (4, 7), (0, 5)]
     # What is larger than all there is waits for all of it.
     assert schedule([Planned("r", 4, 9, (), scratch_bytes=500)], Capacity(2, scratch_bytes=100)) == [(0, 4)]
 

@@ -34,6 +34,7 @@ rule extract_attention:
         mem_mb=jobs.memory("extract_attention"),
         runtime=jobs.minutes("extract_attention"),
         gpu=jobs.gpus("extract_attention"),
+        extractions=jobs.extractions(),
     params:
         model=inputs.model_entry,
         level=inputs.corpus_level,

@@ -6,5 +6,8 @@ GRADIENT_TOKENS = 1024
 """Padded tokens of a batch of backward passes."""
 LOSS_TOKENS = 1024
 """Padded tokens of a batch with losses; a model with a head computes vocabulary scores for every token."""
+SEARCH_TOKENS = 1024
+"""Padded tokens of the sentences in a batch of a search: few, because the longest translation of a batch, which under a mask
+may repeat itself to the end, keeps all others waiting."""
 PROBE_CHUNK = 512
 """Sentences in memory while probes are trained."""

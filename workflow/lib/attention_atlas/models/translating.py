@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attention_atlas.attention.batch_sizes import SEARCH_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 UNCOUNTED = -100
 """Label of tokens that are excluded from the loss."""
-BATCH_TOKENS = 1024
-"""Tokens of the sentences of a batch, padding included. The longest translation of a batch, which under a mask may repeat
-itself to the end, keeps all others waiting: many small batches."""
 _ROOM = 10
 """A translation may have twice the tokens of its sentence plus this number."""
 
@@ -61,7 +59,7 @@ def translate_under(
     plans: Sequence[Plan],
     beams: int = 5,
     length_penalty: float = 1.0,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int = SEARCH_TOKENS,
 ) -> list[list[str]]:
     """Translations of all examples by beam search: unchanged, and under each plan.
 

@@ -9,6 +9,8 @@
     gread: 1e9 numbers of stored hidden states that are read on the host
     ggathered: 1e9 numbers of hidden states that batches gather; on a GPU only
     gprobed: 1e9 numbers that element-wise operations of edge probes compute; on a GPU only, gactivations elsewhere
+    kkernels: 1,000 kernels that training steps of edge probes start on a GPU; kblocks elsewhere
+    gcached: 1e9 numbers of keys and values that the steps of a search read or write; on a GPU only, gactivations elsewhere
 
 A backward pass costs twice the forward pass.
 """
@@ -18,17 +20,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS, SEARCH_TOKENS
 from attention_atlas.workflow.costs import EDGE_WIDTH, Shape
 
 SHARED_KINDS = ("gflop", "gactivations", "gweights", "kblocks", "gupdates", "gscores", "gread")
 """Kinds of work whose seconds do not depend on the rule."""
-GPU_KINDS = ("ggathered", "gprobed")
+GPU_KINDS = ("ggathered", "gprobed", "kkernels", "gcached")
 """Kinds of such work that only exist on a GPU."""
+STEP_KERNELS, SIDE_KERNELS = 105, 55
+"""Kernels that a training step of edge probes starts on a GPU, and as many more for each side of a target (upper bounds)."""
+RANKING = 5
+"""Layers that start as many kernels on a GPU as a step of a search does to rank and store its beams (upper bound)."""
 TRAINING = 3
 """A forward and a backward pass, in forward passes."""
-SEARCH_TOKENS = 1024
-"""Tokens of the sentences in a batch of a search (`models.translating`)."""
 _GIGA, _KILO = 1e9, 1e3
 
 
@@ -88,23 +92,27 @@ class Search:
     vocabulary: int
 
 
-def decoding(shape: Shape, records: float, tokens: float, search: Search) -> dict[str, float]:
-    """A search over sentences that are already encoded, with a decoder of the encoder's shape.
+def decoding(shape: Shape, records: float, tokens: float, search: Search, on_gpu: bool = False) -> dict[str, float]:
+    """A search over sentences that are already encoded, with a decoder of the encoder's shape, on a processor or a GPU.
 
     A row of a step goes through self-attention (8 h^2 operations), the queries and outputs of cross-attention (4 h^2; its keys
-    and values are kept), the feed-forward layer (16 h^2) and the vocabulary's scores.
+    and values are kept), the feed-forward layer (16 h^2) and the vocabulary's scores. Each step reorders the keys and values of
+    all beams by their new ranks.
     """
     rows = records * search.beams * search.length
     attended = tokens + search.length / 2
     kept = shape.layers * records * search.beams * tokens * 4 * shape.hidden**2
     products = 28 * shape.layers * shape.hidden**2 + 2 * search.vocabulary * shape.hidden
     attention = 4 * shape.layers * attended * shape.hidden
-    return {
+    states = rows * shape.layers * shape.hidden
+    blocks = 2 * shape.layers + (RANKING if on_gpu else 0)
+    # Keys and values: attention reads them, the reordering reads and writes them, and so does appending to those of the target.
+    cached = states * 2 * (3 * attended + 2 * search.length / 2)
+    return ({"gcached": cached / _GIGA} if on_gpu else {}) | {
         "gflop": (rows * (products + attention) + kept) / _GIGA,
-        # Each step reorders the keys and values of all beams by their new ranks.
-        "gactivations": rows * shape.layers * shape.hidden * (1 + attended / 2) / _GIGA,
+        "gactivations": states * (1 if on_gpu else 1 + attended / 2) / _GIGA,
         "gweights": rows * shape.layers * shape.heads * attended / _GIGA,
-        "kblocks": 2 * shape.layers * search.length * max(records * tokens / SEARCH_TOKENS, 1) / _KILO,
+        "kblocks": blocks * search.length * max(records * tokens / SEARCH_TOKENS, 1) / _KILO,
         "gscores": rows * search.vocabulary / _GIGA,
     }
 

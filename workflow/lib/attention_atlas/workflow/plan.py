@@ -36,11 +36,19 @@ class Planned:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What jobs share: processors, GPUs (None: no job waits for one), and bytes that jobs may take while they run."""
+    """What jobs share.
+
+    Attributes:
+        processors: processors of all machines.
+        gpus: GPUs; None: no job waits for one.
+        scratch_bytes: bytes that jobs may take while they run.
+        extractions: jobs with temporary outputs that may run at the same time.
+    """
 
     processors: int
     gpus: int | None = None
     scratch_bytes: float = float("inf")
+    extractions: float = float("inf")
 
 
 def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) -> list[tuple[float, float]]:
@@ -53,7 +61,7 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
 
     Args:
         jobs: each after the jobs that it waits for.
-        capacity: processors, GPUs and disk space that the jobs share.
+        capacity: what the jobs share.
         delay: seconds between a job being ready and its start (a cluster's queue and start-up).
     """
     order = [_start_order(job, [jobs[before] for before in set(job.after)]) for job in jobs]
@@ -65,11 +73,10 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
     ready = [(*order[place], place) for place, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
-    limits = (capacity.processors, float("inf") if capacity.gpus is None else capacity.gpus, capacity.scratch_bytes)
-    wanted = [
-        tuple(min(amount, limit) for amount, limit in zip((job.threads, job.gpus, job.scratch_bytes), limits, strict=True))
-        for job in jobs
-    ]
+    gpus = float("inf") if capacity.gpus is None else capacity.gpus
+    limits = (capacity.processors, gpus, capacity.scratch_bytes, capacity.extractions)
+    requests = [(job.threads, job.gpus, job.scratch_bytes, bool(job.temporary_bytes)) for job in jobs]
+    wanted = [tuple(min(amount, limit) for amount, limit in zip(request, limits, strict=True)) for request in requests]
     free, times, now = list(limits), [(0.0, 0.0)] * len(jobs), 0.0
     while ready or running:
         postponed = []

@@ -104,6 +104,13 @@ class JobResources:
         place = models.index(wildcards.model) * len(corpora) + corpora.index(wildcards.corpus)
         return -place / (len(models) * len(corpora))
 
+    def extractions(self) -> int:
+        """Resource of an extraction: 1 if its maps are removed after the last job that reads them, otherwise 0.
+
+        The profile of a cluster limits the sum: on many nodes, all maps would be written before the first of them are removed.
+        """
+        return int(not self.config["keep_attention"])
+
     def gpus(self, rule: str) -> int:
         """GPUs of a rule's jobs: one if they run a model and the configuration requests a GPU, or this machine has one."""
         _, job = find_job(rule)

@@ -10,7 +10,6 @@ from attention_atlas.workflow.work import (
     in_path,
     in_training,
     mlm_head_gflop,
-    padded_tokens,
     random_batches,
     translation_vocabulary,
 )
@@ -21,8 +20,12 @@ _TOKEN_BYTES = 12
 _GFLOP_BEFORE_STATE = 20 * 60 * 25
 """Work of the 20 minutes before a training stores its first state, at 25 GFLOP/s: a slow processor."""
 
-_PARTS_OF_A_BATCH = 4
-"""Number of parts of a random batch of 32 sentences on a CPU (`models.batch_parts`)."""
+PADDING_BY_LENGTH = 1.1
+"""Tokens with padding per token of the examples, in a batch of examples of similar length."""
+PARTS_ON_CPU, PADDING_ON_CPU = 4, 1.2
+"""Parts of a random batch of 32 sentences (`models.batch_parts`), and its tokens with padding per token of its examples."""
+PARTS_ON_GPU, PADDING_ON_GPU = 2, 1.7
+"""The same on a GPU, where a part costs more."""
 
 
 def _minutes_of_passes(part: Part) -> int:
@@ -45,9 +48,19 @@ def _fine_tuning_passes(part: Part) -> float:
 
 
 def _fine_tuning_work(part: Part) -> Work:
+    return _training_work(part, PARTS_ON_CPU, PADDING_ON_CPU)
+
+
+def _fine_tuning_on_gpu(part: Part) -> Work:
+    return _training_work(part, PARTS_ON_GPU, PADDING_ON_GPU)
+
+
+def _training_work(part: Part, parts: int, padding: float) -> Work:
+    """All epochs; a random batch is trained in parts of similar length, each padded to its longest example."""
     settings = part.model["training"]
-    records, tokens = settings["epochs"] * part.records, padded_tokens(part)
-    parts = _PARTS_OF_A_BATCH if random_batches(part) else 1
+    if not random_batches(part):
+        parts, padding = 1, PADDING_BY_LENGTH
+    records, tokens = settings["epochs"] * part.records, min(part.tokens * padding, float(part.corpus["max_tokens"]))
     if settings["task"] != "translation":
         return passes.training(part.shape, records, tokens, settings["batch"], part.shape.parameters, parts)
     # A decoder of the encoder's size, and the vocabulary scores.
@@ -87,6 +100,7 @@ def _mlm_head_work(part: Part) -> Work:
 _FINE_TUNING = Job(
     reads=in_training,
     work=_fine_tuning_work,
+    gpu_work=_fine_tuning_on_gpu,
     memory=_fine_tuning_memory,
     passes=_fine_tuning_passes,
     kept_bytes=_checkpoint_bytes,

@@ -189,11 +189,6 @@ def mlm_head_gflop(part: Part) -> float:
     return 6 * predictions * VOCABULARY * part.shape.hidden / GIGA
 
 
-def padded_tokens(part: Part) -> float:
-    """Tokens per example in training, including padding: a random batch is trained in parts of similar length."""
-    return min(part.tokens * (1.2 if random_batches(part) else 1.1), float(part.corpus["max_tokens"]))
-
-
 def random_batches(part: Part) -> bool:
     """Whether training batches contain examples of any length."""
     settings = part.model["training"]

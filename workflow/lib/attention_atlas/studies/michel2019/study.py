@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from attention_atlas.errors import AtlasError
@@ -268,13 +269,15 @@ def _role(part: Part) -> str:
     return part.place.wildcards.get("experiment", "dynamics")
 
 
-def _conditions(part: Part, count: float) -> Work:
+def _conditions(part: Part, count: float, on_gpu: bool) -> Work:
     """The work of `count` passes over the examples; beam search where the model translates."""
     if _role(part) == CLASSIFICATION:
         return passes.times(count, part.forward)
     # A search ends with the longest translation of its batch.
     search = passes.Search(part.settings["beams"], 1.5 * part.tokens + 5, translation_vocabulary(part))
-    return passes.times(count, passes.added(part.forward, passes.decoding(part.shape, part.records, part.tokens, search)))
+    return passes.times(
+        count, passes.added(part.forward, passes.decoding(part.shape, part.records, part.tokens, search, on_gpu))
+    )
 
 
 def mask_parts(settings: Mapping[str, Any], model: Mapping[str, Any], role: str) -> int:
@@ -283,17 +286,17 @@ def mask_parts(settings: Mapping[str, Any], model: Mapping[str, Any], role: str)
     return -(-masks // int(settings["masks_per_job"]))
 
 
-def _masked(part: Part) -> Work:
+def _masked(part: Part, on_gpu: bool = False) -> Work:
     """A part of the masks on two corpora, the second for single heads alone; earlier layers are reused; a pass without mask."""
     count = mask_parts(part.settings, part.model, _role(part))
-    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads / count + 2)
+    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads / count + 2, on_gpu)
 
 
-def _heldout(part: Part) -> Work:
+def _heldout(part: Part, on_gpu: bool = False) -> Work:
     """The best head of each layer kept alone, for translation; each head kept alone, for classification."""
     if _role(part) == CLASSIFICATION:
-        return _conditions(part, 0.5 * part.heads)
-    return _conditions(part, ATTENTION_KINDS[TRANSLATION] * part.shape.layers)
+        return _conditions(part, 0.5 * part.heads, on_gpu)
+    return _conditions(part, ATTENTION_KINDS[TRANSLATION] * part.shape.layers, on_gpu)
 
 
 def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
@@ -323,9 +326,9 @@ def _curves(part: Part) -> float:
     return stop - start
 
 
-def _pruned(part: Part) -> Work:
+def _pruned(part: Part, on_gpu: bool = False) -> Work:
     """The steps of a job's curves, and a pass without any mask."""
-    return _conditions(part, _steps(part) * _curves(part) + 1)
+    return _conditions(part, _steps(part) * _curves(part) + 1, on_gpu)
 
 
 def _gradients(part: Part) -> Work:
@@ -333,9 +336,9 @@ def _gradients(part: Part) -> Work:
     return passes.times(2, part.forward)
 
 
-def _dynamics(part: Part) -> Work:
+def _dynamics(part: Part, on_gpu: bool = False) -> Work:
     """Steps of one order after each epoch that is kept."""
-    return _conditions(part, EPOCHS * _steps(part))
+    return _conditions(part, EPOCHS * _steps(part), on_gpu)
 
 
 def _speed(part: Part) -> Work:
@@ -362,16 +365,22 @@ def _in_passes(work: Callable[[Part], Work]) -> Callable[[Part], float]:
     return lambda part: work(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
 
 
-JOBS = {
-    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_in_passes(_masked), gpu=True, model_bound=True),
-    "heldout": Job(
-        reads=lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]),
-        work=_heldout,
+def _under_conditions(reads: Callable[[Place], Pair], work: Callable[..., Work]) -> Job:
+    """A job that passes examples through a model under many conditions; `work` takes the part and whether it runs on a GPU."""
+    return Job(
+        reads=reads,
+        work=work,
+        gpu_work=partial(work, on_gpu=True),
         memory=_memory,
-        passes=_in_passes(_heldout),
+        passes=_in_passes(work),
         gpu=True,
         model_bound=True,
-    ),
+    )
+
+
+JOBS = {
+    "masked": _under_conditions(_of_experiment, _masked),
+    "heldout": _under_conditions(lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]), _heldout),
     "gradients": Job(
         reads=lambda place: of_role(place, f"{place.wildcards['experiment']}_importance"),
         work=_gradients,
@@ -381,15 +390,8 @@ JOBS = {
         gpu=True,
         model_bound=True,
     ),
-    "pruned": Job(reads=_of_experiment, work=_pruned, memory=_memory, passes=_in_passes(_pruned), gpu=True, model_bound=True),
-    "dynamics": Job(
-        reads=lambda place: of_role(place, "dynamics"),
-        work=_dynamics,
-        memory=_memory,
-        passes=_in_passes(_dynamics),
-        gpu=True,
-        model_bound=True,
-    ),
+    "pruned": _under_conditions(_of_experiment, _pruned),
+    "dynamics": _under_conditions(lambda place: of_role(place, "dynamics"), _dynamics),
     "table4": Job(
         reads=lambda place: of_role(place, CLASSIFICATION),
         work=_speed,

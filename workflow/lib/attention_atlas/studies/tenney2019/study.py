@@ -230,7 +230,9 @@ def _probes_on_gpu(part: Part) -> Work:
         # Sentences to train on come first, in the bank as here.
         in_bank = min(1.0, bank_bytes(part) / 2 / stored[0])
         read = (1 - in_bank) * work["gread"] + sum(stored) / GIGA
-        works.append(work | {"gread": read, "ggathered": work["gread"], "gactivations": 0.0, "gprobed": work["gactivations"]})
+        kernels = passes.STEP_KERNELS + passes.SIDE_KERNELS * _TARGETS[task][1]
+        moved = {"gactivations": 0.0, "gprobed": work["gactivations"], "kblocks": 0.0, "kkernels": kernels * work["kblocks"]}
+        works.append(work | moved | {"gread": read, "ggathered": work["gread"]})
     return passes.added(*works, *_forward(part))
 
 
