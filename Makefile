@@ -4,7 +4,7 @@
 # make rehearse   every rule of the run paper on generated stand-ins of its corpora and models, in results/rehearsal-files
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
-# make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
+# make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take; HERE=yes: on this machine, whose speed is measured
 # make check      what RUN=paper (or another) needs, and what of it is missing; status 1 where the run cannot be built as it is
 #                 CORPUS names a file or a folder: which readers take it, and what a run with it can have (MODEL: of the registry)
 # make lock       look the hub's models and data sets up anew, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
@@ -45,6 +45,7 @@ REMOVE ?=
 A ?=
 B ?=
 CORPUS ?=
+HERE ?=
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -103,7 +104,7 @@ slurm-packages:
 	apt-get install --yes --no-install-recommends slurmctld slurmd slurm-client munge
 
 plan: setup
-	$(BIN)/python tools/plan.py $(RUN)
+	$(BIN)/python tools/plan.py $(RUN) $(if $(HERE),--here)
 
 check: setup
 	$(BIN)/python tools/check.py $(if $(CORPUS),corpus "$(CORPUS)" --model "$(or $(MODEL),minilm)",run $(RUN))

@@ -2,6 +2,7 @@
 
 python -m benchmarks.passes [RULE ...]   measure (minutes, one thread), write benchmarks/passes.tsv; only some rules where named
 python -m benchmarks.passes --fit        fit the coefficients that all rules share; show jobs that no fit includes
+python -m benchmarks.passes --here       how much longer this machine takes than the one that was measured (half a minute)
 
 Random weights take as long as real ones. No fit includes models of BERT-base's shape, and of Transformer-big's for translation.
 """
@@ -251,6 +252,8 @@ JOBS: dict[str, Callable[[Case], Run]] = {
 """The ten most expensive rules of the paper run -> their inner work. Orders of pruning are sweeps as those of disabling."""
 LENGTHS = {"guan2020_ablations": (180,), "stefanik2021_removal": (170,), "extract_attention": (64, 128)}
 TRANSLATION = ("michel2019_masked", "fine_tune_by_epoch")
+COMPARED = {"fine_tune": 50, "tenney2019_probes": 50, "guan2020_ablations": 180, "extract_attention": 128}
+"""Rules and lengths that show how fast a machine is."""
 
 
 def cases() -> Iterator[Case]:
@@ -288,6 +291,19 @@ def observed(table: pd.DataFrame) -> list[tuple[str, Mapping[str, float], float]
     return rows
 
 
+def slowness() -> float:
+    """How many times as long this machine takes as the one measured: geometric mean over jobs of MiniLM's shape."""
+    torch.set_num_threads(1)
+    table = pd.read_csv(MEASURED, sep="\t").set_index(COLUMNS[:6])["seconds"]
+    ratios = []
+    for rule, tokens in COMPARED.items():
+        case = next(case for case in cases() if (case.rule, case.shape, case.tokens) == (rule, MINILM, tokens))
+        shape = (case.shape.layers, case.shape.heads, case.shape.hidden)
+        ratios.append(measure(case) / float(table[(rule, *shape, case.records, tokens)]))
+        print(f"{rule}: {ratios[-1]:.2f} times the seconds of the machine measured", flush=True)
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
 def show(coefficients: Mapping[str, float], table: pd.DataFrame) -> None:
     """Print predicted and measured seconds of the jobs that the fit did not include."""
     for (rule, work, taken), row in zip(observed(table), table.itertuples(), strict=True):
@@ -299,6 +315,9 @@ def show(coefficients: Mapping[str, float], table: pd.DataFrame) -> None:
 def main() -> None:
     """Measure, or fit."""
     torch.set_num_threads(1)
+    if "--here" in sys.argv:
+        print(f"this machine: {slowness():.2f} times")
+        return
     if "--fit" in sys.argv:
         table = pd.read_csv(MEASURED, sep="\t")
         held_out = table["held_out"].astype(bool)

@@ -2,12 +2,14 @@
 
 python tools/plan.py RUN               the plan of a run
 python tools/plan.py RUN --measured    the plan and the measured times of its jobs (results/RUN, or the folder that follows)
+python tools/plan.py RUN --here        the plan for this machine, after measuring for half a minute how fast it is
 python tools/plan.py --fit FOLDER ...  fit the cost model to runs that have been built (folders with results/ and config.yaml)
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import subprocess
@@ -175,18 +177,19 @@ def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
     return order, [tuple(place[id(makers[path])] for path in job.inputs if path in makers) for job in order]
 
 
-def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None:
+def plan(run: str, configuration: dict[str, Any], measured: Path | None, slowness: float = 1.0) -> None:
     """Print the plan of a run.
 
     Args:
         run: its name.
         configuration: the configuration, overlays included.
         measured: results/{run} with benchmark files, to compare measured with expected times.
+        slowness: how many times as long processors take as those measured.
     """
     config, model = resolve(configuration), read_coefficients()
     jobs, after = dependencies(planned_jobs(run, configuration))
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
-    here = [seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
+    here = [slowness * seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
     gpu_works = [workload(config, job.rule, job.wildcards, on_gpu=True) for job in jobs]
     on_gpu = {
         precision: [
@@ -231,7 +234,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         return f"{max(end for _, end in times) / 3600:8.2f} h, {peak:6.1f} GB of disk at most{of_maps}{of_node}"
 
     print(f"\nexpected; cost model from {model['measured_on']}")
-    print(f"{forecast(here, Capacity(processors))}:  on a machine like the one measured, {processors} processors")
+    machine = "on a machine like the one measured" if slowness == 1 else f"on this machine ({slowness:.2f} times the seconds)"
+    print(f"{forecast(here, Capacity(processors))}:  {machine}, {processors} processors")
     for precision, durations in on_gpu.items():
         with_gpu = forecast(durations, Capacity(GPU_PROCESSORS, gpus=1))
         print(f"{with_gpu}:  with {GPU_PROCESSORS} processors and one H200 in {precision}, at nominal speeds (not measured)")
@@ -267,6 +271,12 @@ def _queue(jobs: list[Job], durations: list[float], after: list[tuple[int, ...]]
         Planned(job.rule, time, job.threads, before, int(is_model_bound(job.rule)), *size, job.priority)
         for job, time, before, size in zip(jobs, durations, after, disk, strict=True)
     ]
+
+
+def _slowness() -> float:
+    # Measuring imports transformers, which a plan does not need.
+    sys.path.insert(0, str(ROOT))
+    return float(importlib.import_module("benchmarks.passes").slowness())
 
 
 def _taken(path: Path) -> float | None:
@@ -314,6 +324,7 @@ def main() -> None:
     """Plan, or fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--here", action="store_true", help="measure this machine first")
     parser.add_argument("--measured", nargs="?", type=Path, const=Path())
     parser.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
     parser.add_argument("--fit", nargs="*", type=Path)
@@ -323,7 +334,7 @@ def main() -> None:
             fitted(arguments.fit, COEFFICIENTS_PATH)
         else:
             where = Path("results", arguments.run) if arguments.measured == Path() else arguments.measured
-            plan(arguments.run, read_configuration(ROOT, arguments.configfile), where)
+            plan(arguments.run, read_configuration(ROOT, arguments.configfile), where, _slowness() if arguments.here else 1.0)
     except AtlasError as error:
         sys.exit(str(error))
 
