@@ -29,7 +29,7 @@ from functools import partial
 from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
@@ -48,6 +48,9 @@ from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E
 from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
 from attention_atlas.workflow.needs import without_missing  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 TEMPLATE = "any"
 """The run that every model extends."""
@@ -195,13 +198,7 @@ def shape_of(folder: Path) -> dict[str, int]:
         AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them; or its attention cannot
             be observed.
     """
-    from transformers import AutoConfig
-
-    try:
-        settings = AutoConfig.from_pretrained(folder)
-    except Exception as error:  # transformers raises whatever its parts raise
-        reason = first_line(error, 200)
-        raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
+    settings = _configuration(folder)
     try:
         shape = {
             "layers": settings.num_hidden_layers,
@@ -210,31 +207,47 @@ def shape_of(folder: Path) -> dict[str, int]:
         }
     except AttributeError as error:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
-    _check_attention(folder)
+    _check_attention(folder, settings)
     return shape
 
 
 def _checked_shape(folder: Path) -> dict[str, int]:
     """The record of a model's shape for the lock file, of models whose attention can be observed."""
     shape = shape_record(folder)
-    _check_attention(folder)
+    _check_attention(folder, _configuration(folder))
     return shape
 
 
-def _check_attention(folder: Path) -> None:
+def _configuration(folder: Path) -> PreTrainedConfig:
+    """The configuration of the model in a folder.
+
+    Raises:
+        AtlasError: its config.json cannot be read, or is of an unknown architecture.
+    """
+    from transformers import AutoConfig
+
+    try:
+        settings = AutoConfig.from_pretrained(folder)
+    except Exception as error:  # transformers raises whatever its parts raise
+        reason = first_line(error, 200)
+        raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
+    return settings
+
+
+def _check_attention(folder: Path, settings: PreTrainedConfig) -> None:
     """Check that the attention of an architecture can be observed, on a model without weights.
 
     Raises:
         AtlasError: it cannot, or transformers cannot build the model.
     """
     import torch
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
 
     from attention_atlas.attention.engine import install
 
     try:
         with torch.device("meta"):
-            model = AutoModel.from_config(AutoConfig.from_pretrained(folder))
+            model = AutoModel.from_config(settings)
     except Exception as error:  # transformers raises whatever its parts raise
         raise AtlasError(f"{folder / 'config.json'}: no model can be built from it ({first_line(error, 200)}).") from error
     install(model)

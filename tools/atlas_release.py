@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 import yaml  # noqa: E402
+from huggingface_hub.repocard import metadata_load  # noqa: E402
 
 from attention_atlas.atlas.release import Origin, write_release  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
@@ -91,11 +92,10 @@ def _source_of(entry: Mapping[str, Any], corpora: Mapping[str, Any]) -> str:
 def licence_in(card: Path) -> str:
     """The licence in the header of a model's README.md; empty if it names none."""
     try:
-        _, header, _ = card.read_text(encoding="utf-8").split("---", 2)
-        facts = yaml.safe_load(header)
+        facts = metadata_load(card)
     except (OSError, ValueError, yaml.YAMLError):
         return ""
-    return str(facts.get("license", "")) if isinstance(facts, dict) else ""
+    return str((facts or {}).get("license", ""))
 
 
 def overlays(run: str, named: Sequence[Path], root: Path) -> list[Path]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, into
+from tiny_models import saved_model
 from torch import nn
 from transformers import BertConfig, BertModel
 
@@ -54,12 +55,6 @@ def empty_encoder():
     return model
 
 
-def saved(model, folder):
-    """Registry entry of a model that is saved in a folder."""
-    model.save_pretrained(folder)
-    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
-
-
 def mean_scores(entry):
     sequences = repeated_sequences(range(3, VOCABULARY), (CLS,), (SEP,), POSITIONS, 8, 0)
     inputs = Inputs([sequence.example for sequence in sequences], sequences, 0, str(SEP), cls=str(CLS))
@@ -79,7 +74,7 @@ def by_hand(tmp_path_factory):
         set_query_key(first, 1, one_hot(0), into(PLACE))
         set_query_key(second, 0, into(PIECE, 0, SHARP), into(AFTER))
         set_query_key(second, 1, one_hot(SEP), into(PIECE))
-    return saved(model, tmp_path_factory.mktemp("encoder_by_hand"))
+    return saved_model(model, tmp_path_factory.mktemp("encoder_by_hand"))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +92,7 @@ def with_induction(tmp_path_factory):
         # Less the coordinate of a piece that no text has, since layer norm moves all coordinates.
         second.attention.self.value.weight[SIZE, [SEP, 0]] = torch.tensor([1.0, -1.0])
         second.attention.output.dense.weight[0, SIZE] = 1.0
-    return saved(model, tmp_path_factory.mktemp("with_induction"))
+    return saved_model(model, tmp_path_factory.mktemp("with_induction"))
 
 
 def test_an_encoder_has_induction_duplicate_tokens_and_norms_by_construction(with_induction):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from small_tokenizer import save_tokenizer
+from tiny_models import saved_model
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES
@@ -175,17 +176,12 @@ def input_files(folder, patterns=()):
     return files, examples
 
 
-def saved(model, folder):
-    model.save_pretrained(folder)
-    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
-
-
 def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
     """A causal model that reads [CLS] ... [SEP]: no word sees [SEP], and [CLS] sees only itself."""
     files, _ = input_files(tmp_path)
     torch.manual_seed(0)
     sizes = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 32, "n_positions": 64}
-    entry = saved(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
+    entry = saved_model(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
     write_random_scores(entry, files, tmp_path / "random.safetensors")
     write_head_scores(entry, files, tmp_path / "random.safetensors", tmp_path / "scores.tsv")
     measured = read_measures({HEAD_SCORES: tmp_path / "scores.tsv"}, 2, 3)
@@ -202,7 +198,7 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     torch.manual_seed(0)
     size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
     settings = BertConfig(vocab_size=200, max_position_embeddings=64, **size)
-    entry = saved(BertModel(settings), tmp_path / "model")
+    entry = saved_model(BertModel(settings), tmp_path / "model")
     random = tmp_path / "random.safetensors"
     write_random_scores(entry, files, random)
     # Models of this architecture with other weights share them.

@@ -8,6 +8,7 @@ Beside them, what the tests of the attention engine share: batches, and forward 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -204,3 +205,9 @@ def plan_for(model: nn.Module, action: str, heads: int | list[int]) -> Plan:
         for layer in range(layers):
             plan = getattr(plan, action)(layer, heads, where=where)
     return plan
+
+
+def saved_model(model: PreTrainedModel, folder: Path) -> dict[str, object]:
+    """Registry entry of a model that is saved in a folder."""
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
