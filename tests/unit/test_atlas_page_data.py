@@ -1,0 +1,195 @@
+"""The data of the page of the atlas, against its tables."""
+
+import base64
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from atlas_tables import MOST_BYTES, NO_SENTENCES, build, drawn_of, in_full, write_tables
+from scipy.stats import percentileofscore
+from small_treebank import write_treebank
+
+from attention_atlas.atlas.embedded_data import data_of_page
+from attention_atlas.atlas.page import (
+    percentiles,
+    relation_cards,
+    sentence_data,
+    shown_note,
+)
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import write_table
+from attention_atlas.workflow.render import render
+
+
+def test_percentiles_are_scipys():
+    values = [3.0, 1.0, None, 2.0, 1.0, 0.5, -4.0]
+    known = [value for value in values if value is not None]
+    slow = [None if value is None else percentileofscore(known, value, "mean") for value in values]
+    assert percentiles(values) == pytest.approx(slow, nan_ok=True, abs=0.05), "one decimal"
+    assert percentiles([None, None]) == [None, None]
+    assert percentiles([]) == []
+
+
+def test_measures_of_few_values_have_no_percentiles(tmp_path):
+    four, five = [0.0, 1.0, 2.0, 3.0] * 3, [0.0, 1.0, 2.0, 3.0] * 3 + [4.0]
+    assert percentiles([*four, None]) == [None] * 13
+    assert None not in percentiles(five)
+    table = write_tables(tmp_path, 3, 4)
+    write_table(table.assign(masked=np.arange(12) % 4 / 12), tmp_path / "heads.tsv")
+    data = data_of_page(build(tmp_path))
+    assert data["percentiles"]["masked"] == [None] * 12
+    assert None not in data["percentiles"]["entropy"]
+    assert data["values"]["masked"][1] == pytest.approx(1 / 12, rel=1e-5), "the value stays"
+
+
+def relations_table():
+    """Head 1-1 finds r1 and r3 alone; the margin of r0 has no q, that of r2 is negative, and r4's interval contains 0."""
+    rows = [
+        (1, 1, 1, "r0", "a", 50, 0.9, 1, 0.5, 0.4, 0.1, 0.6, 0.04, 0.06),
+        (1, 1, 3, "r1", "b", 40, 0.8, 1, 0.5, 0.3, 0.2, 0.4, 0.001, 0.01),
+        (1, 1, 4, "r2", "a", 40, 0.2, 1, 0.5, -0.3, -0.4, -0.2, 0.001, 0.01),
+        (1, 1, 2, "r3", "a", 30, 0.7, -1, 0.6, 0.1, 0.05, 0.2, 0.001, 0.01),
+        (1, 1, 5, "r4", "a", 30, 0.7, -1, 0.6, 0.1, -0.01, 0.2, 0.001, 0.01),
+        (1, 2, 1, "none", "", 0, *[np.nan] * 8),
+    ]
+    return in_full(rows)
+
+
+def test_cards_hold_the_relations_above_their_offset_by_rank():
+    one, two = relation_cards(relations_table(), pd.DataFrame({"layer": [1, 1], "head": [1, 2]}))
+    assert [(row["relation"], row["direction"]) for row in one] == [("r3", "a"), ("r1", "b")]
+    assert one[1] == {
+        **{"relation": "r1", "direction": "b", "accuracy": 0.8, "baseline": 0.5, "margin": 0.3, "low": 0.2, "high": 0.4},
+        "n": 40,
+    }
+    assert two == []
+
+
+def test_the_page_reads_the_table_of_relations(tmp_path):
+    write_tables(tmp_path, 3, 4)
+    write_table(relations_table(), tmp_path / "relations.tsv")
+    cards = data_of_page(build(tmp_path, relations=tmp_path / "relations.tsv"))["relations"]
+    assert [len(card) for card in cards] == [2, *[0] * 11]
+
+
+def test_weights_come_back_within_a_step(tmp_path):
+    write_treebank(tmp_path, sentences=5)
+    drawn = drawn_of(tmp_path, max_tokens=10)
+    examples = {example.record: example for example in read_examples([drawn.examples])}
+    sentences = sentence_data(read_attention([drawn.shard]), examples, drawn)
+    assert len(sentences) == 2
+    assert sentences[0]["text"] == "w0 w1 w2 w3 w4"
+    for sentence, cached in zip(sentences, read_attention([drawn.shard]), strict=False):
+        n = len(cached.tokens)
+        steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
+        assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
+    assert sentence_data(read_attention([drawn.shard]), examples, drawn_of(tmp_path, max_tokens=6)) == []
+
+
+def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path, monkeypatch):
+    write_treebank(tmp_path, sentences=5)
+    # Each has 7 tokens, and there are 4 heads.
+    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
+
+    def shown(**changes):
+        drawn = drawn_of(tmp_path, count=20, **changes)
+        return len(sentence_data(read_attention([drawn.shard]), examples, drawn))
+
+    assert (shown(shortest=8), shown(shortest=7)) == (0, 5)
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 3 * 4 * 49)
+    assert shown() == 3
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 1)
+    assert shown() == 1, "one in any case"
+
+
+def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
+    write_tables(tmp_path, 2, 2)
+    write_treebank(tmp_path)
+    data = data_of_page(build(tmp_path, drawn_of(tmp_path)))
+    parts = ["2 of 13 sentences shown", "10 more not shown to keep the page small"]
+    assert data["shown_note"] == f"{', '.join(parts)}, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
+    none = pd.DataFrame(columns=["id", "reason", "detail"])
+    assert shown_note(none, [5, 25, 30], NO_SENTENCES, 1) == (
+        "1 of 3 sentences shown, 2 longer than the 24 word pieces that the page draws."
+    )
+    assert shown_note(none, [5], NO_SENTENCES, 1) == "1 of 1 sentence shown."
+    many = pd.DataFrame([(f"line {k}", "too long", "9 pieces") for k in range(5)], columns=list(none))
+    assert shown_note(many, [], NO_SENTENCES, 0).endswith(
+        "5 dropped as too long (line 0: 9 pieces; line 1: 9 pieces; line 2: 9 pieces; ...)."
+    )
+
+
+def test_the_page_holds_the_tables_and_no_address(tmp_path):
+    table = write_tables(tmp_path, 3, 4)
+    page = build(tmp_path)
+    data = data_of_page(page)
+    assert (data["layers"], data["heads"]) == (3, 4)
+    for name in ("entropy", "to_sep", "masked"):
+        values = [np.nan if value is None else value for value in data["values"][name]]
+        assert values == pytest.approx(table[name].tolist(), rel=1e-5, nan_ok=True)
+    assert data["values"]["distance_type"] == table["distance_type"].tolist()
+    assert data["intervals"].keys() == {"masked", "induction"}
+    assert data["null"].keys() == {"induction"}
+    assert data["null"]["induction"][0] == [0.01] * 12
+    assert data["inside"]["induction"] == [1] + [0] * 11, "by q"
+    assert data["inside"]["masked"] == [int(low <= 0 <= high) for low, high in zip(*data["intervals"]["masked"], strict=True)]
+    assert data["inside"].keys() == {"masked", "induction"}
+    shown = [measure["measure"] for measure in data["measures"]]
+    assert [name for name in shown if name.startswith("induction")] == ["induction"], "its parts are no measures"
+    for values, end in zip(data["intervals"]["masked"], ("masked_low", "masked_high"), strict=True):
+        assert values == pytest.approx(table[end].tolist(), rel=1e-3)
+    shown = ["entropy", "to_sep", "masked", "induction", "distance_type", "importance"]
+    assert [measure["measure"] for measure in data["measures"]] == shown, "ends are shown with their measure"
+    assert data["measures"][-1]["note"] == "this run does not build michel2019"
+    # What could be loaded: sources, links and imports of styles. There are none.
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page)
+    assert "default-src 'none'" in page
+    # A second time the same.
+    assert build(tmp_path) == page
+
+
+def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_path):
+    write_tables(tmp_path, 3, 4)
+    page = build(tmp_path)
+    files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
+    absent = {f"comparison__{name}": [] for name in ("matches", "agreement", "means", "findings", "series")} | {
+        name: []
+        for name in (
+            "relations_path",
+            "evidence__pairs",
+            "evidence__kinds",
+            "drawn__shard",
+            "drawn__examples",
+            "drawn__dropped",
+        )
+    }
+    params = {
+        "drawn": {"count": 2, "max_tokens": 24, "shortest": 6},
+        "run": "Test run",
+        "label": None,
+        "models": [],
+        "sources": {},
+    }
+    render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
+    rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
+    assert data_of_page(rendered) == data_of_page(page)
+    assert (data_of_page(rendered)["relations"], data_of_page(rendered)["sentences"]) == ([], [])
+
+
+def test_a_large_model_fits(tmp_path):
+    write_tables(tmp_path, 12, 12)
+    sentence = 12 * 12 * 24 * 24 * 4 / 3
+    assert len(build(tmp_path).encode()) + 20 * sentence < MOST_BYTES, "with the most sentences that a run may name"
+
+
+def test_tables_of_other_heads_are_errors(tmp_path):
+    table = write_tables(tmp_path, 3, 4)
+    write_treebank(tmp_path)
+    with pytest.raises(AtlasError, match="does not have the 12 heads"):
+        build(tmp_path, drawn_of(tmp_path))
+    write_table(table.iloc[1:], tmp_path / "heads.tsv")
+    with pytest.raises(AtlasError, match="11 rows are not one for each head"):
+        build(tmp_path)
