@@ -22,10 +22,13 @@ from attention_atlas.studies.stefanik2021.figures.logistic_regression import log
 from attention_atlas.studies.stefanik2021.figures.model_view import model_view
 from attention_atlas.studies.stefanik2021.figures.relative_attention import relative_attention
 from attention_atlas.studies.stefanik2021.names import (
+    ABLATION,
+    CUMULATIVE,
     EXACT,
     F1_5,
     F1_10,
     F1_M,
+    FINE_TUNING,
     MEAN,
     METHOD_TITLES,
     ORDER_TITLES,
@@ -38,7 +41,6 @@ from attention_atlas.studies.stefanik2021.names import (
     WHOLE,
     WITHOUT_HEADS,
 )
-from attention_atlas.studies.stefanik2021.removal_tables import ABLATION, CUMULATIVE, FINE_TUNING
 
 SEEDS = ["0", "1", "2"]
 

@@ -40,6 +40,16 @@ SLIDE_RANKS, COEFFICIENT_RANKS = "slide_entropy", "coefficients"
 FEATURE_KEYS = ["record", "document", "place", "word", "key"]
 """Columns of a table of words before its features: record and name of the document, place of the word, the word, whether it
 is part of a keyphrase."""
+FINE_TUNING = [
+    "seed", "model", "split", "heads_removed", "metric", "value", "ci_low", "ci_high", "delta", "delta_low", "delta_high",
+    "documents",
+]  # fmt: skip
+ABLATION = [
+    "seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "ci_low", "ci_high", "p", "p_adjusted",
+    "documents", "adjusted_low", "adjusted_high",
+]  # fmt: skip
+CUMULATIVE = ["seed", "order", "draw", "split", "percent", "heads_removed", "metric", "value", "documents"]
+"""Columns of the tables of fine-tuned taggers: whole and pruned scores, each head removed, heads removed cumulatively."""
 
 
 def method_title(method: str, encoder: object = None) -> str:

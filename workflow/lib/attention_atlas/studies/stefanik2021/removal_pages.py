@@ -10,8 +10,16 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN, WHOLE, WITHOUT_HEADS
-from attention_atlas.studies.stefanik2021.removal_tables import ABLATION, CUMULATIVE, FINE_TUNING
+from attention_atlas.studies.stefanik2021.names import (
+    ABLATION,
+    CUMULATIVE,
+    FINE_TUNING,
+    MEAN,
+    TEST,
+    TOKEN,
+    WHOLE,
+    WITHOUT_HEADS,
+)
 
 _FORMATS = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
 _FORMATS |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
@@ -24,7 +32,7 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
     test documents). A removal measures how much a tagger depends on a head; without a loss it may not use its heads at all.
 
     Args:
-        scores: `FINE_TUNING` of `removal_tables`.
+        scores: the table `FINE_TUNING`.
 
     Returns:
         The sentence; empty where removing all heads lowers the score.
@@ -55,7 +63,7 @@ def _whole_and_without(scores: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of whole and pruned scores, from `FINE_TUNING` of `removal_tables`.
+    """Write the page of whole and pruned scores, from the table `FINE_TUNING`.
 
     Raises:
         AtlasError: the table cannot be used.
@@ -63,11 +71,11 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
     table = read_table(path, FINE_TUNING)
     notes = [
         label.line,
-        "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both boundaries "
-        "right (seqeval). Pruned: heads are removed in the order in which removal helps most on development documents, up to "
-        "the number that scores best there; pruned on test: ranked, stopped and reported on the test documents, as in the "
-        "slides, which is optimistic; without heads: all heads removed. Intervals by bootstrap over documents; the mean is "
-        "over seeds.",
+        "Scores in percent. token F1: keyphrase words, whether they begin one or not; phrase F1: both boundaries "
+        "right (seqeval). Pruned (the word of the slides): heads are removed, that is, their outputs are set to 0, in the "
+        "order in which it helps most on development documents, up to the number that scores best there; pruned on test: "
+        "ranked, stopped and reported on the test documents, as in the slides, which is optimistic; without heads: all heads "
+        "removed. Intervals by bootstrap over documents; the mean is over seeds.",
         *removal_warning(table),
     ]
     slide = 'slide "Fine-tuning model and analysing heads"'
@@ -83,7 +91,7 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
 
 
 def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of scores with each head removed, from `ABLATION` and `FINE_TUNING` of `removal_tables`.
+    """Write the page of scores with each head removed, from the tables `ABLATION` and `FINE_TUNING`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -102,7 +110,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, ht
 
 
 def cumulative_ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of cumulative removal, from `CUMULATIVE` and `FINE_TUNING` of `removal_tables`.
+    """Write the page of cumulative removal, from the tables `CUMULATIVE` and `FINE_TUNING`.
 
     Raises:
         AtlasError: a table cannot be used.

@@ -17,7 +17,10 @@ from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval, two_sided_p
 from attention_atlas.studies.stefanik2021.names import (
+    ABLATION,
+    CUMULATIVE,
     DEVELOPMENT,
+    FINE_TUNING,
     MEAN,
     METRICS,
     ONE,
@@ -36,15 +39,6 @@ from attention_atlas.studies.stefanik2021.names import (
 from attention_atlas.studies.stefanik2021.phrases import f1_of, percent, phrase_counts, resampled_percent, token_counts
 
 Floats = npt.NDArray[np.float64]
-FINE_TUNING = [
-    "seed", "model", "split", "heads_removed", "metric", "value", "ci_low", "ci_high", "delta", "delta_low", "delta_high",
-    "documents",
-]  # fmt: skip
-ABLATION = [
-    "seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "ci_low", "ci_high", "p", "p_adjusted",
-    "documents", "adjusted_low", "adjusted_high",
-]  # fmt: skip
-CUMULATIVE = ["seed", "order", "draw", "split", "percent", "heads_removed", "metric", "value", "documents"]
 _COUNTS: Mapping[str, Callable[[str, str], tuple[int, int, int]]] = {TOKEN: token_counts, PHRASE: phrase_counts}
 _SET = [*REMOVED, "layer", "head"]
 

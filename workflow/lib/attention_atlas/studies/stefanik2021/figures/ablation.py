@@ -15,17 +15,16 @@ from attention_atlas.figures.style import DIVERGING, GREY, PAGE, footnote, panel
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
-from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
+from attention_atlas.studies.stefanik2021.names import FINE_TUNING, MEAN, TEST, TOKEN
 from attention_atlas.studies.stefanik2021.removal_pages import removal_remark
-from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
 
 def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the change in token F1 on test documents when each head is removed: a map, and a histogram.
 
     Args:
-        path: table `removal_tables.ABLATION`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals are uninformative.
+        path: table `names.ABLATION`.
+        fine_tuning_path: table `names.FINE_TUNING`, for the remark where removals are uninformative.
         label: model and corpus.
         pictures: format -> file.
 
@@ -60,7 +59,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pi
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     # The side with the lower bars has room for the legend.
     sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
-    axes[1].set_title(f"Each seed (whole model: {mean['baseline'].iloc[0]:.1f} %)")
+    axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
     count = f"n = {mean['documents'].iloc[0]} test documents"
     remark = removal_remark(read_table(fine_tuning_path, FINE_TUNING))
     save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, remark]))))

@@ -15,6 +15,7 @@ from attention_atlas.figures.style import BLUE, GREEN, GREY, PAGE, VERMILION, fo
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import (
+    FINE_TUNING,
     IMPORTANCE,
     METRIC_TITLES,
     OPTIMISTIC,
@@ -26,7 +27,6 @@ from attention_atlas.studies.stefanik2021.names import (
     WORST,
 )
 from attention_atlas.studies.stefanik2021.removal_pages import removal_remark
-from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
 _COLOURS = {WORST: BLUE, IMPORTANCE: GREEN, OPTIMISTIC: VERMILION, RANDOM: GREY}
 _MARKERS = {WORST: "o", IMPORTANCE: "s", OPTIMISTIC: "^", RANDOM: "D"}
@@ -38,8 +38,8 @@ def cumulative_ablation(
     """Draw scores on test documents by heads removed, in each order: a thin line for each seed, a thick one for their mean.
 
     Args:
-        path: table `removal_tables.CUMULATIVE`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals are uninformative.
+        path: table `names.CUMULATIVE`.
+        fine_tuning_path: table `names.FINE_TUNING`, for the remark where removals are uninformative.
         label: model and corpus.
         pictures: format -> file.
 

@@ -22,7 +22,7 @@ def fine_tuning(path: str | Path, label: RunLabel, pictures: Mapping[str, str | 
     """Draw test scores of the taggers, whole and pruned: each seed, and the mean with its interval.
 
     Args:
-        path: table `removal_tables.FINE_TUNING`.
+        path: table `names.FINE_TUNING`.
         label: model and corpus.
         pictures: format -> file.
 

@@ -1,4 +1,4 @@
-"""Figure: attention that words of keyphrases receive minus that of other words, for each head."""
+"""Figure: attention that keyphrase words receive minus that of other words, for each head."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TITLES = {"mean": "Mean over query words", "max": "Maximum over query words"}
 
 
 def relative_attention(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw attention that words of keyphrases receive minus that of other words, for each head, by mean and by maximum.
+    """Draw attention that keyphrase words receive minus that of other words, for each head, by mean and by maximum.
 
     Args:
         path: table `detection.RELATIVE`.
