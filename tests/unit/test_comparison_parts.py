@@ -204,9 +204,9 @@ def test_the_recipe_of_the_probes_is_in_the_reason_of_table_3(tmp_path):
     for training in (ours, ours.replace("batches of 8, shuffled", "batches of 1, file").replace("left out", "trained on")):
         frame = run(tmp_path, published_tables() | {"table3": table3().assign(training=training)})
         of_run, published = frame.loc["t3_attn", "why"].split(". Published: ")
-        assert of_run.endswith(f"Trained here with 3 draws of initial values: {training}")
-        assert published == "one draw, 1 epoch, batches of 1, file order, 36,160 sentences, none left out"
-        assert f"3 draws of initial values: {training}. Published: " in frame.loc["t3_attn_glove", "why"]
+        assert of_run.endswith(f"Trained here with 3 random initialisations: {training}")
+        assert published == "one initialisation, 1 epoch, batches of 1, file order, 36,160 sentences, none left out"
+        assert f"3 random initialisations: {training}. Published: " in frame.loc["t3_attn_glove", "why"]
 
 
 def test_what_a_small_treebank_or_another_model_lacks_is_said(tmp_path):

@@ -405,7 +405,7 @@ def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_pa
     by_id = table.set_index("id")
     assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "interval covers it", "differs")
     assert by_id.loc["k_f5_mrpc_L1", "scope"] == "could be covered"
-    assert "fine-tuned anew" in by_id.loc["k_f5_mrpc_L1", "why"]
+    assert "fine-tuned again" in by_id.loc["k_f5_mrpc_L1", "why"]
     faults = {name: value.fault for name, value in load_published("kovaleva2019").items() if value.fault}
     assert len(faults) == 6
     for name in set(faults) & set(by_id.index[by_id["verdict"] != "not computed"]):

@@ -123,7 +123,7 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
         (
             SAME,
             CLOSE,
-            "same model bert-base-uncased and data mrpc-dev; another recipe: fine-tuned anew; size not published",
+            "same model bert-base-uncased and data mrpc-dev; another recipe: fine-tuned again; size not published",
         ),
         (OTHER, NO, "another model than bert-base-uncased (here minilm) and another corpus than mrpc-dev (here sample)"),
         (
@@ -134,7 +134,7 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
     ],
 )
 def test_only_the_same_model_and_data_are_compared(settings, comparable, why):
-    value = published(number(0.11, ONE), comparable=CLOSE, recipe="fine-tuned anew", **SAMENESS)
+    value = published(number(0.11, ONE), comparable=CLOSE, recipe="fine-tuned again", **SAMENESS)
     measured = ours(value, settings=settings)
     assert (measured.comparable, measured.why) == (comparable, why)
     assert verdict(value, measured) == ("match" if comparable == CLOSE else "not comparable")
