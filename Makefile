@@ -5,7 +5,7 @@
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take; HERE=yes: on this machine, whose speed is measured
-# make check      what RUN=paper (or another) needs, and what of it is missing; status 1 where the run cannot be built as it is
+# make check      what RUN=paper (or another) needs, and what is missing; status 1 where the run cannot be built as it is
 #                 CORPUS names a file or a folder: which readers take it, and what a run with it can have (MODEL: of the registry)
 # make lock       look the hub's models and data sets up anew, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
 #                 ARGS="--configfile mine.yaml" for an overlay

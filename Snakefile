@@ -146,7 +146,8 @@ onstart:
         # On one machine the number of processors limits jobs. With a limit of jobs per second, Snakemake also looks at all
         # waiting jobs again each second for every job that has ended: after 400 jobs, a tenth of a processor or more.
         workflow.scheduler.job_rate_limiter = None
-    logger.info(targets.cache_forecast(), extra=SHOWN)
+    if forecast := targets.cache_forecast(workflow.dag.needrun_jobs()):
+        logger.info(forecast, extra=SHOWN)
     if progress:
         progress.expect(workflow, config)
     # On a cluster the scheduler knows the memory of its nodes.

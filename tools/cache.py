@@ -29,7 +29,7 @@ def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Ca
         AtlasError: the run has no results, or it cannot be planned.
     """
     if not (folder / "results" / run).is_dir():
-        raise AtlasError(f"results/{run} is not there: the run {run} has not been built here.")
+        raise AtlasError(f"results/{run} does not exist: the run {run} has not been built here.")
     listed = caches(folder, run)
     if not listed:
         return []

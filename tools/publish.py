@@ -223,7 +223,7 @@ def write_pages(source: Source, out: Path, question: str, machine: str) -> list[
         AtlasError: nothing is built, the folder holds other files, a table holds text of a corpus, or the pages are too large.
     """
     if out.exists() and any(out.iterdir()) and not _is_written_here(out):
-        raise AtlasError(f"{out}: this folder holds files that are no pages of a run; name a new folder.")
+        raise AtlasError(f"{out}: this folder holds files that are not pages of a run; name a new folder.")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
         folder = Path(scratch) / "pages"
@@ -253,7 +253,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     comparisons = _tables(source, "comparison", list(COLUMNS))
     claims = _tables(source, "claims", CLAIMS[1:])
     if not shown:
-        raise AtlasError(f"{source.folder}: no study of this run is built as far as its comparison: build the run first.")
+        raise AtlasError(f"{source.folder}: no study of this run has a comparison.tsv yet: build the run first.")
     claims = claims[CLAIMS]
     dropped = _tables(source, "dropped", ["corpus", "outcome", "unit", "n"])
     atlas = out / "pages" / "atlas" / ATLAS_PAGE
@@ -383,7 +383,9 @@ def check_is_generated(config: Config, run: str) -> None:
         AtlasError: there is no such run, or it reads other corpora.
     """
     if run not in config["runs"] or not reads_generated(config, run):
-        raise AtlasError(f"'{run}' is no run on generated sentences, whose figures may be passed on: name one, such as sample.")
+        raise AtlasError(
+            f"'{run}' is not a run on generated text, and only such figures may be published: name one, such as sample."
+        )
 
 
 def reads_generated(config: Config, run: str) -> bool:
@@ -410,7 +412,7 @@ def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> f
         return None
     if not partial:
         raise AtlasError(
-            f"results/{run} was not made by this code and configuration, or not wholly: {len(to_do)} files are to be made; "
+            f"results/{run}: {len(to_do)} files are missing or out of date for this code and configuration; "
             f"build the run first, or publish what is up to date (make results RUN={run} PARTIAL=yes PUBLISH=...)."
         )
     return frozenset(outputs_of(run, root, options, all_jobs=True) - to_do)

@@ -90,9 +90,7 @@ def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], overlays: S
     """
     comparisons = {part.study: part.comparison for part in listed if part.comparison}
     if not comparisons:
-        raise AtlasError(
-            f"results/{run}: no study of this run is built as far as its comparison; see the logs in results/{run}/logs."
-        )
+        raise AtlasError(f"results/{run}: no study of this run has a comparison.tsv yet; see the logs in results/{run}/logs.")
     config = resolve(read_configuration(ROOT, overlays))
     claims = {part.study: part.claims for part in listed if part.claims}
     tables = [folder / f"{name}.{suffix}" for name in ("comparison", "scoreboard", "claims") for suffix in ("tsv", "html")]
@@ -145,7 +143,7 @@ def complete_results(run: str, options: Sequence[str], overlays: Sequence[Path])
     scoreboard = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]
     if jobs := jobs_to_do(run, ROOT, options, scoreboard):
         raise AtlasError(
-            f"results/{run} was not made by this code and configuration: {len(jobs)} jobs are to be done; build the run "
+            f"results/{run} is out of date for this code and configuration: {len(jobs)} jobs have to run; build the run "
             f"first, or take what is up to date (make results RUN={run} PARTIAL=yes)."
         )
     return write_results(run, ROOT / "results" / run, made_by())

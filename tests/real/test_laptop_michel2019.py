@@ -41,7 +41,7 @@ def test_the_registry_names_the_files_that_are_there(mirror):
 
 def test_the_model_translates(table):
     base = table("table1").iloc[0]
-    print("Multi30k test 2016, BLEU of the whole model:", base["baseline"], "n =", base["n"])
+    print("Multi30k test 2016, BLEU of the full model:", base["baseline"], "n =", base["n"])
     # Copying the English words scores below 5; captions are easy, so that a small model gets far above.
     assert base["baseline"] > 20
 
@@ -72,7 +72,9 @@ def test_what_heads_do_carries_over_to_other_data_as_far_as_scipy_says(table, ex
         assert row["value"] == pytest.approx(correlation(points["delta"], points["second_delta"]).statistic, abs=1e-4)
         assert row["ci_low"] < row["value"] < row["ci_high"]
     claims = table("claims").set_index("claim")
-    verdict = claims.loc[f"{experiment.capitalize()}: what a head does on one corpus, it does on another (Figure 2)", "verdict"]
+    verdict = claims.loc[
+        f"{experiment.capitalize()}: the effect of masking a head correlates across corpora (Figure 2)", "verdict"
+    ]
     # The wider of two intervals; none where the second data are a part of the same file.
     low = correlations.loc["pearson", ["ci_low", "ci_examples_low"]].min()
     assert (verdict == "holds") == (experiment == "translation" and low > 0)

@@ -25,7 +25,7 @@ def test_attention_detects_and_all_heads_do_better_than_one(table):
     print(ranking.head(5).to_string(), detectors.to_string(), sep="\n")
     assert len(ranking) == 72
     assert ranking["auc"].between(0, 1).all()
-    # A calibrated probability cannot lose much to the share of key words alone.
+    # A calibrated probability cannot lose much to the share of keyphrase words alone.
     assert (ranking["cross_entropy"] < ranking["cross_entropy_none"] + 1e-3).all()
     assert detectors.loc["regression", "auc"] > detectors.loc["best_head", "auc"] > 0.5
 

@@ -349,7 +349,7 @@ def test_q_by_intervals_keeps_its_level_and_has_power(tmp_path):
 
 @pytest.mark.parametrize("random_models", [3, 100])
 def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing(random_models, tmp_path):
-    """All intervals exclude even attention, but a head that differs from it can still be like heads with random weights."""
+    """All intervals exclude uniform attention, but a head that differs from it can still be like heads with random weights."""
     scores = score_table()
     scores["q"] = 0.9 if random_models == 100 else np.nan
     write_table(scores, tmp_path / "head_scores.tsv")

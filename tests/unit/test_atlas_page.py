@@ -265,7 +265,7 @@ def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(o
         shown = page.locator("#kinds tbody tr")
         assert shown.locator("th").all_inner_texts() == largest["kind"].tolist()
         assert shown.first.locator("td").nth(1).inner_text() == f"{100 * largest['share'].iloc[0]:.1f} %"
-        # Bars are the shares, and marks those of even attention, on one scale.
+        # Bars are the shares, and marks those of uniform attention, on one scale.
         scale = shown.first.locator(".bars").bounding_box()["width"] / largest[["share", "even_share"]].to_numpy().max()
         for row, bars in zip(largest.itertuples(), shown.locator(".bars").all(), strict=True):
             bar, mark, cell = (part.bounding_box() for part in (bars.locator(".share"), bars.locator(".even"), bars))

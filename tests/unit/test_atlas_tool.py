@@ -88,7 +88,7 @@ def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
     run, added = overlay(str(folder), patterns=["relation:nsubj>head", "mine.py:pairs"])
     expected = ["relation:nsubj>head", f"{tmp_path / 'mine.py'}:pairs"]
     assert configured(added)["runs"][run]["atlas"]["patterns"] == expected
-    with pytest.raises(AtlasError, match="pattern 'nsubj': it has none of the forms"):
+    with pytest.raises(AtlasError, match="pattern 'nsubj': write it in one of the forms"):
         overlay(str(folder), patterns=["nsubj"])
 
 

@@ -37,7 +37,7 @@ def test_the_interval_is_that_of_sums_over_pairs():
 
 
 def documents(seed, count=24, words=30):
-    """Scores that shift with the document, as the shares of key words do; the true AUC is 0.5."""
+    """Scores that shift with the document, as the shares of keyphrase words do; the true AUC is 0.5."""
     chance = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(count), words)
     positive = chance.random(count * words) < chance.uniform(0.05, 0.4, count)[clusters]

@@ -130,7 +130,7 @@ def test_word_vectors_are_read_where_a_run_names_some(without_files):
     assert INPUTS.vectors_encoding(wildcards("paper")) == "utf-8"
     assert INPUTS.title_if("vectors")(wildcards("paper")) == "GloVe 6B, 100 dimensions"
     assert INPUTS.title_if("vectors")(wildcards()) == ""
-    with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: the file .* is not there\. Licence: PDDL"):
+    with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: .* does not exist\. Licence: PDDL"):
         INPUTS.vectors_file()(wildcards("paper"))
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "glove.6B.100d.txt").touch()
@@ -139,7 +139,7 @@ def test_word_vectors_are_read_where_a_run_names_some(without_files):
 
 def test_labels():
     assert INPUTS.label("dependencies")(wildcards("laptop")) == {
-        "run": "Laptop run (openly licensed corpora, MiniLM-L6)",
+        "run": "Laptop run (freely available corpora, MiniLM-L6)",
         "model": "minilm",
         "corpus": "UD English EWT dev, converted to Stanford Dependencies",
         "model_reference": "",

@@ -229,7 +229,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"models": {"marian-sample-untrained": {"init": "pretrained"}}},
-            "marian-sample-untrained.init: a new model has no weights",
+            "marian-sample-untrained.init: an untrained model has no pre-trained weights",
         ),
         ({"models": {"marian-sample-untrained": {"heads": 7}}}, "untrained.hidden_size: 128 cannot be shared among 7 heads"),
         (
@@ -332,7 +332,11 @@ def test_what_does_not_belong_together_is_refused(change, sentence):
     [
         ("families/small/base", "tinny", "config: families.small.base: there is no model 'tinny'; did you mean 'tiny'"),
         ("runs/one/kovaleva2019/family", "smal", "kovaleva2019.family: there is no family 'smal'; did you mean 'small'"),
-        ("runs/one/kovaleva2019/tasks/qnli", "rte-dev", "tasks.qnli: the family 'small' has no such task: rte, mrpc."),
+        (
+            "runs/one/kovaleva2019/tasks/qnli",
+            "rte-dev",
+            "tasks.qnli: the family 'small' has no task 'qnli'; its tasks: rte, mrpc.",
+        ),
         ("runs/one/kovaleva2019/tasks/rte", "mrpc-dev", "corpus 'mrpc-dev' is one of the task mrpc, not of rte."),
         ("runs/one/kovaleva2019/tasks/rte", "trees", "corpus 'trees' has the reader conllu, but glue is needed here."),
         ("families/small/tasks/rte/corpus", "mrpc-train", "corpus 'mrpc-train' is one of the task mrpc, not of rte."),

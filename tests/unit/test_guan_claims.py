@@ -123,7 +123,7 @@ def types_of(by_layer, kind, heads=8):
 @pytest.mark.parametrize(("kind", "half"), [(DENSE, "lower"), (VERTICAL, "upper")])
 def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half):
     types = types_of(lower + upper if half == "lower" else upper + lower, kind)
-    claim = verdict_of(f"{TITLES[kind]} heads stand mainly", made_up({}), types)
+    claim = verdict_of(f"{TITLES[kind]} heads are mainly", made_up({}), types)
     assert claim.verdict == verdict
     assert claim.value == pytest.approx((sum(lower) - sum(upper)) / len(types) * 2)
     assert (claim.n, claim.unit) == (len(lower + upper), "layers")

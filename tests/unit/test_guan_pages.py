@@ -261,7 +261,7 @@ def test_claims_follow_from_the_order_of_the_numbers(tables, tmp_path):
     assert verdicts["Pruning Diagonal heads costs most of the four types"] == "holds"
     assert verdicts["Pruning Vertical heads costs least"] == "holds"
     assert verdicts["Substitution by 1/L costs more than pruning, for every type"] == "holds"
-    for claim in ("Dense heads stand mainly in the lower half", "Vertical heads stand mainly in the upper half"):
+    for claim in ("Dense heads are mainly in the lower half", "Vertical heads are mainly in the upper half"):
         assert verdicts[f"{claim} of the layers"] == "undecided", f"{LAYERS} layers decide nothing"
 
 

@@ -111,7 +111,7 @@ def test_pieces_of_a_translation_beyond_the_models_positions_do_not_count(caplog
             session.batch(inputs["attention_mask"])
             losses.append(float(target_loss(model, inputs, [pieces[:size]])))
     assert losses[0] == losses[1] > losses[2]
-    assert f"1 translations are longer than the model's {positions} positions" in caplog.text
+    assert f"1 translations are truncated to the model's {positions} positions" in caplog.text
 
 
 def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
@@ -396,7 +396,7 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
 
 
 def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(tmp_path, monkeypatch):
-    """The whole model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four."""
+    """The full model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four."""
 
     def timed(models, inputs, examples, repeats):
         fastest = 111.0 if len(inputs) == 5 else 109.0
@@ -405,7 +405,7 @@ def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(tmp_path, monk
     monkeypatch.setattr(speed, "timed", timed)
     table, page = speed_table(tmp_path, monkeypatch)
     by_batch = dict(list(table.groupby("batch")))
-    assert by_batch[1]["status"].tolist() == ["unstable"] * len(speed.VARIANTS), "every row, that of the whole model included"
+    assert by_batch[1]["status"].tolist() == ["unstable"] * len(speed.VARIANTS), "every row, that of the full model included"
     assert by_batch[1]["spread"].tolist() == pytest.approx([11] * len(speed.VARIANTS))
     assert by_batch[1][["speedup", "speedup_low", "speedup_high"]].isna().all(axis=None)
     assert by_batch[1]["examples_per_second"].notna().all()
@@ -425,7 +425,7 @@ def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
     )
     assert np.isnan(speed.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
     unstable = speed.speedup(speeds, np.array([100.0, 111.0, 105.0]))
-    assert np.isnan(unstable["speedup"]), "the whole model's slowest pass takes 11 % longer than its fastest"
+    assert np.isnan(unstable["speedup"]), "the full model's slowest pass takes 11 % longer than its fastest"
     assert unstable["examples_per_second"] == pytest.approx(speeds.mean())
     assert speed.spread(np.array([100.0, 109.0])) == pytest.approx(9)
 
@@ -472,7 +472,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     files = (ExampleFiles([tmp_path / "e.parquet"], 7), outs[0], 1, tmp_path / "heldout.parquet")
     heldout_module.answer_with_one_head(CLASSIFICATION, ModelSource({}, "", "", {}), *files)
     heldout = read_parquet(files[-1], [*KEYS, *ANSWERS])
-    assert len(heldout) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the whole model"
+    assert len(heldout) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the full model"
     shared = heldout[heldout["record"] < 4].merge(table, on=[*KEYS, "record"])
     assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
     model.config.id2label = {0: "no", 1: "never", 2: "maybe"}

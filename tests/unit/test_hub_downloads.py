@@ -164,7 +164,7 @@ def test_jobs_that_fetch_at_the_same_time_resolve_a_name_once(hub, tmp_path):
 def test_a_file_that_is_cut_off_is_not_kept(hub, tmp_path, files):
     hub.truncated.add("model.safetensors")
     message = refused(hub, tmp_path / "home")
-    assert message.startswith("model a/tiny at main: not in the hub's cache and not to be fetched (")
+    assert message.startswith("model a/tiny at main: not in the hub's cache, and it could not be downloaded (")
     assert not list((tmp_path / "home").rglob("model.safetensors"))
     hub.truncated.clear()
     assert (fetched(hub, tmp_path / "home") / "model.safetensors").read_bytes() == files["model"]["model.safetensors"]
@@ -172,7 +172,7 @@ def test_a_file_that_is_cut_off_is_not_kept(hub, tmp_path, files):
 
 def test_without_a_network_from_the_start_the_sentence_says_what_to_do(hub, tmp_path):
     message = refused(hub, tmp_path / "home", **NO_NETWORK)
-    assert message.startswith("model a/tiny at main: not in the hub's cache and not to be fetched (")
+    assert message.startswith("model a/tiny at main: not in the hub's cache, and it could not be downloaded (")
     assert "put the files under data_mirror (or ATLAS_DATA) as hub/models/a/tiny" in message
 
 

@@ -20,7 +20,7 @@ def ranking(received, key, documents, folds=5):
 
 
 def features():
-    """[word, 1, 3]: a head that detects key words, one that detects the opposite, one without information."""
+    """[word, 1, 3]: a head that detects keyphrase words, one that detects the opposite, one without information."""
     return np.stack([NOISE + 0.03 * KEY, NOISE + 0.03 * ~KEY, NOISE], axis=1)[:, None, :]
 
 
@@ -57,7 +57,7 @@ def test_attention_of_0_and_1_has_an_entropy():
 def test_too_few_documents_or_words_of_one_kind_are_refused():
     with pytest.raises(AtlasError, match="2 documents cannot be split into 5 folds"):
         ranking(features()[:2], KEY[:2], ["a", "b"])
-    with pytest.raises(AtlasError, match="have no words of keyphrases, or no others"):
+    with pytest.raises(AtlasError, match="have no keyphrase words, or no others"):
         ranking(features(), np.ones(WORDS, bool), GROUPS)
 
 

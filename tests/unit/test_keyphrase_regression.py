@@ -31,7 +31,7 @@ CHANCE = np.random.default_rng(1)
 WORDS = 600
 DOCUMENTS = np.repeat(np.arange(20), 30)
 KEY = CHANCE.random(WORDS) < 0.2
-# Two heads that detect key words, one that detects the opposite, one without information.
+# Two heads that detect keyphrase words, one that detects the opposite, one without information.
 FEATURES = np.stack([KEY + 0.8 * CHANCE.normal(size=WORDS) for _ in range(2)], axis=1)
 FEATURES = np.column_stack([FEATURES, -1.0 * KEY + 0.8 * CHANCE.normal(size=WORDS), CHANCE.normal(size=WORDS)])
 FIT = Fit(folds=4, l2_penalty=1.0, fits=40, permutations=4, seed=0)
@@ -118,7 +118,7 @@ def test_a_head_without_any_spread_is_no_division_by_zero():
 def test_too_few_documents_or_words_of_one_kind_are_errors():
     with pytest.raises(AtlasError, match="cannot be split"):
         splits_of(np.zeros(10), 2)
-    with pytest.raises(AtlasError, match="has no words of keyphrases, or no others"):
+    with pytest.raises(AtlasError, match="has no keyphrase words, or no others"):
         heldout_scores(FEATURES, np.zeros(WORDS, bool), DOCUMENTS, FIT)
 
 
@@ -140,13 +140,15 @@ def test_detectors_are_compared_within_documents_and_paired():
     assert [row["difference"], row["difference_low"], row["difference_high"]] == pytest.approx([difference.mean(), low, high])
     assert table.loc[HEAD, "difference"] == 0
     one_kind = np.where(DOCUMENTS == 3, False, KEY)
-    assert (detector_rows({HEAD: scores}, one_kind, DOCUMENTS)["n"] == 19).all(), "a document without key words has no AUC"
+    assert (detector_rows({HEAD: scores}, one_kind, DOCUMENTS)["n"] == 19).all(), (
+        "a document without keyphrase words has no AUC"
+    )
 
 
 def test_the_control_is_fitted_to_other_documents():
     probabilities = heldout_regression(FEATURES, KEY, DOCUMENTS, FIT)
     assert np.array_equal(probabilities, heldout_scores(FEATURES, KEY, DOCUMENTS, FIT)[REGRESSION])
-    with pytest.raises(AtlasError, match="has no words of keyphrases, or no others"):
+    with pytest.raises(AtlasError, match="has no keyphrase words, or no others"):
         heldout_regression(FEATURES, np.zeros(WORDS, bool), DOCUMENTS, FIT)
 
 

@@ -44,11 +44,11 @@ def test_files_of_corpora(tmp_path):
 
 
 def test_a_missing_file_is_named_with_licence_and_layout():
-    with pytest.raises(AtlasError, match=r"^corpus trees: the file nowhere/trees.conllu is not there\.$"):
+    with pytest.raises(AtlasError, match=r"^corpus trees: nowhere/trees.conllu does not exist\.$"):
         raw_path(resolve(SMALL), "one", "trees")
     base = changed("corpora/trees/licence", "LDC99T42")
     config = resolve(changed("corpora/trees/layout", "ten columns", base))
-    with pytest.raises(AtlasError, match=r"is not there\. Licence: LDC99T42\. Expected layout: ten columns\.$"):
+    with pytest.raises(AtlasError, match=r"does not exist\. Licence: LDC99T42\. Expected layout: ten columns\.$"):
         raw_path(config, "one", "trees")
 
 

@@ -85,11 +85,11 @@ def test_every_claim_comes_out_each_way(low, high, verdict):
 def test_a_correlation_needs_both_intervals():
     tables = hand_made(0.1, 0.3)
     tables["correlations"]["ci_examples_low"] = -0.2
-    correlated = [claim for claim in claims(tables, PAPER) if "on another" in claim.statement]
+    correlated = [claim for claim in claims(tables, PAPER) if "masking a head correlates" in claim.statement]
     assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED]
     assert {(claim.ci_low, claim.ci_high) for claim in correlated} == {(-0.2, 0.3)}
     tables["correlations"] = tables["correlations"].assign(ci_examples_low=0.1, second_data=SAME_FILE)
-    correlated = [claim for claim in claims(tables, PAPER) if "on another" in claim.statement]
+    correlated = [claim for claim in claims(tables, PAPER) if "masking a head correlates" in claim.statement]
     assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED], "a slice is not another corpus"
     assert all("not another corpus" in claim.ours for claim in correlated)
 
@@ -101,7 +101,7 @@ def test_unchanged_heads_are_neither_raised_nor_lowered():
 
 
 def scores(right, base, keys=KEYS, rows=None):
-    """Accuracy of masks [mask, example] and of the whole model [example]."""
+    """Accuracy of masks [mask, example] and of the full model [example]."""
     right, base = (np.stack([values, np.ones_like(values)], axis=-1).astype(float) for values in (right, base))
     rows = rows if rows is not None else [(ONE, "enc_enc", 1, head + 1) for head in range(len(right))]
     return MaskedScores(ACCURACY, pd.DataFrame(rows, columns=keys), base, right)
@@ -230,7 +230,7 @@ def simulated(seed, lost=0.0, won=0.0):
     """One row per statistic; each head spoils right answers and corrects wrong ones with these probabilities."""
     generator = np.random.default_rng(seed)
     base = generator.random(EXAMPLES) < 0.6
-    # Half of the changes are shared by all heads: the whole model's own errors are.
+    # Half of the changes are shared by all heads: the full model's own errors are.
     shared = generator.random((1, EXAMPLES)) < 0.5
     drawn = np.where(shared, generator.random((1, EXAMPLES)), generator.random((HEADS, EXAMPLES)))
     changed = drawn < np.where(base, lost, won)

@@ -72,7 +72,7 @@ def test_a_raw_file_is_generated_fetched_or_the_users(without_files):
     assert raw_path(config, "any", "sample-trees") == "results/any/corpora/sample/sd.conllu"
     assert raw_path(config, "laptop", "ewt-dev") == "results/laptop/corpora/ewt-dev.raw"
     assert raw_path(config, "paper", "newstest2013") == "results/paper/corpora/newstest2013.raw"
-    with pytest.raises(AtlasError, match=r"corpus wsj-dev: the file licensed/wsj/dev\.conllu is not there") as caught:
+    with pytest.raises(AtlasError, match=r"corpus wsj-dev: licensed/wsj/dev\.conllu does not exist") as caught:
         raw_path(config, "paper", "wsj-dev")
     assert "Licence: LDC99T42" in str(caught.value)
     assert "Expected layout: CoNLL-U or CoNLL-X" in str(caught.value)

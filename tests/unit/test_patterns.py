@@ -239,11 +239,11 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
 @pytest.mark.parametrize(
     ("text", "sentence_of_error"),
     [
-        ("nsubj", "pattern 'nsubj': it has none of the forms relation:NAME"),
-        ("relation:", "it has none of the forms"),
-        ("relation:nsubj>up", "it has none of the forms"),
-        ("relation:nsubj>", "it has none of the forms"),
-        ("pos:NOUN", "it has none of the forms"),
+        ("nsubj", "pattern 'nsubj': write it in one of the forms relation:NAME"),
+        ("relation:", "write it in one of the forms"),
+        ("relation:nsubj>up", "write it in one of the forms"),
+        ("relation:nsubj>", "write it in one of the forms"),
+        ("pos:NOUN", "write it in one of the forms"),
         ("nowhere.py:mine", "there is no file nowhere.py"),
         ("{functions}:absent", "defines no function 'absent' .its functions: same_letter, previous"),
         ("{unparsable}:mine", "line 2: this is not Python"),
@@ -299,7 +299,7 @@ def test_the_configuration_names_the_key_of_a_bad_pattern():
         "runs": {"one": {"atlas": {"patterns": ["nsubj"], "sentences": "trees"}}},
         "corpora": {"trees": {"level": "tokens"}},
     }
-    with pytest.raises(AtlasError, match=r"config: runs.one.atlas.patterns: pattern 'nsubj': it has none of the forms"):
+    with pytest.raises(AtlasError, match=r"config: runs.one.atlas.patterns: pattern 'nsubj': write it in one of the forms"):
         check(config, "one", "runs.one.atlas")
     config["runs"]["one"]["atlas"] = {"patterns": ["pos:*>NOUN"]}
     with pytest.raises(AtlasError, match=r"name a corpus under runs\.one\.atlas\.sentences"):

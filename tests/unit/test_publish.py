@@ -270,7 +270,7 @@ def test_pages_replace_earlier_ones_and_nothing_else(source, tmp_path):
     assert not (out / "tables" / "old.tsv").exists()
     assert MARK in (out / "index.md").read_text(encoding="utf-8")
     (out / "index.md").write_text("my notes", encoding="utf-8")
-    with pytest.raises(AtlasError, match="holds files that are no pages of a run"):
+    with pytest.raises(AtlasError, match="holds files that are not pages of a run"):
         write_pages(source, out, "Which?", "A machine.")
 
 
@@ -284,7 +284,7 @@ def test_what_is_not_up_to_date_is_left_out(source, tmp_path):
     assert "](pictures/clark2019/figure2.png)" not in page
     assert "Figure 2: Attention to" in page.split("## Not on this page")[1]
     nothing = Source(source.run, source.root, source.config, frozenset(), source.generated)
-    with pytest.raises(AtlasError, match="no study of this run is built as far as its comparison"):
+    with pytest.raises(AtlasError, match=r"no study of this run has a comparison\.tsv yet"):
         write_pages(nothing, tmp_path / "docs" / "two", "Which?", "A machine.")
 
 
@@ -296,7 +296,7 @@ def test_results_of_other_code_are_refused_or_left_out(monkeypatch):
 
     monkeypatch.setattr(publish, "outputs_of", planned)
     to_do = {"results/one/b.tsv"}
-    with pytest.raises(AtlasError, match="1 files are to be made"):
+    with pytest.raises(AtlasError, match="1 files are missing or out of date"):
         publish.up_to_date("one", publish.ROOT, [], partial=False)
     assert publish.up_to_date("one", publish.ROOT, [], partial=True) == {"results/one/a.tsv"}
     to_do = set()
@@ -309,7 +309,7 @@ def test_pictures_of_an_outdated_run_on_generated_sentences_are_refused(monkeypa
     monkeypatch.setattr(publish, "without_missing", lambda config: config)
     monkeypatch.setattr("sys.argv", ["publish.py", "laptop", "--publish", str(tmp_path / "laptop")])
     assert publish.main() == 1
-    assert "results/sample was not made by this code" in capsys.readouterr().err
+    assert "results/sample: 1 files are missing or out of date for this code" in capsys.readouterr().err
     assert not (tmp_path / "laptop").exists()
 
 
@@ -317,7 +317,7 @@ def test_figures_of_a_run_on_real_text_do_not_stand_for_generated_ones():
     config = resolve(SHIPPED)
     publish.check_is_generated(config, "sample")
     for run in ("laptop", "nowhere"):
-        with pytest.raises(AtlasError, match=f"'{run}' is no run on generated sentences"):
+        with pytest.raises(AtlasError, match=f"'{run}' is not a run on generated text"):
             publish.check_is_generated(config, run)
 
 

@@ -38,7 +38,7 @@ def test_relative_attention_is_a_difference_of_means():
             words = received[layer, head]
             assert relative[layer, head] == pytest.approx((words[1] + words[2]) / 2 - (words[0] + words[3]) / 2)
     assert np.allclose(relative_attention(received, ~KEY), -relative)
-    assert np.allclose(relative_attention(np.ones_like(received), KEY), 0), "even attention favours nothing"
+    assert np.allclose(relative_attention(np.ones_like(received), KEY), 0), "uniform attention favours nothing"
 
 
 def test_texts_with_one_kind_of_word_say_nothing():

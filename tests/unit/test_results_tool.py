@@ -94,7 +94,7 @@ def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch,
     shutil.move(folder / "one", folder / "results" / "one")
     monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [None] * 3)
     assert main() == 1
-    assert "3 jobs are to be done" in capsys.readouterr().err
+    assert "3 jobs have to run" in capsys.readouterr().err
     assert not (folder / "results" / "one" / "results.md").exists()
     monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [])
     assert main() == 0

@@ -1,5 +1,7 @@
 """What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
 
+from types import SimpleNamespace
+
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed, give_model
@@ -12,7 +14,7 @@ from attention_atlas.workflow.studies import extracted, study
 from attention_atlas.workflow.targets import Targets, built_tables
 
 CLARK = study("clark2019")
-TREES = "corpus trees: the file nowhere/trees.conllu is not there."
+TREES = "corpus trees: nowhere/trees.conllu does not exist."
 
 
 class Warnings(list):
@@ -117,7 +119,7 @@ def test_missing_files_are_an_error_that_names_them(without_files):
     with pytest.raises(AtlasError) as caught:
         built_targets.artifacts()(wildcards())
     first, line, last = str(caught.value).splitlines()
-    assert first == "missing, and needed by one:"
+    assert first == "These are missing, and one needs them:"
     assert line.startswith(f"- {TREES} Licence: LDC99T42. Expected layout: ten columns. Needed by: clark2019: table1, figure5,")
     assert "make check RUN=" in last
     assert "missing: skip" in last
@@ -149,7 +151,7 @@ def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without
     paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
     assert "results/laptop/kovaleva2019/figure5.svg" in paths
     assert not [path for path in paths if "figure3" in path or "frame_options" in path]
-    assert warned[-1].splitlines()[1].startswith("- corpus framenet-473: the file licensed/framenet_473.json")
+    assert warned[-1].splitlines()[1].startswith("- corpus framenet-473: licensed/framenet_473.json")
     # A file that is not optional is an error beside it, and only that one is named.
     built_targets, _ = targets(targets=["laptop", "paper"])
     with pytest.raises(AtlasError, match="wsj-dev") as caught:
@@ -201,7 +203,7 @@ def test_attention_caches_of_the_target_runs(without_files):
     skipping, warned = small("skip")
     assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
     assert warned == [f"missing, and skipped with what needs it:\n- {TREES}"]
-    with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu is not there"):
+    with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu does not exist"):
         small()[0].attention(wildcards())
 
 
@@ -217,20 +219,32 @@ def test_no_more_shards_are_cached_than_a_study_reads():
 
 def test_the_forecast_counts_each_cache_once():
     config = resolve(changed("corpora/trees/source", {"sample": "sd.conllu"}))
+    config["corpora"]["trees"]["mean_tokens"] = config["corpora"]["pairs"]["mean_tokens"] = 64
+    extracting = [
+        SimpleNamespace(
+            rule=SimpleNamespace(name=rule), wildcards=SimpleNamespace(run="one", model="tiny", corpus=corpus, shard=shard)
+        )
+        for corpus in ("trees", "pairs")
+        for rule, shard in (("extract_attention", "0"), ("extract_attention", "1"))
+    ]
     # 10 records of 144 maps of 128 x 128 cells, two bytes each, for both corpora.
     expected = 2 * 10 * 144 * 128 * 128 * 2 / 1e9
     assert expected == pytest.approx(0.094, abs=1e-3)
     for records in (10, 10_000):
         config["corpora"]["pairs"]["limit"] = config["corpora"]["trees"]["limit"] = records
         size = expected * records / 10
-        line = f"attention caches of one: at most {size:.1f} GB in float16"
-        assert Targets(config, Warnings()).cache_forecast() == line
+        line = f"attention maps to extract: about {size / 4:.1f} GB in float16, at most {size:.1f} GB"
+        assert Targets(config, Warnings()).cache_forecast(extracting) == line
     # The same corpus in two studies is one cache, as large as the larger part that is read.
     config["runs"]["one"]["atlas"] = {"sentences": "trees"}
-    assert Targets(config, Warnings()).cache_forecast() == line
+    assert Targets(config, Warnings()).cache_forecast(extracting) == line
     assert sorted(extracted(config, "one", "clark2019")) == [("tiny", "pairs", 10_000), ("tiny", "trees", 10_000)]
-    removing = Targets(config | {"keep_attention": False}, Warnings()).cache_forecast()
+    removing = Targets(config | {"keep_attention": False}, Warnings()).cache_forecast(extracting)
     assert removing == f"{line}; each shard is removed after its last reader"
+    # Only what is requested and not yet there counts.
+    half = f"attention maps to extract: about {size / 8:.1f} GB in float16, at most {size / 2:.1f} GB"
+    assert Targets(config, Warnings()).cache_forecast(extracting[:2]) == half
+    assert Targets(config, Warnings()).cache_forecast([]) == ""
 
 
 def test_after_failures_each_run_has_a_line_with_the_command_for_what_is_built():

@@ -98,9 +98,9 @@ def verdicts(tables):
         "order tasks as": "agree",
         "(K(s)": "spread",
         "as many steps": "equal",
-        "memorise": "selectivity",
-        "shares of labels": "shuffled",
-        "learnt": "random",
+        "control task": "selectivity",
+        "shuffled labels": "shuffled",
+        "random layers": "random",
     }
     tested = {}
     for claim in claims(tables, PUBLISHED):
@@ -217,7 +217,7 @@ def test_probes_that_no_early_stopping_ended_say_nothing_about_equal_steps():
     assert not stopped_early(tables.controls)
     claim = verdicts(tables)["equal"]
     assert claim.verdict == "undecided"
-    assert claim.ours.startswith("early stopping ended no probe on all layers before the largest number of steps")
+    assert claim.ours.startswith("no probe on all layers stopped early")
     assert stopped_early(results(IN_ORDER, steps=(40, 50)).controls)
 
 

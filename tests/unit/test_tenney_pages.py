@@ -324,7 +324,7 @@ def test_the_page_of_options_says_where_no_probe_stopped_early(pages, tmp_path):
     last = controls[controls["layer"] == LAYERS]
     assert early["steps"].tolist() == last["steps"].tolist()
     assert equal["steps"].tolist() == last["equal_steps"].tolist() == [RECIPE.equal_steps] * len(TASKS)
-    words = "the two conditions are the same in this run, and their comparison says nothing"
+    words = "in both conditions, which are therefore identical in this run"
     for steps, said in ((30, False), (RECIPE.equal_steps, True)):
         write_table(options.assign(steps=options["steps"].where(options["condition"] == "equal_steps", steps)), tmp_path / "t")
         options_page(tmp_path / "t", SETTINGS, tmp_path / "html")

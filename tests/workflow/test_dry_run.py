@@ -105,19 +105,19 @@ def test_tables_and_figures_together_are_all(workspace):
 def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
     assert done.returncode != 0
-    assert "licensed/wsj/dev.conllu is not there" in done.stdout
+    assert "licensed/wsj/dev.conllu does not exist" in done.stdout
     assert "LDC99T42" in done.stdout
     assert "basic Stanford Dependencies in columns 7-8" in done.stdout
-    assert "licensed/conll-2012/development is not there" in done.stdout
+    assert "licensed/conll-2012/development does not exist" in done.stdout
     assert "LDC2013T19" in done.stdout
-    assert "licensed/glue/MNLI/train.tsv is not there" in done.stdout
+    assert "licensed/glue/MNLI/train.tsv does not exist" in done.stdout
     assert "missing: skip" in done.stdout
 
 
 def test_missing_licensed_file_is_named_when_its_table_is_asked_for(workspace):
     done = workspace.snakemake("--dry-run", "results/paper/clark2019/table1.tsv", check=False)
     assert done.returncode != 0
-    assert "licensed/wsj/dev.conllu is not there" in done.stdout
+    assert "licensed/wsj/dev.conllu does not exist" in done.stdout
 
 
 def test_skipping_missing_files_keeps_everything_else(workspace):
@@ -160,8 +160,8 @@ def absent_models(workspace):
 def test_missing_models_are_an_error_before_any_job(workspace, absent_models):
     done = workspace.snakemake(*absent_models, check=False)
     assert done.returncode != 0
-    assert "- model absent: the folder models/absent is not there." in done.stdout
-    assert "- model absent-translator: the folder models/translator is not there." in done.stdout
+    assert "- model absent: the folder models/absent does not exist." in done.stdout
+    assert "- model absent-translator: the folder models/translator does not exist." in done.stdout
     assert "Job stats" not in done.stdout
 
 
@@ -186,7 +186,7 @@ def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent
 def test_a_missing_model_is_named_when_its_table_is_asked_for(workspace, absent_models):
     done = workspace.snakemake("--dry-run", *absent_models, "--", "results/mine/tenney2019/figure_a3.svg", check=False)
     assert done.returncode != 0
-    assert "model absent: the folder models/absent is not there." in done.stdout
+    assert "model absent: the folder models/absent does not exist." in done.stdout
 
 
 def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):
@@ -265,7 +265,7 @@ def test_the_plan_counts_every_job_once(workspace, run):
 
 def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):
     done = workspace.snakemake("--dry-run", "--config", "targets=[laptop]", "--", "kovaleva2019")
-    assert "- corpus framenet-473: the file licensed/framenet_473.json is not there." in done.stdout
+    assert "- corpus framenet-473: licensed/framenet_473.json does not exist." in done.stdout
     jobs = workspace.jobs("--config", "targets=[laptop]", "--", "kovaleva2019")
     assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= set(jobs)
     assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(jobs)

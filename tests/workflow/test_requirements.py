@@ -72,7 +72,7 @@ def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
     overlay = ("run", "mine", "--configfile", "mine.yaml")
     done = check(tmp_path, *overlay, "--tsv", "check.tsv")
     assert done.returncode == 1, done.stderr
-    assert "MISSING     model absent: the folder models/absent is not there" in done.stdout
+    assert "MISSING     model absent: the folder models/absent does not exist" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("run mine cannot be built: ")
     assert "\nmissing\tmodel\tabsent\tmodels/absent\t" in (tmp_path / "check.tsv").read_text(encoding="utf-8")
     done = check(tmp_path, *overlay, "--missing", "skip")

@@ -353,7 +353,7 @@ def test_tables_of_stefanik2021_hold_what_they_must(done):
     assert set(whole["seed"]) == {"42", "43", "mean"}
     assert len(tables["ablation"]) == 3 * 2 * 72 * 2
     start = tables["cumulative_ablation"].query("heads_removed == 0 and split == 'test'")
-    assert start.groupby(["seed", "metric"])["value"].nunique().eq(1).all(), "all orders begin with the whole model"
+    assert start.groupby(["seed", "metric"])["value"].nunique().eq(1).all(), "all orders begin with the full model"
     assert tables["baselines"].groupby("method").size().eq(4).all()
     documents = tables["documents"]
     assert (documents["present"] + documents["absent"] == documents["phrases"]).all()

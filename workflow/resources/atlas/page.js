@@ -293,8 +293,8 @@
     const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
     const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
-      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.definitional ? "not tested: the two go together by their definitions" : pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
-      : `${points.length} heads; no rank correlation: a measure has fewer than five different values, is a part of another one, or is no number.`;
+      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.definitional ? "not tested: the two are related by definition" : pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
+      : `${points.length} heads; no rank correlation: a measure has fewer than five different values, is a part of another one, or is not numeric.`;
   };
 
   // --- the card --------------------------------------------------------------------------------------------------------

@@ -154,8 +154,9 @@ def read_measures(
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
     """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution.
 
-    With a null distribution, q is that of its draws or missing: a head differs from even attention without being unlike heads
-    with random weights. A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
+    With a null distribution, q is that of its draws or missing: a head differs from uniform attention without being unlike
+    heads with random weights. A simultaneous interval of two directions gives the p of the better one, corrected for the
+    choice.
     """
     for measure in measured.of(source):
         null_low, _, q = null_of(measure.name)
@@ -321,8 +322,8 @@ def write_heads(
     notes = [
         f"{run}: {model}, {layers} layers of {heads} heads.",
         f"Columns of heads.tsv: {(rows['note'] == '').sum()} of {len(rows)} measures; the others are left out, with the "
-        "reason. A measure of a model that was trained further is that of the head at the same place. n: examples that it is "
-        "taken over, the smallest number of any head.",
+        "reason. A measure of a model that was trained further is that of the head with the same layer and number. n: examples "
+        "that it is taken over, the smallest number of any head.",
     ]
     formats = {"heads": "d", "n": "d", "inside_null": "d"}
     write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats=formats, layout=Layout("group"))

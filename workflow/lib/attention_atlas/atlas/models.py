@@ -196,12 +196,12 @@ STATEMENTS = (
         (), _relations,
     ),
     _Statement(
-        "Dense heads stand mainly in the lower half of the layers (Guan et al., section 4)",
+        "Dense heads are mainly in the lower half of the layers (Guan et al., section 4)",
         "share of heads of this type in the lower half of the layers less that in the upper half", (_TYPE,),
         _in_half(DENSE, lower=True),
     ),
     _Statement(
-        "Vertical heads stand mainly in the upper half of the layers (Guan et al., section 4)",
+        "Vertical heads are mainly in the upper half of the layers (Guan et al., section 4)",
         "share of heads of this type in the upper half of the layers less that in the lower half", (_TYPE,),
         _in_half(VERTICAL, lower=False),
     ),

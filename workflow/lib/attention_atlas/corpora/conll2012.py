@@ -353,9 +353,13 @@ def sentence_parse(document: Document, number: int) -> Constituents:
         tree = Constituents.fromstring(text)
     except ValueError as error:
         message = " ".join(str(error).split())
-        raise AtlasError(f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}).") from error
+        raise AtlasError(
+            f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}). Correct the "
+            "file, or take it out."
+        ) from error
     if len(tree.leaves()) != size:
         raise AtlasError(
-            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words."
+            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words. Correct the "
+            "file, or take it out."
         )
     return tree

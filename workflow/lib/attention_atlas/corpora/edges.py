@@ -41,7 +41,10 @@ class EdgeRecord:
         for target in self.targets:
             for span in (target.span1, target.span2):
                 if span is not None and not 0 <= span[0] < span[1] <= len(self.words):
-                    raise AtlasError(f"{self.id}: the span {list(span)} does not lie within the {len(self.words)} words.")
+                    raise AtlasError(
+                        f"{self.id}: the span {list(span)} does not lie within the {len(self.words)} words: correct this "
+                        "record."
+                    )
 
 
 def edge_line(record: EdgeRecord) -> str:

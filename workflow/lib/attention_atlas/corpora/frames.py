@@ -98,7 +98,9 @@ def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
                         words, target, elements = selection
                         yield FrameSentence(name, " ".join(words), target, elements, unit.frame.name)
     except (OSError, SyntaxError, AttributeError, KeyError) as error:  # what NLTK raises for a damaged folder
-        raise AtlasError(f"{folder}: FrameNet cannot be read here ({type(error).__name__}: {str(error)[:100]}).") from error
+        raise AtlasError(
+            f"{folder}: FrameNet cannot be read here ({type(error).__name__}: {str(error)[:100]}). Unpack the release again."
+        ) from error
 
 
 def _chosen(sentence: Any, cores: set[str], tokenize: Any) -> tuple[list[str], str, tuple[str, ...]] | None:

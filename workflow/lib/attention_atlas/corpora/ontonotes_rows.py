@@ -14,6 +14,7 @@ from typing import Any
 
 from attention_atlas.errors import AtlasError
 
+CHANGED = "The data set has changed: set the revision that the registry names."
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
 _NEEDED = ("document_id", "sentences")
 _SENTENCE = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")
@@ -68,9 +69,7 @@ def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], wh
         _mentions(sentence["coref_spans"], len(words), where),
     ]
     if any(len(column) != len(words) for column in columns) or not all(words):
-        raise AtlasError(
-            f"{where}: a layer does not have one value for each of the {len(words)} words. The data set has changed."
-        )
+        raise AtlasError(f"{where}: a layer does not have one value for each of the {len(words)} words. {CHANGED}")
     yield from columns
 
 
@@ -93,7 +92,7 @@ def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
             bits[-1] += closing[0].replace(" ", "")
         opened += "".join(rest.split())
     if len(bits) != words or opened:
-        raise AtlasError(f"{where}: its parse has {len(bits)} leaves, but there are {words} words. The data set has changed.")
+        raise AtlasError(f"{where}: its parse has {len(bits)} leaves, but there are {words} words. {CHANGED}")
     return bits
 
 
@@ -115,9 +114,7 @@ def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[st
     # If several start at a word, the longest comes first; if several end there, it comes last.
     for chain, start, stop in sorted(spans, key=lambda span: (span[1], -span[2], span[0])):
         if not 0 <= start <= stop < words:
-            raise AtlasError(
-                f"{where}: a mention covers words {start} to {stop}, but there are {words} words. The data set has changed."
-            )
+            raise AtlasError(f"{where}: a mention covers words {start} to {stop}, but there are {words} words. {CHANGED}")
         if start == stop:
             opened[start].append(f"({chain})")
         else:

@@ -31,7 +31,7 @@ def draw_head_grid(
 ) -> QuadMesh:
     """Draw a value for every head, layer 1 at the top.
 
-    A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick stands at k - 0.5.
+    A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick is at k - 0.5.
 
     Args:
         axes: axes to draw on.

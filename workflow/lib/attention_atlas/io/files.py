@@ -209,7 +209,10 @@ def read_json(path: str | Path) -> Any:
     except json.JSONDecodeError as error:
         raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
     except (RecursionError, ValueError) as error:  # a number with thousands of digits raises a plain ValueError
-        raise AtlasError(f"{path}: its JSON is nested too deeply, or contains a number that is too long.") from error
+        raise AtlasError(
+            f"{path}: its JSON is nested too deeply, or contains a number that is too long: the file is damaged; "
+            "fetch it again."
+        ) from error
     except DAMAGED as error:
         raise AtlasError(f"{path}: the compressed file is damaged or incomplete ({error}); fetch it again.") from error
 

@@ -120,7 +120,10 @@ def resolve(
             if not is_commit(commit):
                 raise
         if not is_commit(commit):
-            raise AtlasError(f"{repository} at {reference}: the hub reports no commit. Download it and name its folder.")
+            raise AtlasError(
+                f"{repository} at {reference}: the hub reports no commit. Download the repository and set "
+                "source: {path: FOLDER}."
+            )
         if listed and files and not listed & set(files):
             raise AtlasError(f"{repository} at {reference}: this repository has none of {', '.join(files)}.")
         record = {"commit": commit}
@@ -146,9 +149,9 @@ def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasErro
         return AtlasError(f"{what}: its owner asks for an account. Accept the terms on its page and set HF_TOKEN.")
     place = f"hub/{kind}/{repository}"
     return AtlasError(
-        f"{what}: not in the hub's cache and not to be fetched ({name}: {redacted(first_line(error, 200))}). On a machine with "
-        f"a network run the same target there first (the cache is HF_HOME), put the files under data_mirror (or "
-        f"{MIRROR_VARIABLE}) as {place}, or put the files into a folder and use a source of kind path."
+        f"{what}: not in the hub's cache, and it could not be downloaded ({name}: {redacted(first_line(error, 200))}). "
+        f"Run the same target on a machine with a network first (the cache is HF_HOME), or put the files under data_mirror (or "
+        f"{MIRROR_VARIABLE}) as {place}, or name their folder: source: {{path: FOLDER}}."
     )
 
 

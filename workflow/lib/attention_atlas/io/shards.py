@@ -136,7 +136,7 @@ def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
         AtlasError: they differ, or the file is missing.
     """
     if not Path(path).is_file():
-        raise damaged(path, "the file is not there")
+        raise damaged(path, "the file does not exist")
     if _checksum(path) != facts["xxh3_128"]:
         raise damaged(path, "the checksum is wrong")
 

@@ -1,4 +1,4 @@
-"""Whether heads of a type stand in the lower or in the upper half of the layers (Guan et al. 2020, section 4)."""
+"""Whether heads of a type are in the lower or in the upper half of the layers (Guan et al. 2020, section 4)."""
 
 from __future__ import annotations
 

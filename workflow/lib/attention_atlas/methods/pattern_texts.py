@@ -73,7 +73,7 @@ def parse_pattern(text: str) -> Pattern:
         if path.endswith(".py") and name.isidentifier():
             _check_function(text, Path(path), name)
             return Pattern(text, FUNCTION, path, name)
-    raise AtlasError(f"pattern '{text}': it has none of the forms {_FORMS}.")
+    raise AtlasError(f"pattern '{text}': write it in one of the forms {_FORMS}.")
 
 
 def parse_patterns(texts: Iterable[str]) -> list[Pattern]:

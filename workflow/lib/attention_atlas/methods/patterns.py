@@ -1,7 +1,7 @@
 """Patterns: pairs of tokens that a head is measured on, as specified by a user (`pattern_texts`).
 
 A share is the part of a query token's attention that goes to the key tokens with which the pattern pairs it; query tokens
-without such a key are ignored. A word of several subwords counts with all of its subwords.
+without such a key are ignored. A word of several word pieces counts with all of them.
 """
 
 from __future__ import annotations

@@ -85,7 +85,10 @@ def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, tor
     }
     for name, value in wanted.items():
         if bool(getattr(settings, name, False)) != value:
-            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding fit.")
+            raise AtlasError(
+                f"{path}: {name} is {not value}: only post-norm models with sinusoidal positions and shared embeddings are "
+                "supported."
+            )
     return settings, state
 
 
@@ -122,7 +125,7 @@ def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """A weight under its name in Marian; a joint projection is split into those of queries, keys and values."""
     match = re.fullmatch(r"(encoder|decoder)\.layers\.(\d+)\.(.+)\.(weight|bias|in_proj_weight|in_proj_bias)", name)
     if match is None:
-        raise AtlasError(f"the weight {name} of this checkpoint has no counterpart in Marian.")
+        raise AtlasError(f"the weight {name} of this checkpoint has no counterpart in Marian: use a Transformer of fairseq.")
     side, layer, inner, kind = match.groups()
     place = f"{side}.layers.{layer}"
     if kind.startswith("in_proj_"):

@@ -95,7 +95,7 @@ def fine_tune(
     model.config.training_batches = order
     keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
-    _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
+    _log.info("%d examples, %d steps per epoch, %s epochs", len(items), steps, training["epochs"])
 
     def key() -> str:
         import transformers

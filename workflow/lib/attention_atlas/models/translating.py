@@ -110,7 +110,7 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
     """
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
-        _log.warning("%d translations are longer than the model's %d positions: only these count", overlong, positions)
+        _log.warning("%d translations are truncated to the model's %d positions", overlong, positions)
     rows = [torch.tensor(piece_ids[:positions], device=model.device) for piece_ids in pieces]
     labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
     previous_pieces = decoder_inputs(model, labels)

@@ -186,7 +186,7 @@ def published_column(
     Args:
         published: of `load_published`.
         item: table, figure or section of the paper.
-        artefact, column: our table and the column of it beside which the numbers stand.
+        artefact, column: our table, and its column beside which the numbers are shown.
         frame: our table, with the columns that select rows, such as `kind`, `layer` and `head`.
     """
     numbers: dict[tuple[tuple[str, str], ...], float] = {}

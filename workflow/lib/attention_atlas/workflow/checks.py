@@ -165,7 +165,7 @@ def _check_untrained(config: Config, name: str) -> None:
     check_known(corpus, config["corpora"], "corpus", f"{place}.source.untrained.corpus")
     check_reader(config, corpus, "parallel", f"{place}.source.untrained.corpus")
     if entry["init"] != "random":
-        raise AtlasError(f"config: {place}.init: a new model has no weights to start from: set init: random.")
+        raise AtlasError(f"config: {place}.init: an untrained model has no pre-trained weights: set init: random.")
     hidden = entry["source"]["untrained"]["hidden_size"]
     if entry["hidden_size"] != hidden:
         raise AtlasError(

@@ -88,13 +88,13 @@ def summary(checked: Preflight) -> str:
     states = [group[0].requirement.state for group in checked.groups]
     size = sum(group[0].requirement.size for group in checked.groups)
     absent = sum(bool(extra.problem) for _, extra in checked.extras)
-    parts = [
-        f"{states.count(PRESENT)} present",
-        f"{states.count(DOWNLOADED)} to be downloaded (models {size / 1e9:.1f} GB)",
-        f"{states.count(MISSING)} missing",
-        f"{absent} optional missing",
-        f"{len(checked.shortfalls)} too little",
-    ]
+    models = f" (models {size / 1e9:.1f} GB)" if size else ""
+    parts = [f"{states.count(PRESENT)} present", f"{states.count(DOWNLOADED)} to be downloaded{models}"]
+    parts.append(f"{states.count(MISSING)} missing")
+    if absent:
+        parts.append(f"{absent} optional packages missing")
+    if checked.shortfalls:
+        parts.append(f"too little of {len(checked.shortfalls)} resources of the machine")
     verdict = "cannot be built" if checked.failures else "can be built"
     if not checked.failures and any(need.skipped or need.lacks for group in checked.groups for need in group):
         verdict += ", without what is skipped"
@@ -113,7 +113,7 @@ def _block(group: tuple[Need, ...]) -> str:
     if one.state == MISSING:
         lines += _wrapped("layout", one.layout)
     for what, listed in uses(group):
-        lines += _wrapped(what.lower() if what != "Built without it" else "lacks it", artifact_list(listed))
+        lines += _wrapped(what.lower() if what != "Built without it" else "affected", artifact_list(listed))
     return "\n".join(lines)
 
 
@@ -121,7 +121,7 @@ def _extra_block(study: str, extra: Extra) -> str:
     heading = "optional" if extra.problem else "present"
     lines = _wrapped(heading, f"package {extra.name}{': ' + extra.problem if extra.problem else ''}")
     artifacts = artifact_list(f"{study}/{name}" for name in extra.artifacts)
-    return "\n".join([*lines, *_wrapped("lacks it" if extra.problem else "needed by", artifacts)])
+    return "\n".join([*lines, *_wrapped("affected" if extra.problem else "needed by", artifacts)])
 
 
 def _wrapped(heading: str, text: str) -> list[str]:

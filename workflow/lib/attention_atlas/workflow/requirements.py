@@ -120,7 +120,7 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
     mirrored = in_mirror(source, config["data_mirror"])
     if "path" in source:
         if not has_files(config, [name]):
-            problem = f"the file {source['path']} is not there"
+            problem = f"{source['path']} does not exist"
             return Requirement(CORPUS, name, source["path"], MISSING, problem, **about)
         return Requirement(CORPUS, name, str(local_file(config, name)), PRESENT, **about)
     if mirrored is not None and mirrored.exists():
@@ -169,7 +169,7 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
 def _fault_of(folder: Path, needs_weights: bool) -> str:
     """What a model's folder lacks; empty if it has all files that are checked before a job loads it."""
     if not folder.is_dir():
-        return f"the folder {folder} is not there"
+        return f"the folder {folder} does not exist"
     if not (folder / "config.json").is_file():
         return f"the folder {folder} has no config.json"
     if needs_weights and not any(next(folder.glob(pattern), None) for pattern in _WEIGHTS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def summary(config: Config, outcome: Outcome) -> str:
     for run in config["targets"]:
         lines += _of_run(config, run, outcome)
     if outcome.failed:
-        lines.append(f"{len(outcome.failed)} failed; the log says why:")
+        lines.append(f"{len(outcome.failed)} failed; see the log (if it has no error, the job was stopped from outside):")
         lines += [f"  {name}: {log}" if log else f"  {name}" for name, log in outcome.failed.items()]
     return "\n".join(lines)
 
@@ -88,7 +89,7 @@ def _of_run(config: Config, run: str, outcome: Outcome) -> list[str]:
     skipped = [entry for entry in listed if entry.skipped]
     rows: list[tuple[str, str]] = [("artefacts", _counts(built, made))]
     if missing:
-        rows.append(("not built", f"{len(missing)}: {', '.join(entry.name for entry in missing)}"))
+        rows += [("not built", line) for line in _by_study(missing, asked)]
     # A single artefact was requested: what else the run skips does not matter.
     if skipped and len(asked) + len(skipped) == len(listed):
         rows += [("skipped", f"{', '.join(names)}: {reason}") for reason, names in _by_reason(skipped)]
@@ -107,6 +108,17 @@ def _counts(built: Sequence[ListedArtifact], made: Sequence[ListedArtifact]) -> 
     )
     before = len(built) - len(made)
     return f"{kinds or 'none'}" + (f", {before} of them up to date before" if before else "")
+
+
+def _by_study(missing: Sequence[ListedArtifact], asked: Sequence[ListedArtifact]) -> Iterator[str]:
+    """For each study, the artefacts that are missing of those that were asked for."""
+    requested = Counter(entry.study.id for entry in asked)
+    absent: dict[str, list[str]] = {}
+    for entry in missing:
+        absent.setdefault(entry.study.id, []).append(entry.artifact.id)
+    for study, names in absent.items():
+        whole = len(names) == requested[study]
+        yield f"{study}: all {len(names)}" if whole else f"{study}: {', '.join(names)} ({len(names)} of {requested[study]})"
 
 
 def _by_reason(skipped: Sequence[ListedArtifact]) -> Iterator[tuple[str, list[str]]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.published.page_declarations import INDEX
-from attention_atlas.workflow.costs import cache_bytes
+from attention_atlas.workflow.costs import cache_bytes, shape_of, typical_tokens
 from attention_atlas.workflow.lookups import Config, study_runs
 from attention_atlas.workflow.needs import Need, artifacts_of, is_part_of, missing_for, missing_lines, needs
 from attention_atlas.workflow.paths import shard_paths
@@ -27,6 +27,11 @@ def built_tables(config: Config, run: str) -> dict[str, str]:
                 names = [name for name in artifact.files if name.endswith(".tsv")]
                 tables |= {f"{study.id}/{PurePosixPath(name).stem}": study.measured_path(name, run) for name in names}
     return tables
+
+
+def _cache_sizes(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int) -> tuple[float, float]:
+    """Bytes of the maps of some records in float16: at the mean length of the corpus, and at its largest."""
+    return 2 * records * shape_of(model).cells(typical_tokens(corpus)), cache_bytes(model, corpus, records)
 
 
 class Targets:
@@ -85,25 +90,41 @@ class Targets:
         self._report([Need(requirement) for requirement in missing.values()])
         return list(dict.fromkeys(paths))
 
-    def cache_forecast(self) -> str:
-        """One line on the size of the attention caches of the target runs, before the first job."""
-        sizes: dict[tuple[str, str, str], float] = {}
-        for run, model, corpus, records in self._caches():
-            size = cache_bytes(self.config["models"][model], self.config["corpora"][corpus], records)
-            sizes[run, model, corpus] = max(size, sizes.get((run, model, corpus), 0.0))
-        total = sum(sizes.values())
+    def cache_forecast(self, jobs: Iterable[Any]) -> str:
+        """One line on the size of the attention maps that jobs will write, before the first of them; empty if none does.
+
+        Args:
+            jobs: Snakemake's pending jobs.
+        """
+        written = {
+            (job.wildcards.run, job.wildcards.model, job.wildcards.corpus)
+            for job in jobs
+            if job.rule.name == "extract_attention"
+        }
+        records: dict[tuple[str, str, str], int] = {}
+        for *cache, count in self._caches():
+            if (key := (cache[0], cache[1], cache[2])) in written:
+                records[key] = max(count, records.get(key, 0))
+        if not records:
+            return ""
+        sizes = [
+            _cache_sizes(self.config["models"][model], self.config["corpora"][corpus], count)
+            for (_, model, corpus), count in records.items()
+        ]
+        typical, largest = (sum(size) / 1e9 for size in zip(*sizes, strict=True))
         removed = "" if self.config["keep_attention"] else "; each shard is removed after its last reader"
-        return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16{removed}"
+        return f"attention maps to extract: about {typical:.1f} GB in float16, at most {largest:.1f} GB{removed}"
 
     def where_to_look(self) -> str:
-        """Pages to open, one line for each target run."""
-        return "\n".join(f"results/{run}/index.html: all tables and figures" for run in self.config["targets"])
+        """Pages to open, one line for each target run that has its page."""
+        pages = [f"results/{run}/{INDEX}" for run in self.config["targets"]]
+        return "\n".join(f"{page}: all tables and figures" for page in pages if Path(page).is_file())
 
     def after_failure(self) -> str:
         """What to do after some jobs of the target runs have failed, one line for each run."""
         return "\n".join(
-            f"Jobs of the run {run} failed; results/{run}/logs has the reasons. A second start goes on with them; for the "
-            f"scoreboard of what is built: make results RUN={run} PARTIAL=yes"
+            f"Jobs of the run {run} failed: see results/{run}/logs. Start the same command again to continue, or summarise the "
+            f"studies that are built: make results RUN={run} PARTIAL=yes"
             for run in self.config["targets"]
         )
 
@@ -128,7 +149,7 @@ class Targets:
         needed = [need for need in missing if not may_be_skipped(self.config, {need.requirement.title: need.requirement})]
         if needed:
             raise AtlasError(
-                f"missing, and needed by {', '.join(self.config['targets'])}:\n{missing_lines(needed)}\n"
+                f"These are missing, and {', '.join(self.config['targets'])} needs them:\n{missing_lines(needed)}\n"
                 "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
                 "that does not need them."
             )

@@ -31,9 +31,9 @@ _MEANING = {
     "spearman": "rank correlation of the same",
     "procrustes_mean": "mean disparity of layouts from other seeds after rotation and scaling (0: the same picture)",
     "procrustes_max": "largest of these disparities",
-    "within_layer": "mean divergence of heads of one layer (nats a token)",
-    "between_layers": "mean divergence of heads of different layers (nats a token)",
-    "difference": "between minus within (nats a token)",
+    "within_layer": "mean divergence of heads of one layer (nats per token)",
+    "between_layers": "mean divergence of heads of different layers (nats per token)",
+    "difference": "between minus within (nats per token)",
     "permutation_p": "share of permuted layer labels with as large a difference",
 }
 

@@ -180,7 +180,7 @@ def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed
         low = high = math.nan
     place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
     return Claim(
-        f"{TITLES[kind]} heads stand mainly in the {place} half of the layers",
+        f"{TITLES[kind]} heads are mainly in the {place} half of the layers",
         f"shares: lower {lower:.0%}, upper {upper:.0%}" + _lacking([] if of_kind.any() else [kind]),
         f"difference of shares of heads, {place} - {other_place} half",
         lower - upper if lower_half else upper - lower,

@@ -64,6 +64,7 @@ def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, o
         "The paper's baseline F1 (89.68) lies 3.5 below the score reported for its checkpoint (93.15): drops from each "
         "baseline can be compared, scores cannot. For our baseline by the way of scoring, see the table of baselines (here "
         f"{first['em']:.1f} / {first['f1']:.1f} with {first['windows']} windows and {first['references']} references).",
-        "The exact match in row 1 of the paper's table is missing from our copy; it lies between 81.42 and 82.92.",
+        "The exact match in row 1 of the paper's table is not legible in the copy that was transcribed; it lies between "
+        "81.42 and 82.92.",
     ]
     write_html_table(shown, out, "Guan et al. 2020, Table 2: pruning and substitution by type of head", notes)

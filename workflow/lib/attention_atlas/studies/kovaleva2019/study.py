@@ -100,7 +100,7 @@ ARTIFACTS = (
         "Change in each task's score when one head attends uniformly to all real tokens (Kovaleva et al. 2019, Figure 8). "
         "Each panel has its own colour scale around 0, except where no head changes the score. Dots: p < 0.05 by a paired "
         "permutation test, adjusted for all heads of a panel by the maximum statistic. Above each panel: the score of the "
-        "whole model, and the published score with the published range of changes. Comparable only in a run of the same model "
+        "full model, and the published score with the published range of changes. Comparable only in a run of the same model "
         "and data.",
     ),
     figure(
@@ -261,7 +261,9 @@ def check(config: Config, run: str, place: str) -> None:
     for task, corpus in settings["tasks"].items():
         where = f"{place}.tasks.{task}"
         if task not in trained:
-            raise AtlasError(f"config: {where}: the family '{settings['family']}' has no such task: {', '.join(trained)}.")
+            raise AtlasError(
+                f"config: {where}: the family '{settings['family']}' has no task '{task}'; its tasks: {', '.join(trained)}."
+            )
         check_known(corpus, config["corpora"], "corpus", where)
         check_reader(config, corpus, "glue", where)
         in_family = f"families.{settings['family']}.tasks.{task}.corpus"

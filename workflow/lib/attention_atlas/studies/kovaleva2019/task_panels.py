@@ -42,7 +42,7 @@ def task_panels(tasks: Sequence[str], height: float, width: float = PAGE) -> tup
 
 
 def panel_title(task: str, rows: pd.DataFrame) -> str:
-    """Task, score of the whole model, and examples of a panel; says so where no condition changes the score.
+    """Task, score of the full model, and examples of a panel; says so where no condition changes the score.
 
     Args:
         task: of the panel.

@@ -44,7 +44,7 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     worse = int(((best["p"] < LEVEL) & (best["delta"] < 0)).sum())
     notes = [
         label.line,
-        f"Each layer with only its best head kept: {first['metric']} and its difference from the whole model "
+        f"Each layer with only its best head kept: {first['metric']} and its difference from the full model "
         f"({first['baseline']:.2f}, n = {first['n']}), on a scale of 0 to 100, with intervals by bootstrap over examples. "
         f"{worse} of {len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
         "heldout_delta: the head is selected on one half of the examples and measured on the other, mean of both directions; "

@@ -58,11 +58,11 @@ def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int
 
 
 def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
-    """The examples and two more: one that only the whole model gets right, and one that only the whole model gets wrong.
+    """The examples and two more: one that only the full model gets right, and one that only the full model gets wrong.
 
     Where few examples change, a bootstrap that has not seen a loss would exclude it. Two such examples give the interval of
     Bonett and Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data)
-    instead of one of zero width. For BLEU, right is a translation with the mean counts of the whole model, wrong one without a
+    instead of one of zero width. For BLEU, right is a translation with the mean counts of the full model, wrong one without a
     match.
     """
     if masked.metric == ACCURACY:
@@ -209,9 +209,9 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
 def training_statistics(
     epochs: Mapping[int, MaskedScores], resampled_scores: Mapping[int, Floats], experiment: str
 ) -> Iterator[Row]:
-    """Rows of Figure 5: share of the whole model's BLEU that remains with `TRAINED_WITHOUT` % of the heads masked.
+    """Rows of Figure 5: share of the full model's BLEU that remains with `TRAINED_WITHOUT` % of the heads masked.
 
-    share_left: after the last epoch. share_gained: that minus the share after the first epoch. Epochs whose whole model scores
+    share_left: after the last epoch. share_gained: that minus the share after the first epoch. Epochs whose full model scores
     below `LEAST_BLEU` do not count; all epochs are measured on the same examples, which are resampled together. NaN where
     there is no such epoch, or for share_gained only one.
 

@@ -32,7 +32,7 @@ UNITS = {TRANSLATION: "sentences", CLASSIFICATION: "examples"}
 _LEAST_AGREEMENT = 0.9
 """Smallest rank correlation at which two definitions order heads alike."""
 _LEAST_SHARE = 0.85
-"""Smallest share of the whole model's BLEU that remains, in the paper, with 40 % of the heads masked."""
+"""Smallest share of the full model's BLEU that remains, in the paper, with 40 % of the heads masked."""
 
 
 def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:
@@ -115,10 +115,10 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
     rows = {(row.experiment, row.statistic): row for row in table.itertuples()}
     for name in (TRANSLATION, CLASSIFICATION):
         whole, trimmed = rows[name, PEARSON], rows[name, TRIMMED]
-        statement = f"{TITLES[name]}: what a head does on one corpus, it does on another (Figure 2)"
+        statement = f"{TITLES[name]}: the effect of masking a head correlates across corpora (Figure 2)"
         yield _correlation(whole, statement, f"r = {in_words(whole.value, whole.ci_low, whole.ci_high)}")
         extremes = whole.heads - trimmed.heads
-        statement = f"{TITLES[name]}: the same without the {extremes} heads farthest out, so that it does not rest on these"
+        statement = f"{TITLES[name]}: the same without the {extremes} heads with the most extreme effects"
         ours = f"r = {in_words(trimmed.value, trimmed.ci_low, trimmed.ci_high)}; Spearman {rows[name, SPEARMAN].value:.2f}"
         yield _correlation(trimmed, statement, ours)
 
@@ -140,8 +140,8 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
         (row,) = _rows(statistics, tested.PRUNED_CHANGE, name)
         yield _claim(
             row,
-            f"{TITLES[name]}: {PRUNABLE[name]} % of the heads can go by importance without noticeable loss (here: less than "
-            f"one {POINT[name]}; section 4.2)",
+            f"{TITLES[name]}: {PRUNABLE[name]} % of the heads can be masked in order of importance without noticeable "
+            f"loss (here: less than one {POINT[name]}; section 4.2)",
             f"{row.value:+.2f} {POINT[name]}s; no step up to {summary.loc[(name, IMPORTANCE), 'prunable']} % loses more than "
             "one",
             f"change in score without {PRUNABLE[name]} % of the heads, {POINT[name]}s",
@@ -197,7 +197,8 @@ def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterato
     )
     yield _claim(
         final_share,
-        f"At the end of training {percent} % of the heads can go with {100 * _LEAST_SHARE:.0f} % of the BLEU left (Figure 5)",
+        f"At the end of training {percent} % of the heads can be masked while keeping {100 * _LEAST_SHARE:.0f} % of BLEU "
+        "(Figure 5)",
         f"{final_share.value:.0%} left" if len(shares) else f"none{too_few}",
         "share of BLEU left after the last epoch",
         _LEAST_SHARE,

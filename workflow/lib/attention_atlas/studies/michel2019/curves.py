@@ -168,7 +168,7 @@ def _summary(
 
 
 def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path, statistics_out: str | Path) -> None:
-    """Write `FIGURE5`: share is the score over that of the whole model after the same epoch, from `LEAST_BLEU` on.
+    """Write `FIGURE5`: share is the score over that of the full model after the same epoch, from `LEAST_BLEU` on.
 
     Args:
         path: table of `dynamics`.

@@ -66,9 +66,9 @@ def figure5(
         )
         axis.set_xlabel(MASKED_LABEL)
     axes[0].set_ylabel(SCORE_LABELS["BLEU"])
-    axes[1].set_ylabel("BLEU (% of the whole model's)")
+    axes[1].set_ylabel("BLEU (% of the full model's)")
     published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    published_label = f"published: whole model, epochs {published['epoch'].min()} to {published['epoch'].max()}"
+    published_label = f"published: full model, epochs {published['epoch'].min()} to {published['epoch'].max()}"
     axes[0].plot([0] * len(published), published["value"], linestyle="none", label=published_label, **PUBLISHED)
     for axis in axes:
         axis.set_ylim(bottom=0)

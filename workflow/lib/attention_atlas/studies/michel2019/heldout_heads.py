@@ -118,7 +118,7 @@ def _write(
     notes = [
         labels[0].line,
         f"Each layer with one head kept, selected on {labels[1].corpus} (n = {first['selection_n']}, selection_delta): "
-        f"{first['metric']} and its difference from the whole model ({first['baseline']:.2f}, n = {first['n']}), on a scale of "
+        f"{first['metric']} and its difference from the full model ({first['baseline']:.2f}, n = {first['n']}), on a scale of "
         f"0 to 100, with intervals by bootstrap over examples. {worse} of {len(rows)} layers are worse with p < {LEVEL}. "
         "p_adjusted: adjusted for the layers by the maximum statistic.",
         units_note(first["metric"]),

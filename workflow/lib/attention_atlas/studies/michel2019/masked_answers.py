@@ -59,7 +59,7 @@ def in_part(masks: Sequence[Mask], number: int, count: int) -> Sequence[Mask]:
 
 
 def masked_rows(experiment: Experiment, masks: Sequence[Mask], files: ExampleFiles) -> pd.DataFrame:
-    """Answers of the whole model and under each mask, columns `KEYS` and `ANSWERS`."""
+    """Answers of the full model and under each mask, columns `KEYS` and `ANSWERS`."""
     examples = files.read()
     expected = experiment.expected(examples)
     _log.info("%d examples under %d masks", len(examples), len(masks))

@@ -26,9 +26,9 @@ TOLERATED = 1.0
 PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}
 """Percent of heads that can be pruned without noticeable loss (section 4.2)."""
 LEAST_BLEU = 3.0
-"""Smallest score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
+"""Smallest score of a full model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
-"""Columns of a step of pruning, in BLEU or percent: the score with its interval, that of the whole model, their difference."""
+"""Columns of a step of pruning, in BLEU or percent: the score with its interval, that of the full model, their difference."""
 PAPER_DELTA = {"paper_delta": "paper: delta"}
 """Heading of the published differences, beside this run's."""
 ATTENTION_TITLES = {

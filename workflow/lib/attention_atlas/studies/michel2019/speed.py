@@ -1,4 +1,4 @@
-"""Table 4: inference speed with half of the heads pruned, measured alternately with the whole model."""
+"""Table 4: inference speed with half of the heads pruned, measured alternately with the full model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 WHOLE, GLOBAL, EVEN, LAYERS = "whole", "importance", "even", "layers"
 VARIANTS = {
-    WHOLE: "whole model",
+    WHOLE: "full model",
     GLOBAL: "least important heads of the model",
     EVEN: "least important heads of each layer",
     LAYERS: "all heads of the least important layers",
@@ -47,7 +47,7 @@ COLUMNS = [
 ]
 STABLE, UNSTABLE = "stable", "unstable"
 LARGEST_SPREAD = 10.0
-"""Largest percentage by which the whole model's slowest pass may exceed its fastest; above it no speedup is reported."""
+"""Largest percentage by which the full model's slowest pass may exceed its fastest; above it no speedup is reported."""
 KERNEL = "sdpa"
 """The attention implementation that `transformers` uses by default, not the one that returns attention weights."""
 
@@ -82,10 +82,10 @@ def measure_speed(
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write examples per second of the whole model and of pruned ones, columns `COLUMNS`. Times differ between runs.
+    """Write examples per second of the full model and of pruned ones, columns `COLUMNS`. Times differ between runs.
 
-    speedup: percent over the whole model, geometric mean over repeats, with its interval by Student's t over repeats; empty
-    where the status is unstable: the whole model's slowest pass takes `spread` percent longer than its fastest one, more than
+    speedup: percent over the full model, geometric mean over repeats, with its interval by Student's t over repeats; empty
+    where the status is unstable: the full model's slowest pass takes `spread` percent longer than its fastest one, more than
     `LARGEST_SPREAD`. Batch sizes above the number of examples are left out.
 
     Args:
@@ -131,11 +131,11 @@ def measure_speed(
     notes = [
         label.line,
         f"Examples per second of a classifier with {options.share} % of its heads pruned, mean of {options.repeats} "
-        "passes over the examples with standard deviation; speedup in percent over the whole model in the same pass, with its "
+        "passes over the examples with standard deviation; speedup in percent over the full model in the same pass, with its "
         f"interval by Student's t over passes. The models take turns, in an order that is reversed after each pass, in one run "
         f"on {_device_title(device, threads)}, attention by {KERNEL}, in {next(models[WHOLE].parameters()).dtype}; each batch "
         "is padded to its longest example, and each model has seen every shape of batch before it is timed.",
-        f"spread: percent by which the whole model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % the "
+        f"spread: percent by which the full model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % the "
         "machine was busy with other work: the row is unstable and gives no speedup. Only times change between runs. "
         "The paper's values were measured on a GTX 1080 Ti.",
         *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
@@ -192,11 +192,11 @@ def spread(speeds: Floats) -> float:
 
 
 def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
-    """Examples per second of a model, and its speedup in percent over the whole model of the same pass.
+    """Examples per second of a model, and its speedup in percent over the full model of the same pass.
 
     Args:
         speeds: [repeat] examples per second.
-        baseline: [repeat] those of the whole model; no speedup is computed if their spread is above `LARGEST_SPREAD`.
+        baseline: [repeat] those of the full model; no speedup is computed if their spread is above `LARGEST_SPREAD`.
     """
     from scipy.stats import t
 

@@ -143,8 +143,8 @@ ARTIFACTS = (
         "Figure 5",
         "BLEU by percent of heads masked, during training",
         "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and relative to "
-        "the whole model (only where that reaches 3 BLEU). Heads of all kinds are masked in the order of their importance, "
-        "recomputed after each epoch. Diamonds: published BLEU of the whole model at its epochs, of another model and corpus "
+        "the full model (only where that reaches 3 BLEU). Heads of all kinds are masked in the order of their importance, "
+        "recomputed after each epoch. Diamonds: published BLEU of the full model at its epochs, of another model and corpus "
         "(Michel et al. 2019, Figure 5).",
         needs=["dynamics", "dynamics_importance"],
     ),

@@ -39,12 +39,12 @@ def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | P
         f"{ATTENTION_TITLES[str(kind)]}: {(kind_rows['p'] < LEVEL).sum()} of {len(kind_rows)} with p < {LEVEL} "
         f"(p_count {kind_rows['p_count'].iloc[0]:.2g}), "
         f"{(kind_rows['p_adjusted'] < LEVEL).sum()} with p_adjusted < {LEVEL}, "
-        f"{(kind_rows['delta'] > 0).sum()} above the whole model"
+        f"{(kind_rows['delta'] > 0).sum()} above the full model"
         for kind, kind_rows in rows.groupby("kind", sort=False)
     )
     notes = [
         label.line,
-        f"Change in BLEU when one head is masked, for each kind of attention; whole model {rows['baseline'].iloc[0]:.2f} (the "
+        f"Change in BLEU when one head is masked, for each kind of attention; full model {rows['baseline'].iloc[0]:.2f} (the "
         f"paper's: {base}), n = {rows['n'].iloc[0]} sentences, {signature()}. * p < {LEVEL} by paired bootstrap, two-sided; "
         f"** p_adjusted < {LEVEL}: adjusted for all heads of the three kinds by the maximum statistic. The paper prints only "
         "the encoder's self-attention; its values are those of another model and are shown below ours.",

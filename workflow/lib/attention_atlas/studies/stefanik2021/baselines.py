@@ -187,7 +187,7 @@ def write_baselines(
     for name, rank in rankers.items():
         development, test = rank(documents[DEVELOPMENT]), rank(documents[TEST])
         count = best_number(development, documents[DEVELOPMENT].gold)
-        _log.info("%s: %d phrases a document", name, count)
+        _log.info("%s: %d phrases per document", name, count)
         evaluated[name] = Evaluated(
             count,
             _scores_by_document([development], [[ranking[:count] for ranking in development]], documents[DEVELOPMENT]),

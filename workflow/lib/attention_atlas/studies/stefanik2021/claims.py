@@ -53,7 +53,7 @@ def _relative_attention(table: pd.DataFrame) -> Claim:
     low, high = heads["adjusted_low"].to_numpy(), heads["adjusted_high"].to_numpy()
     more, less = int((low > 0).sum()), int((high < 0).sum())
     return Claim(
-        "Some heads attend to words of keyphrases more than to other words",
+        "Some heads attend to keyphrase words more than to other words",
         f"{more} of {len(heads)} heads more, {less} less; intervals are for all heads at once",
         "relative attention of the head with the largest",
         float(heads["value"].max()),
@@ -71,8 +71,8 @@ def _all_heads(table: pd.DataFrame) -> Claim:
     aucs = {name: float(detectors["document_auc"].loc[name]) for name in (REGRESSION, HEAD, STATISTICS)}
     words = f"all heads {aucs[REGRESSION]:.3f}, best head {aucs[HEAD]:.3f}, each fitted to or selected on held-out documents; "
     return Claim(
-        "All heads together detect words of keyphrases better than the best one",
-        words + f"a control, place, frequency and form of words, {aucs[STATISTICS]:.3f}",
+        "All heads together detect keyphrase words better than the best one",
+        words + f"a control, position, frequency and form of words, {aucs[STATISTICS]:.3f}",
         "difference of AUC within a document, mean",
         *_numbers(row, "difference"),
         int(row["n"]),
@@ -109,7 +109,7 @@ def _worst_heads(table: pd.DataFrame) -> Claim:
     row, optimistic = by_model.loc[PRUNED], by_model.loc[PRUNED_ON_TEST]
     return Claim(
         "Removing the worst heads improves F1",
-        f"heads ranked and their number chosen on development documents, {row['heads_removed']:.1f} removed in the mean over "
+        f"heads ranked and their number chosen on development documents, {row['heads_removed']:.1f} removed on average over "
         f"seeds; ranked and chosen on the test documents, as in the slides: {optimistic['delta']:+.2f}, which is optimistic",
         "change of token F1 on test documents, percentage points",
         *_numbers(row, "delta"),
@@ -122,8 +122,8 @@ def _single_heads(table: pd.DataFrame, gain: float) -> Claim:
     rows = table[(table["seed"].astype(str) == MEAN) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
     significant = int((rows["p_adjusted"] < _ALPHA).sum())
     return Claim(
-        f"The removal of some single head changes F1 by more than {gain:.1f} percentage points (removing many gained so much "
-        "in the slides)",
+        f"Removing at least one single head changes F1 by more than {gain:.1f} percentage points (the gain of removing many "
+        "heads in the slides)",
         f"{significant} of {len(rows)} heads change it at all (p < {_ALPHA}, adjusted for all heads); intervals are for all "
         "heads at once",
         "largest change of token F1 on test documents, percentage points",

@@ -38,7 +38,7 @@ def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: st
     ranking.insert(ranking.columns.get_loc("slide_entropy") + 1, "slides", published)
     notes = [
         label.line,
-        f"One row for each head: how well the {reduction} of the attention that a word receives detects words of keyphrases. "
+        f"One row for each head: how well the {reduction} of the attention that a word receives detects keyphrase words. "
         f"{_share(ranking)} cross entropy: nats per word, of a probability fitted to other documents; cross entropy none: of "
         "the base rate alone. slide entropy: the slides' sum over words, which uses attention itself as a probability, and "
         "its rank, which depends on how small the attention of a head is rather than on what it detects. Interval of the AUC: "

@@ -48,9 +48,9 @@ def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | 
     table = pd.DataFrame(rows, columns=DOCUMENTS)
     write_table(table, out)
     notes = [
-        f"{line}. key words: words of keyphrases; share: of all words; places: occurrences of phrases in the text (of "
-        "overlapping ones the longest); absent: gold phrases that are not in the text; without present: documents that contain "
-        "none of their phrases; phrases per document: mean."
+        f"{line}. key words: words that belong to keyphrases; share: of all words; places: occurrences of phrases in the "
+        "text (of overlapping ones the longest); absent: gold phrases that are not in the text; without present: documents "
+        "that contain none of their phrases; phrases per document: mean."
     ]
     formats = dict.fromkeys(set(DOCUMENTS) - {"corpus", "share"}, "d") | {"share": ".1%", "phrases_per_document": ".1f"}
     write_html_table(table, html_out, "Štefánik: documents and keyphrases", notes, formats=formats)

@@ -29,7 +29,7 @@ def no_loss_without_heads(scores: pd.DataFrame) -> str:
 
 _ATTENTION = Measure(
     "keyphrase_attention",
-    "Attention received by key words minus that by other words",
+    "Attention received by keyphrase words minus that by other words",
     "Relative attention",
     "share",
     "attends to keyphrases",
@@ -37,7 +37,12 @@ _ATTENTION = Measure(
     shares=("keyphrase_auc",),
 )
 _AUC = Measure(
-    "keyphrase_auc", "AUC of received attention for key words", "Ranking of heads", "AUC", "detects keyphrases", chance=0.5
+    "keyphrase_auc",
+    "AUC of received attention for keyphrase words",
+    "Ranking of heads",
+    "AUC",
+    "detects keyphrases",
+    chance=0.5,
 )
 _REMOVED = Measure(
     "tagger_without",

@@ -74,7 +74,7 @@ def agreement(ranked: Sequence[Phrase], gold: set[Phrase], most: int) -> tuple[f
 
 
 def token_counts(answer: str, expected: str) -> tuple[int, int, int]:
-    """(right, answered, expected) words of keyphrases, whether they begin one or not."""
+    """(right, answered, expected) keyphrase words, whether they begin one or not."""
     answered, gold = (np.frombuffer(tags.encode(), np.uint8) != ord(OUTSIDE) for tags in (answer, expected))
     return int((answered & gold).sum()), int(answered.sum()), int(gold.sum())
 

@@ -95,7 +95,7 @@ def head_ranking(
         auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
         nats per word, of a probability by a logistic function of the attention that was fitted to other documents;
         cross_entropy_none: of the base rate of other documents. slide_entropy: the slides' sum over words, with attention
-        itself as probability. share: of key words; n: words; documents: their number.
+        itself as probability. share: of keyphrase words; n: words; documents: their number.
 
     Raises:
         AtlasError: words of only one kind.
@@ -125,7 +125,7 @@ def head_ranking(
 def _checked(features: npt.ArrayLike, key: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.bool_]]:
     flags = np.asarray(key, dtype=np.bool_)
     if flags.all() or not flags.any():
-        raise AtlasError("these documents have no words of keyphrases, or no others: raise `limit`, or name another corpus.")
+        raise AtlasError("these documents have no keyphrase words, or no others: raise `limit`, or name another corpus.")
     return np.asarray(features, dtype=np.float64), flags
 
 

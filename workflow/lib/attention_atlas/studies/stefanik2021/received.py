@@ -1,7 +1,7 @@
 """Attention that words receive, and the difference between keyphrases and other words.
 
-Word-level attention: sum over the subwords of the key word, mean over those of the query word. [CLS] and [SEP] are excluded as
-rows and as columns, without renormalisation.
+Word-level attention: sum over the word pieces of the attended word, mean over those of the query word. [CLS] and [SEP] are
+excluded as rows and as columns, without renormalisation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: s
 
 
 def relative_attention(received: npt.ArrayLike, key: npt.ArrayLike) -> Floats:
-    """[layer, head] mean attention that words of keyphrases receive minus that of all other words; NaN without both kinds.
+    """[layer, head] mean attention that keyphrase words receive minus that of all other words; NaN without both kinds.
 
     Args:
         received: [layer, head, word].

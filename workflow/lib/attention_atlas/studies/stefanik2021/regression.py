@@ -83,7 +83,7 @@ def heldout_regression(features: Floats, key: Bools, documents: Sequence[object]
     probabilities = np.zeros(len(key))
     for training, heldout in splits_of(documents, fit.folds):
         if key[training].all() or not key[training].any():
-            raise AtlasError("a fold has no words of keyphrases, or no others: raise `limit` for more documents.")
+            raise AtlasError("a fold has no keyphrase words, or no others: raise `limit` for more documents.")
         model = _regression(fit.l2_penalty).fit(features[training], key[training])
         probabilities[heldout] = model.predict_proba(features[heldout])[:, 1]
     return probabilities

@@ -25,8 +25,8 @@ ARTIFACTS = (
     figure(
         "relative_attention",
         "Relative attention",
-        "Attention received by words of keyphrases, by head",
-        "Attention received by words of keyphrases minus that received by other words, for each head, mean over documents. "
+        "Attention received by keyphrase words, by head",
+        "Attention received by keyphrase words minus that received by other words, for each head, mean over documents. "
         "Left: mean over query words; right: maximum. A dot: the 95 % interval by bootstrap over documents excludes 0 "
         "(Štefánik, heat map).",
         needs=["documents"],
@@ -34,7 +34,7 @@ ARTIFACTS = (
     figure(
         "head_ranking",
         "Ranking of heads",
-        "How well each head alone detects words of keyphrases",
+        "How well each head alone detects keyphrase words",
         "Left: the best heads by the held-out log loss saved over predicting the base rate, with a probability fitted to a "
         "head's attention on other documents. Right: AUC of each head's attention, with its 95 % interval over documents, "
         "against the slides' rank, which sums uncalibrated cross-entropies. The slides' ten values are of another model, "
@@ -56,7 +56,7 @@ ARTIFACTS = (
         "detectors",
         "Detectors",
         "One head and all heads as detectors on held-out documents",
-        "Best head, logistic regression and scalar mix as detectors of words of keyphrases, on documents that they were not "
+        "Best head, logistic regression and scalar mix as detectors of keyphrase words, on documents that they were not "
         "fitted to.",
         needs=["documents"],
     ),
@@ -117,7 +117,7 @@ ARTIFACTS = (
         "documents",
         "Documents",
         "Documents and their keyphrases",
-        "Documents of the study: words, words of keyphrases, keyphrases in the text and absent ones.",
+        "Documents of the study: words, keyphrase words, keyphrases in the text and absent ones.",
         needs=["documents"],
     ),
     table(

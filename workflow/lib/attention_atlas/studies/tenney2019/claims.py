@@ -36,8 +36,8 @@ BY_SEEDS = "probe seeds"
 _EXPECTED, _CENTRE = "expected_layer", "cog"
 _CORRELATED = 0.5
 NONE_STOPPED = (
-    "early stopping ended no probe on all layers before the largest number of steps, which is that of equal steps: the two "
-    "conditions are the same in this run, and their comparison says nothing"
+    "no probe on all layers stopped early, so all took the same number of steps in both conditions, which are therefore "
+    "identical in this run"
 )
 
 
@@ -180,9 +180,9 @@ def above_controls(results: Results) -> Iterator[Claim]:
     """Probes score higher than on a control task, with shuffled labels, and on a model with random layers."""
     last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     for column, statement in (
-        ("selectivity", "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"),
-        ("above_shuffled_labels", "Probes find more than the shares of labels: F1 above that of probes of shuffled labels"),
-        ("above_random_encoder", "What probes find is learnt: F1 above that on a model with random layers"),
+        ("selectivity", "Probes beat the control task in F1 (Hewitt & Liang 2019)"),
+        ("above_shuffled_labels", "Probes beat probes of shuffled labels in F1, that is, label frequencies"),
+        ("above_random_encoder", "Probes beat probes of a model with random layers in F1"),
     ):
         values = {str(task): float(value) for task, value in last[column].dropna().items()}
         if values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EMBEDDINGS, LEXICAL = "embeddings", "lexical"
-"""Layer 0 as the input of the first layer (words, places, segments), and as the words alone."""
+"""Layer 0 as the input of the first layer (words, positions, segments), and as the words alone."""
 EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
 SHUFFLED_LABELS = "shuffled_labels"
 CONDITIONS = (EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER, SHUFFLED_LABELS)

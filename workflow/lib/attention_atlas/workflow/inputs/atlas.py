@@ -125,7 +125,7 @@ class AtlasInputs(StudyInputs):
             measure.name: [tables[source.table], *self._shown_in(wildcards.run, source.study, measure.item)]
             for source in sources
             for measure in source.measures
-            # Intervals and null distributions stand beside their measures.
+            # Intervals and null distributions are beside their measures.
             if measure.name not in {part for whole in source.measures for part in parts_of(whole.name)}
         } | {pattern.measure: [tables[HEAD_SCORES]] for pattern in patterns}
 
