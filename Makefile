@@ -8,7 +8,8 @@
 # make check      what RUN=paper (or another) needs, and what is missing; status 1 where the run cannot be built as it is
 #                 CORPUS names a file or a folder: which readers take it, and what a run with it can have (MODEL: of the registry)
 # make lock       look the hub's models and data sets up anew, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
-#                 ARGS="--configfile mine.yaml" for an overlay
+# ARGS="--configfile mine.yaml"  for plan, check, lock, results, cache and atlas-release: an overlay; results and cache also take
+#                 the --config entries that the run was started with: ARGS="--config missing=skip"
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
@@ -50,6 +51,9 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
+
+# An option where a variable is yes; none where it is empty or no; anything else is an error.
+yes = $(if $(filter-out yes no,$($(1))),$(error $(1)=$($(1)): write $(1)=yes, or leave it out),$(if $(filter yes,$($(1))),$(2)))
 
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
@@ -104,10 +108,10 @@ slurm-packages:
 	apt-get install --yes --no-install-recommends slurmctld slurmd slurm-client munge
 
 plan: setup
-	$(BIN)/python tools/plan.py $(RUN) $(if $(HERE),--here)
+	$(BIN)/python tools/plan.py $(RUN) $(call yes,HERE,--here) $(ARGS)
 
 check: setup
-	$(BIN)/python tools/check.py $(if $(CORPUS),corpus "$(CORPUS)" --model "$(or $(MODEL),minilm)",run $(RUN))
+	$(BIN)/python tools/check.py $(if $(CORPUS),corpus "$(CORPUS)" --model "$(or $(MODEL),minilm)",run $(RUN)) $(ARGS)
 
 lock: setup
 	$(BIN)/python tools/lock.py $(if $(MODEL),--model "$(MODEL)") $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
@@ -124,15 +128,15 @@ atlas: setup
 	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
 
 results: setup
-	$(if $(FROM),,$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial))
-	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(if $(PARTIAL),--partial) \
-		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)")
+	$(if $(FROM),,$(BIN)/python tools/results.py $(RUN) $(call yes,PARTIAL,--partial) $(ARGS))
+	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(call yes,PARTIAL,--partial) \
+		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)") $(ARGS)
 
 cache: setup
-	$(BIN)/python tools/cache.py $(RUN) $(if $(REMOVE),--remove)
+	$(BIN)/python tools/cache.py $(RUN) $(call yes,REMOVE,--remove) $(ARGS)
 
 atlas-release: setup
-	$(BIN)/python tools/atlas_release.py $(RUN)
+	$(BIN)/python tools/atlas_release.py $(RUN) $(ARGS)
 
 diff: setup
 	@test -n "$(A)" -a -n "$(B)" || { echo "Name two runs: make diff A=sample B=laptop"; exit 1; }

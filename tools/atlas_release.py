@@ -11,7 +11,7 @@ import argparse
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from attention_atlas.models.folders import model_folder  # noqa: E402
 from attention_atlas.models.loading import source_in_words  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from tools.results import made_by  # noqa: E402
+from tools.to_do import overlays_of  # noqa: E402
 
 _PINNED = re.compile(r"^([\w.-]+)==", re.MULTILINE)
 
@@ -98,12 +99,6 @@ def licence_in(card: Path) -> str:
     return str((facts or {}).get("license", ""))
 
 
-def overlays(run: str, named: Sequence[Path], root: Path) -> list[Path]:
-    """Files that overlay config.yaml: those that the user names, or else the one that `make atlas` wrote for the run."""
-    written = root / "results" / run / "config.yaml"
-    return [path.absolute() for path in named] or ([written] if written.is_file() else [])
-
-
 def main() -> int:
     """Write the archive and print its place."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -112,7 +107,7 @@ def main() -> int:
     chosen = parser.parse_args()
     out = ROOT / "results" / chosen.run / "atlas-release.zip"
     try:
-        config = resolve(read_configuration(ROOT, overlays(chosen.run, chosen.configfile, ROOT)))
+        config = resolve(read_configuration(ROOT, overlays_of(chosen.run, chosen.configfile, ROOT)))
         if chosen.run not in config["runs"]:
             raise AtlasError(f"there is no run '{chosen.run}': name one of {', '.join(config['runs'])}.")
         run, corpora = config["runs"][chosen.run], config["corpora"]

@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.workflow.caches import Cache, Use, caches, remove, use_of  # noqa: E402
-from tools.to_do import jobs_to_do, outputs_of  # noqa: E402
+from tools.to_do import jobs_to_do, outputs_of, overlays_of  # noqa: E402
 
 
 def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Cache, Use]]:
@@ -62,10 +62,16 @@ def lines(listed: Sequence[tuple[Cache, Use]]) -> list[str]:
 
 def main() -> int:
     """Print the caches of a run; remove what can be, if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # No abbreviations: --config is an option of Snakemake.
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("run", nargs="?", default="sample")
     parser.add_argument("--remove", action="store_true")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
+    if overlays := overlays_of(chosen.run, chosen.configfile, ROOT):
+        options += ["--configfile", "config.yaml", *map(str, overlays)]
     try:
         listed = used_caches(chosen.run, options, ROOT)
     except AtlasError as error:

@@ -45,7 +45,7 @@ from attention_atlas.published.run_pages import (  # noqa: E402
 )
 from attention_atlas.published.scoreboard import CLAIMS, summary_rows  # noqa: E402
 from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts  # noqa: E402
-from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.lookups import Config  # noqa: E402
 from attention_atlas.workflow.machine import machine_megabytes  # noqa: E402
@@ -54,7 +54,7 @@ from attention_atlas.workflow.studies import studies  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
 from tools.results import made_by  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
-from tools.to_do import outputs_of  # noqa: E402
+from tools.to_do import configuration_of, outputs_of, overlays_of  # noqa: E402
 
 PICTURE_BYTES = 150_000
 TABLE_BYTES = 250_000
@@ -420,7 +420,10 @@ def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> f
 
 def main() -> int:
     """Write the pages and say where they are."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # No abbreviations: --config is an option of Snakemake.
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("run", nargs="?", default="sample")
     parser.add_argument("--publish", type=Path, metavar="FOLDER", help="write pages without text of corpora into this folder")
     parser.add_argument("--generated", default="sample", help="run on generated sentences, or its folder")
@@ -433,13 +436,13 @@ def main() -> int:
     parser.add_argument("--machine", default="", help="the machine that built the run, in words; default: this one")
     parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
-    overlays = [path.absolute() for path in chosen.configfile]
-    if overlays:
-        options += ["--configfile", *map(str, overlays)]
     root = chosen.checkout.resolve()
+    overlays = overlays_of(chosen.run, chosen.configfile, root)
+    if overlays:
+        options += ["--configfile", "config.yaml", *map(str, overlays)]
     out = chosen.publish or root / "results" / chosen.run / "pages"
     try:
-        config = without_missing(resolve(read_configuration(root, overlays)))
+        config = without_missing(resolve(configuration_of(root, overlays, options)))
         if chosen.run not in config["runs"]:
             raise AtlasError(f"there is no run '{chosen.run}'. Runs: {', '.join(config['runs'])}.")
         if chosen.publish:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
@@ -25,10 +26,10 @@ from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.results_page import claim_counts, results_page, verdict_table  # noqa: E402
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, write_scoreboard  # noqa: E402
 from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E402
-from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
-from tools.to_do import jobs_to_do, outputs_of  # noqa: E402
+from tools.to_do import configuration_of, jobs_to_do, outputs_of, overlays_of  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -76,13 +77,13 @@ def write_results(run: str, folder: Path, code: str, notes: Sequence[str] = ()) 
     return page, "\n\n".join((made, verdict_table(summary), claim_counts(summary)))
 
 
-def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], overlays: Sequence[Path], folder: Path) -> None:
+def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], configuration: Mapping[str, Any], folder: Path) -> None:
     """Write the tables of the scoreboard from the studies whose comparison is up to date.
 
     Args:
         run: name of the run.
         listed: its studies.
-        overlays: files with changes of the configuration.
+        configuration: that of the run.
         folder: where the tables are written.
 
     Raises:
@@ -91,7 +92,7 @@ def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], overlays: S
     comparisons = {part.study: part.comparison for part in listed if part.comparison}
     if not comparisons:
         raise AtlasError(f"results/{run}: no study of this run has a comparison.tsv yet; see the logs in results/{run}/logs.")
-    config = resolve(read_configuration(ROOT, overlays))
+    config = resolve(configuration)
     claims = {part.study: part.claims for part in listed if part.claims}
     tables = [folder / f"{name}.{suffix}" for name in ("comparison", "scoreboard", "claims") for suffix in ("tsv", "html")]
     generated = ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run))
@@ -111,14 +112,17 @@ def built_table(listed: Sequence[BuiltStudy]) -> str:
 
 def main() -> int:
     """Write the page and print its summary."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # No abbreviations: --config is an option of Snakemake.
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("run", nargs="?", default="sample")
     parser.add_argument("--partial", action="store_true")
     parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
-    overlays = [path.absolute() for path in chosen.configfile]
+    overlays = overlays_of(chosen.run, chosen.configfile, ROOT)
     if overlays:
-        options += ["--configfile", *map(str, overlays)]
+        options += ["--configfile", "config.yaml", *map(str, overlays)]
     try:
         write = partial_results if chosen.partial else complete_results
         page, summary = write(chosen.run, options, overlays)
@@ -157,7 +161,7 @@ def partial_results(run: str, options: Sequence[str], overlays: Sequence[Path]) 
     """
     listed = built_studies(ROOT, run, outputs_of(run, ROOT, options, all_jobs=True), outputs_of(run, ROOT, options))
     folder = ROOT / "results" / run / "partial"
-    write_partial_scoreboard(run, listed, overlays, folder)
+    write_partial_scoreboard(run, listed, configuration_of(ROOT, overlays, options), folder)
     notes = ("Some jobs of this run are still to do. Artefacts that are up to date:", built_table(listed))
     return write_results(run, folder, made_by(), notes)
 

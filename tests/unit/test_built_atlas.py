@@ -21,7 +21,8 @@ from attention_atlas.atlas.release import Origin, write_release
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 from attention_atlas.workflow.config import read_configuration, resolve
-from tools.atlas_release import licence_in, main, models_of, named_in, overlays, versions
+from tools.atlas_release import licence_in, main, models_of, named_in, versions
+from tools.to_do import overlays_of
 
 
 @pytest.fixture
@@ -122,13 +123,13 @@ def test_corpora_are_those_that_the_settings_of_a_run_name():
 
 
 def test_a_release_reads_the_configuration_that_make_atlas_wrote(tmp_path):
-    assert overlays("atlas-tiny", [], tmp_path) == []
+    assert overlays_of("atlas-tiny", [], tmp_path) == []
     written = tmp_path / "results" / "atlas-tiny" / "config.yaml"
     written.parent.mkdir(parents=True)
     written.touch()
-    assert overlays("atlas-tiny", [], tmp_path) == [written]
-    assert overlays("sample", [], tmp_path) == []
-    assert overlays("atlas-tiny", [tmp_path / "mine.yaml"], tmp_path) == [tmp_path / "mine.yaml"], "named by the user"
+    assert overlays_of("atlas-tiny", [], tmp_path) == [written]
+    assert overlays_of("sample", [], tmp_path) == []
+    assert overlays_of("atlas-tiny", [tmp_path / "mine.yaml"], tmp_path) == [tmp_path / "mine.yaml"], "named by the user"
 
 
 def test_models_of_a_release_have_their_source_and_licence(tmp_path):
