@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,33 @@ def check_corpus(path: Path, model: str, overlays: list[Path]) -> int:
         AtlasError: there is no such file, or no such model.
     """
     configuration = read_configuration(ROOT, overlays)
-    entry = resolve(configuration)["models"].get(model)
-    if entry is None:
-        raise AtlasError(f"there is no model '{model}'{did_you_mean(model, configuration['models'])} in the registry.")
+    models = resolve(configuration)["models"]
+    if model not in models:
+        raise AtlasError(f"there is no model '{model}'{did_you_mean(model, models)} in the registry.")
+    entry = with_files(model, models)
     with tempfile.TemporaryDirectory() as folder:
         card, tokenizer = Path(folder, "card.json"), Path(folder, "tokenizer.json")
         describe(model, entry, card, tokenizer)
-        inside = sorted(file for file in path.iterdir() if file.is_file())[:MOST_FILES] if path.is_dir() else []
-        taken = [_print_attempts(place, tokenizer, configuration, model, read_card(card)) for place in (path, *inside)]
+        inside = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+        shown = (path, *inside[:MOST_FILES])
+        taken = [_print_attempts(place, tokenizer, configuration, model, read_card(card)) for place in shown]
+    if len(inside) > MOST_FILES:
+        print(f"\n{path}: {len(inside) - MOST_FILES} more files are not checked one by one; name one of them to check it.")
     return int(not any(taken))
+
+
+def with_files(model: str, models: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Registry entry of a model whose tokenizer is on this machine or on the hub: for a fine-tuned one, that of its base.
+
+    Raises:
+        AtlasError: the run trains the model from nothing.
+    """
+    entry = models[model]
+    while "fine_tuned" in entry["source"]:
+        entry = models[entry["source"]["fine_tuned"]]
+    if "untrained" in entry["source"]:
+        raise AtlasError(f"{model}: a run makes this model and its tokenizer, so name another one: MODEL=minilm.")
+    return entry
 
 
 def _print_attempts(path: Path, tokenizer: Path, configuration: dict[str, Any], model: str, card: ModelCard) -> bool:
@@ -91,6 +110,8 @@ def _print_attempts(path: Path, tokenizer: Path, configuration: dict[str, Any], 
         what = f"dropped: {lost}" if lost else "none dropped"
         first = "the first " if attempt.records >= RECORDS else ""
         print(f"  yes  {attempt.label}: {first}{attempt.records} records read, {what}")
+        if first:
+            print("       There may be more: raise limit in the overlay to use them.")
         if attempt.entry["reader"] in shown:
             print("       as above, with this task or format in place of that.")
             continue

@@ -1,5 +1,6 @@
 """Which readers take a file of the user, what they drop, and what a run with it can have."""
 
+import gzip
 import json
 
 import pytest
@@ -119,3 +120,51 @@ def test_a_folder_is_read_by_the_readers_of_folders(tmp_path, tokenizer):
 def test_a_path_that_is_not_there_is_one_sentence(tmp_path, tokenizer):
     with pytest.raises(AtlasError, match="there is no such file or folder"):
         attempts(tmp_path / "nothing", tokenizer, SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("head.conllu", TREE + TREE.replace("\t2\tdet", "\t7\tdet"), "a table or a treebank"),
+        ("tab.conllu", TREE + TREE.replace("\tDET", " DET"), "a table or a treebank"),
+        ("cut.conllu", TREE * 3 + TREE[:30], "a table or a treebank"),
+        ("a.xml", "<frame>\n<text>the cat.</text>\n</frame>\n", "XML"),
+        ("a.json", '{"a": 1}\n', "JSON"),
+    ],
+)
+def test_a_damaged_treebank_is_not_offered_as_running_text(tmp_path, tokenizer, name, content, form):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    by_label = tried(path, tokenizer)
+    assert [attempt.label for attempt in by_label.values() if not attempt.refusal] == []
+    assert by_label["segments"].refusal == f"{path}: it looks like {form}, not like running text."
+
+
+def test_the_gold_files_of_a_tree_are_read_and_not_the_automatic_ones_beside_them(tmp_path, tokenizer):
+    folder = tmp_path / "development"
+    (folder / "bc").mkdir(parents=True)
+    for kind in ("gold", "auto"):
+        (folder / "bc" / f"a.v4_{kind}_conll").write_text(FILES["conll2012"], encoding="utf-8")
+    attempt = tried(folder, tokenizer)["conll2012"]
+    assert (attempt.refusal, attempt.records, attempt.entry["files"]) == ("", 1, "*gold_conll")
+
+
+def test_columns_without_chains_and_labels_of_another_task_are_refused(tmp_path, tokenizer):
+    path = tmp_path / "mine"
+    path.write_text(FILES["conll2012"].replace("* (1\n", "* -\n").replace("* 1)\n", "* -\n").replace("* (1)\n", "* -\n"))
+    assert tried(path, tokenizer)["conll2012"].refusal == f"{path}: its last column has no coreference chains."
+    path.write_text("index\tquestion\tsentence\tlabel\n0\tthe cat\tcat\tentailment\n1\tcat\tthe\tnot_entailment\n")
+    by_label = tried(path, tokenizer)
+    assert by_label["glue, sst2"].refusal == f"{path}: its labels are entailment, not_entailment, not 0 and 1."
+    assert by_label["glue, qnli"].refusal == ""
+
+
+def test_a_compressed_file_that_is_cut_off_and_json_that_is_nested_too_deeply_are_refused(tmp_path, tokenizer):
+    cut = tmp_path / "mine.conllu.gz"
+    cut.write_bytes(gzip.compress(TREE.encode() * 200)[:60])
+    nested = tmp_path / "mine.json"
+    nested.write_text("[" * 100_000, encoding="utf-8")
+    for path in (cut, nested):
+        by_label = tried(path, tokenizer)
+        assert [attempt.label for attempt in by_label.values() if not attempt.refusal] == []
+        assert [attempt.label for attempt in by_label.values() if str(path) not in attempt.refusal] == []

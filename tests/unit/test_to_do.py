@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import resolve
 from tools import to_do
+from tools.check import with_files
 from tools.to_do import ROOT, configuration_of, jobs_to_do, reason_in
 
 
@@ -74,3 +76,33 @@ def test_a_long_reason_is_cut():
     lines = reason_in("AtlasException in rule all in file x:\n" + "\n".join(f"- corpus {k}" for k in range(40))).splitlines()
     assert lines[-1] == f"... and {40 - to_do._MOST_LINES} more lines"
     assert len(lines) == to_do._MOST_LINES + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        ("a: [1\n", "is not YAML ("),
+        ("- a\n", "has keys and values, but this one has a list"),
+    ],
+)
+def test_a_configuration_file_that_cannot_be_used_is_named(tmp_path, content, sentence):
+    path = tmp_path / "mine.yaml"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(AtlasError) as caught:
+        configuration_of(ROOT, [path])
+    assert str(caught.value).startswith(f"{path}: ")
+    assert sentence in str(caught.value)
+
+
+def test_an_empty_configuration_file_changes_nothing(tmp_path):
+    (tmp_path / "mine.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert configuration_of(ROOT, [tmp_path / "mine.yaml"]) == configuration_of(ROOT, [])
+
+
+def test_the_tokenizer_of_a_trained_model_is_that_of_its_base():
+    models = resolve(configuration_of(ROOT, []))["models"]
+    assert with_files("minilm-squad", models)["source"] == models["minilm"]["source"]
+    with pytest.raises(AtlasError, match="marian-sample: a run makes this model and its tokenizer"):
+        with_files("marian-sample", models)

@@ -15,7 +15,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.errors import AtlasError, did_you_mean, first_line
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.io.files import read_yaml
 from attention_atlas.io.hub_lock import Lock, read_lock
@@ -72,8 +72,25 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     """The configuration of a folder, merged as Snakemake does: config.yaml, the registries beside it, then overlays."""
     config: dict[str, Any] = {}
     for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
-        config = merged(config, read_yaml(Path(path)))
+        config = merged(config, _entries_of(Path(path)))
     return config
+
+
+def _entries_of(path: Path) -> dict[str, Any]:
+    """The entries of a configuration file; none if it is empty.
+
+    Raises:
+        AtlasError: there is no such file, it is not YAML, or it has no keys.
+    """
+    try:
+        entries = read_yaml(path)
+    except OSError as error:
+        raise AtlasError(f"{path}: this configuration file cannot be read ({error.strerror}). Correct its name.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise AtlasError(f"{path}: this configuration file is not YAML ({first_line(error, 200)}).") from error
+    if not isinstance(entries or {}, dict):
+        raise AtlasError(f"{path}: a configuration file has keys and values, but this one has a {type(entries).__name__}.")
+    return entries or {}
 
 
 def overlaid(config: Mapping[str, Any], folder: str | Path) -> dict[str, Any]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import open_binary, read_yaml
+from attention_atlas.io.files import DAMAGED, open_binary, read_yaml
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.lookups import FOLDER_READERS
 from attention_atlas.workflow.needs import is_part_of
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.examples import Example
 
 RECORDS = 2000
 """Maximum number of records that are read from a file."""
@@ -27,6 +30,8 @@ NAME, RUN = "mine", "mine"
 """Name of the corpus and of the run in the overlay."""
 TEMPLATE = "sample"
 """Run from which the overlay takes everything else that a study needs."""
+_FIRST_LINES, _TABS = 100, 2
+"""Lines of a file that show whether it is running text, and tabs of a line in columns."""
 _FOLDER_FORMATS = ("conll2012", "entities")
 _FIVE_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 _EDGES = {
@@ -73,12 +78,14 @@ class Attempt:
 def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
     """Label and registry entry of each reader, with its task or format, for a file or a folder."""
     folder = path.is_dir()
+    # A tree of CoNLL-2012 has gold files and automatic ones of the same documents.
+    conll = {"files": "*gold_conll" if folder and next(path.rglob("*gold_conll"), None) else "*conll"}
     for reader in ("conllu", "conll2012", "gap", "squad", "frames", "keyphrases"):
         if not folder or reader in FOLDER_READERS:
-            yield reader, {"reader": reader} | ({"files": "*conll"} if reader == "conll2012" else {})
+            yield reader, {"reader": reader} | (conll if reader == "conll2012" else {})
     for form, tasks in _EDGES.items():
         if not folder or form in _FOLDER_FORMATS:
-            files = {"files": "*conll"} if form == "conll2012" else {}
+            files = conll if form == "conll2012" else {}
             tasks = _named_tasks(path) or tasks if form == "records" else tasks
             yield f"edges, {form}", {"reader": "edges", "format": form, "edge_tasks": list(tasks)} | files
     if not folder:
@@ -96,7 +103,7 @@ def _named_tasks(path: Path) -> tuple[str, ...]:
         with open_binary(path) as stream:
             for line in islice(stream, RECORDS):
                 named |= {target["task"] for target in json.loads(line)["targets"] if "task" in target}
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
+    except (*DAMAGED, ValueError, KeyError, TypeError, RecursionError):
         return ()
     return tuple(task for task in EDGE_TASKS if task in named)
 
@@ -106,7 +113,7 @@ def _languages(path: Path) -> list[str]:
     try:
         with open_binary(path) as stream:
             row = json.loads(stream.readline())
-    except (OSError, ValueError, EOFError):
+    except (*DAMAGED, ValueError, RecursionError):
         return []
     texts = row.get("translation", row) if isinstance(row, dict) else {}
     codes = [key for key, value in texts.items() if isinstance(value, str) and len(key) in (2, 3)]
@@ -114,7 +121,7 @@ def _languages(path: Path) -> list[str]:
 
 
 def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int = 512) -> list[Attempt]:
-    """Try every reader on a file or a folder; plain text only if no other reader can read it.
+    """Try every reader on a file or a folder; plain text only if no other reader can read it and it looks like text.
 
     Args:
         path: the file or folder.
@@ -130,8 +137,27 @@ def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_
     tried = [_attempt(path, tokenizer, configuration, max_tokens, label, entry) for label, entry in candidates(path)]
     if not path.is_dir() and all(attempt.refusal for attempt in tried):
         text: Entry = {"reader": "segments", "lines": "paragraphs", "recipe": "clean"}
-        tried.append(_attempt(path, tokenizer, configuration, max_tokens, "segments", text))
+        if form := _structured(path):
+            tried.append(Attempt("segments", text, refusal=f"{path}: it looks like {form}, not like running text."))
+        else:
+            tried.append(_attempt(path, tokenizer, configuration, max_tokens, "segments", text))
     return sorted(tried, key=lambda attempt: bool(attempt.refusal))
+
+
+def _structured(path: Path) -> str:
+    """What a file is rather than running text, by its first lines: XML, JSON or columns; empty for text."""
+    try:
+        with open_binary(path) as stream:
+            lines = [line.strip() for line in islice(stream, _FIRST_LINES) if line.strip()]
+    except DAMAGED:
+        return ""
+    if not lines:
+        return ""
+    for start, form in ((b"<", "XML"), (b"{", "JSON"), (b"[", "JSON")):
+        if lines[0].startswith(start):
+            return form
+    in_columns = sum(line.count(b"\t") >= _TABS for line in lines)
+    return "a table or a treebank" if 2 * in_columns >= len(lines) else ""
 
 
 def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
@@ -149,6 +175,10 @@ def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
         return Attempt(label, entry, count, {})
     except UnicodeDecodeError:
         return Attempt(label, entry, refusal=f"{path}: not UTF-8.")
+    except DAMAGED as error:
+        return Attempt(
+            label, entry, refusal=f"{path}: the compressed file is damaged or incomplete ({first_line(error, 100)})."
+        )
     except AtlasError as error:
         return Attempt(label, entry, refusal=first_line(error, 300))
 
@@ -159,7 +189,7 @@ def _attempt(
     import pandas as pd
 
     from attention_atlas.corpora.building import build_shard
-    from attention_atlas.corpora.examples import RECORD
+    from attention_atlas.corpora.examples import RECORD, read_examples
     from attention_atlas.io.tables import read_table
 
     if entry["reader"] == "vectors":
@@ -177,7 +207,19 @@ def _attempt(
         for reason, number in zip(dropped["reason"], dropped["n"], strict=True):
             reasons[str(reason)] += int(number)
         lost = int((dropped["unit"] == RECORD).sum())
+        if refusal := _unlikely(path, entry, list(read_examples([files[0]], RECORDS))):
+            return Attempt(label, entry, refusal=refusal)
         return Attempt(label, entry, len(pd.read_parquet(files[0], columns=["id"])) + lost, dict(reasons))
+
+
+def _unlikely(path: Path, entry: Entry, examples: Sequence[Example]) -> str:
+    """Why a file that a reader can read is of another kind: columns without chains, or labels of another task."""
+    if entry["reader"] == "conll2012" and not any(example.mentions for example in examples):
+        return f"{path}: its last column has no coreference chains."
+    labels = {example.label for example in examples}
+    if entry.get("task") == "sst2" and not labels <= {"0", "1"}:
+        return f"{path}: its labels are {', '.join(sorted(map(str, labels)))[:100]}, not 0 and 1."
+    return ""
 
 
 def overlay(path: Path, attempt: Attempt, configuration: Mapping[str, Any], model: str) -> Entry:
