@@ -104,7 +104,7 @@ MISTAKES = [
     (
         "models/tiny/source",
         {"hub": "a/b"},
-        "config: models.tiny: the shape of a/b is not known yet: run `make lock` once (needs a network), or state",
+        "config: models.tiny: the shape of a/b is not known yet: run `make lock MODEL=tiny` on a machine",
     ),
     ("models/tiny/source", {"package": "p"}, "models.tiny.source: a source of kind package needs the key 'module' as well."),
     ("corpora/trees/source", {**HUB, "revision": "../x"}, "trees.source.revision: '../x' does not match '^[A-Za-z0-9]"),

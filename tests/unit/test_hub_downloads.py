@@ -142,7 +142,9 @@ def test_a_commit_and_a_repository_that_the_hub_does_not_have_are_named(hub, tmp
         "model a/tiny at 33333333: the hub has this repository, but no such commit, branch or tag. Correct the key `revision`."
     )
     assert "model a/tiny at nowhere: the hub has this" in refused(hub, tmp_path / "home", MODEL | {"revision": "nowhere"})
-    assert "model a/none at main: not in the hub's cache" in refused(hub, tmp_path / "home", {"hub": "a/none"})
+    assert refused(hub, tmp_path / "home", {"hub": "a/none"}) == (
+        "model a/none at main: the hub has no such repository, or it is private. Correct the key `hub`, or set HF_TOKEN."
+    )
     assert not (tmp_path / "home" / "lock.yaml").exists()
 
 

@@ -122,8 +122,8 @@ def shape(source: dict, **stated: int) -> dict[str, int]:
 def test_a_model_of_the_hub_needs_its_source_alone_once_it_is_locked():
     raw = changed("models/tiny", {"source": NAMED})
     assert sentence(raw) == (
-        "config: models.tiny: the shape of a/b is not known yet: run `make lock` once (needs a network), or state layers, "
-        "heads and hidden_size."
+        "config: models.tiny: the shape of a/b is not known yet: run `make lock MODEL=tiny` on a machine with a network (with "
+        'ARGS="--configfile mine.yaml" if an overlay names the model), or state layers, heads and hidden_size.'
     )
     assert shape(NAMED, layers=3, heads=6) == {"layers": 3, "heads": 6, "hidden_size": 384}
     resolved_to(FIRST)

@@ -7,6 +7,7 @@ import pytest
 from small_config import SMALL, changed, give_model
 from snakemake.resources import Resource
 
+from attention_atlas.corpora.kept_rows import keeping
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow import machine, requirements
@@ -77,6 +78,44 @@ def test_a_file_that_is_missing_alone_is_named(complete, name, title, problem):
     assert "clark2019/table1" in skipped
     assert ("clark2019/figure2" in skipped) == title.startswith("model")
     assert "without what is skipped" in as_text(skipping)
+
+
+def test_a_model_whose_files_are_damaged_stops_only_runs_that_need_it(complete):
+    (complete / "models" / "other").mkdir()
+    (complete / "models" / "other" / "config.json").write_text("not JSON", encoding="utf-8")
+    base = changed("models/other", {"source": {"path": "models/other"}, "layers": 2, "heads": 2})
+    assert checked(base).failures == [], "the run does not need it"
+    (complete / "models" / "tiny" / "config.json").write_text("not JSON", encoding="utf-8")
+    (failure,) = checked(base).failures
+    assert failure.startswith("model tiny: models/tiny: the configuration cannot be read")
+    assert checked(base, "skip").failures == []
+
+
+def test_a_mirror_folder_that_does_not_exist_is_named(complete, monkeypatch):
+    assert "mirror" not in as_text(checked())
+    assert "warning     the mirror folder nowhere/mirror does not exist" in as_text(checked(data_mirror="nowhere/mirror"))
+    monkeypatch.setenv("ATLAS_DATA", "absent-folder")
+    assert "the mirror folder absent-folder does not exist" in as_text(checked())
+
+
+def test_rows_of_a_data_set_are_present_where_they_are_kept_and_not_where_only_its_card_is(complete, monkeypatch, tmp_path):
+    commit = "1" * 40
+    source = {"hub": "a/rows", "revision": commit, "split": "train", "column": "text", "rows": 30}
+    base = changed("corpora/trees/source", source)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
+    card = tmp_path / "hub" / "hub" / "datasets--a--rows" / "snapshots" / commit / "README.md"
+    card.parent.mkdir(parents=True)
+    card.touch()
+    assert states(checked(base))["corpus trees"] == DOWNLOADED
+    entry = resolve(base)["corpora"]["trees"]
+    drawing = {**source, "config": None, "order": entry["order"], "seed": entry["seed"], "written_as": "_write"}
+    with keeping(drawing) as (raw, rows):
+        raw.touch()
+        assert states(checked(base))["corpus trees"] == DOWNLOADED, "not complete yet"
+        rows.touch()
+    assert states(checked(base))["corpus trees"] == PRESENT
+    assert states(checked(changed("corpora/trees/source", source | {"rows": 40})))["corpus trees"] == DOWNLOADED
 
 
 def test_a_package_with_weights_that_is_missing_alone(complete):

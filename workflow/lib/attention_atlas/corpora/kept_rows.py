@@ -13,6 +13,33 @@ DRAWING = 1
 """Version of sampling and file format: changing it invalidates cached rows."""
 
 
+DRAWN = ("hub", "revision", "config", "split", "column", "rows")
+"""Keys of a source that its rows depend on."""
+
+
+def are_kept(source: Mapping[str, Any], commit: str, order: str, seed: int) -> bool:
+    """Whether the sampled rows of a source are in the user's cache, so that they are not downloaded again.
+
+    Args:
+        source: a source of kind hub.
+        commit: the commit that its revision stands for.
+        order, seed: those of the corpus.
+    """
+    import pooch
+
+    wanted = {key: source.get(key) for key in DRAWN if key != "revision"}
+    wanted |= {"order": order, "seed": seed, "drawing": DRAWING}
+    for described in Path(pooch.os_cache("attention-atlas"), "rows").glob("*/drawing.json"):
+        try:
+            drawing = json.loads(described.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        is_same = drawing.pop("revision", None) in (source.get("revision"), commit)
+        if is_same and wanted.items() <= drawing.items() and (described.parent / "rows.tsv").is_file():
+            return True
+    return False
+
+
 @contextmanager
 def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
     """The cached file of rows and the table of their origins, locked so that no other process samples the same rows.

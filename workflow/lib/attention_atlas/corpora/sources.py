@@ -17,7 +17,7 @@ import pandas as pd
 
 from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
 from attention_atlas.corpora.hub_rows import HubRow, hub_rows
-from attention_atlas.corpora.kept_rows import keeping
+from attention_atlas.corpora.kept_rows import DRAWN, keeping
 from attention_atlas.corpora.ontonotes_rows import write_conll2012
 from attention_atlas.corpora.translation_sets import write_test_sets
 from attention_atlas.errors import AtlasError, first_line
@@ -160,7 +160,7 @@ def _from_hub(
     """Copy sampled rows of a data set from the cache, or sample them; corpora with the same rows share one sample."""
     write = _WRITERS.get(reader, _write_documents)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        drawing = {key: source.get(key) for key in ("hub", "revision", "config", "split", "column", "rows")}
+        drawing = {key: source.get(key) for key in DRAWN}
         # A folder's content may change: it is not cached.
         if source["revision"] is None:
             files = Path(scratch, "raw"), Path(scratch, "rows.tsv")

@@ -147,6 +147,8 @@ def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasErro
         )
     if name == "GatedRepoError":
         return AtlasError(f"{what}: its owner asks for an account. Accept the terms on its page and set HF_TOKEN.")
+    if name == "RepositoryNotFoundError":
+        return AtlasError(f"{what}: the hub has no such repository, or it is private. Correct the key `hub`, or set HF_TOKEN.")
     place = f"hub/{kind}/{repository}"
     return AtlasError(
         f"{what}: not in the hub's cache, and it could not be downloaded ({name}: {redacted(first_line(error, 200))}). "

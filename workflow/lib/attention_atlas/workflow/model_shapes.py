@@ -48,8 +48,12 @@ def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
 
 def _known_shape(source: Mapping[str, Any], lock: Lock, mirror: str | None) -> tuple[dict[str, int], str]:
     """What is known of the shape of a model that has files, and its source."""
-    folder = model_folder(source, lock, mirror)
-    shape = read_shape(folder) if folder is not None else {}
+    try:
+        folder = model_folder(source, lock, mirror)
+        shape = read_shape(folder) if folder is not None else {}
+    except AtlasError:
+        # Reported where a run needs the model (`requirements.model_requirement`); other runs go on.
+        folder, shape = None, {}
     if shape:
         return {key: shape[key] for key in SHAPE if key in shape}, f"config.json in {folder}"
     record = (locked(lock, MODELS, source) if "hub" in source else None) or {}
@@ -70,8 +74,9 @@ def _fill(name: str, entry: dict[str, Any], shape: Mapping[str, int]) -> None:
         entry.setdefault(key, value)
     if "hub" in entry["source"] and not {"layers", "heads"} <= entry.keys():
         raise AtlasError(
-            f"config: models.{name}: the shape of {entry['source']['hub']} is not known yet: run `make lock` once (needs a "
-            "network), or state layers, heads and hidden_size."
+            f"config: models.{name}: the shape of {entry['source']['hub']} is not known yet: run `make lock MODEL={name}` on a "
+            'machine with a network (with ARGS="--configfile mine.yaml" if an overlay names the model), or state layers, heads '
+            "and hidden_size."
         )
     for key, value in _BERT_BASE.items():
         entry.setdefault(key, value)

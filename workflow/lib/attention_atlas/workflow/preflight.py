@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.io.mirror import MIRROR_VARIABLE
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.needs import Need, artifact_list, artifacts_of, needs, uses, without_missing
 from attention_atlas.workflow.requirements import DOWNLOADED, MISSING, PRESENT, Requirement, may_be_skipped
@@ -80,6 +83,9 @@ def as_text(checked: Preflight) -> str:
     blocks = [_block(group) for group in checked.groups]
     blocks += [_extra_block(study, extra) for study, extra in checked.extras]
     blocks += ["\n".join(_wrapped("too little", sentence)) for sentence in checked.shortfalls]
+    mirror = checked.config["data_mirror"] or os.environ.get(MIRROR_VARIABLE)
+    if mirror and not Path(mirror).is_dir():
+        blocks.append("\n".join(_wrapped("warning", f"the mirror folder {mirror} does not exist (data_mirror, or ATLAS_DATA)")))
     return "\n".join([*blocks, "", summary(checked)])
 
 

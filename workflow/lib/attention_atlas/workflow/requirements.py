@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.corpora.kept_rows import are_kept
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import at_hand, is_placed
-from attention_atlas.io.hub_lock import DATASETS, MODELS
+from attention_atlas.io.hub_lock import DATASETS, MODELS, commit_of, read_lock
 from attention_atlas.io.mirror import in_mirror
+from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.costs import shape_of
 from attention_atlas.workflow.lookups import Config, has_files, local_file
 
@@ -125,8 +128,17 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
         return Requirement(CORPUS, name, str(local_file(config, name)), PRESENT, **about)
     if mirrored is not None and mirrored.exists():
         return Requirement(CORPUS, name, str(mirrored), PRESENT, **about)
-    if "hub" in source and (folder := at_hand(DATASETS, source, mirror=config["data_mirror"])):
-        return Requirement(CORPUS, name, str(folder), PRESENT, **about)
+    if "hub" in source:
+        try:
+            folder = at_hand(DATASETS, source, mirror=config["data_mirror"])
+        except AtlasError as error:
+            return Requirement(CORPUS, name, _address(source), MISSING, _without_end(error), **about)
+        # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
+        if folder and is_placed(DATASETS, source, config["data_mirror"]):
+            return Requirement(CORPUS, name, str(folder), PRESENT, **about)
+        commit = commit_of(read_lock(), DATASETS, source)
+        if commit and are_kept(source, commit, entry["order"], entry["seed"]):
+            return Requirement(CORPUS, name, f"{_address(source)}, kept in the cache", PRESENT, **about)
     return Requirement(CORPUS, name, _address(source), DOWNLOADED, **about)
 
 
@@ -154,7 +166,11 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
             return Requirement(MODEL, name, source["path"], MISSING, problem, layout=MODEL_LAYOUT)
         return Requirement(MODEL, name, source["path"], PRESENT)
     if "hub" in source:
-        if folder := at_hand(MODELS, source, mirror=config["data_mirror"]):
+        try:
+            folder = at_hand(MODELS, source, mirror=config["data_mirror"])
+        except AtlasError as error:
+            return Requirement(MODEL, name, f"hub: {source['hub']}", MISSING, _without_end(error), layout=MODEL_LAYOUT)
+        if folder:
             problem = _fault_of(folder, needs_weights=entry["init"] != "random")
             if not problem:
                 return Requirement(MODEL, name, str(folder), PRESENT)
@@ -166,12 +182,21 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
     return None
 
 
+def _without_end(error: AtlasError) -> str:
+    """The message of an error without its full stop, as a part of a sentence."""
+    return str(error).removesuffix(".")
+
+
 def _fault_of(folder: Path, needs_weights: bool) -> str:
     """What a model's folder lacks; empty if it has all files that are checked before a job loads it."""
     if not folder.is_dir():
         return f"the folder {folder} does not exist"
     if not (folder / "config.json").is_file():
         return f"the folder {folder} has no config.json"
+    try:
+        read_shape(folder)
+    except AtlasError as error:
+        return _without_end(error)
     if needs_weights and not any(next(folder.glob(pattern), None) for pattern in _WEIGHTS):
         return f"the folder {folder} has no weights ({' or '.join(_WEIGHTS)})"
     return ""
