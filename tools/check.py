@@ -13,6 +13,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from attention_atlas.errors import AtlasError, did_you_mean  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.models.card import ModelCard, read_card  # noqa: E402
 from attention_atlas.models.loading import describe  # noqa: E402
-from attention_atlas.workflow.config import environment, read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.config import entries_of, environment, read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.corpus_check import RECORDS, attempts, overlay, possible_artifacts  # noqa: E402
 from attention_atlas.workflow.machine import PlannedJob, free_bytes, machine_megabytes, shortfalls  # noqa: E402
 from attention_atlas.workflow.preflight import Preflight, as_text, as_tsv, preflight  # noqa: E402
-from tools.plan import planned_jobs  # noqa: E402
+from attention_atlas.workflow.requirements import MISSING  # noqa: E402
+from tools.plan import peak_of, planned_jobs  # noqa: E402
 
 MOST_FILES = 20
 """Maximum number of files of a folder that are read one by one."""
@@ -45,21 +47,41 @@ def check_run(run: str, overlays: list[Path], missing: str | None, profile: Path
     configuration = read_configuration(ROOT, overlays) | {"targets": [run]} | ({"missing": missing} if missing else {})
     config = resolve(configuration)
     os.environ.update(environment(config))
-    planned = planned_jobs(run, configuration | {"missing": "skip"})
+    outcome = preflight(config, run, [])
+    missing_here = {need.requirement.name for group in outcome.groups for need in group if need.requirement.state == MISSING}
+    skipped = missing_here if config["missing"] == "skip" else ()
+    planned = planned_jobs(run, configuration | {"missing": "skip"}, skipped)
     jobs = [PlannedJob(job.rule, {"run": run} | job.wildcards, job.megabytes) for job in planned]
-    megabytes = memory_limit(profile) or machine_megabytes()
-    return preflight(config, run, shortfalls(config, jobs, free_bytes("results"), megabytes))
+    megabytes = memory_limit(profile)
+    peak = peak_of(config, planned, on_cluster=not megabytes) - bytes_in(Path("results", run))
+    return replace(outcome, shortfalls=tuple(shortfalls(config, jobs, free_bytes("results"), megabytes, peak)))
+
+
+def bytes_in(folder: Path) -> int:
+    """Size of all files in a folder; 0 if there is none."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def memory_limit(profile: Path) -> int:
-    """Megabytes that a profile of Snakemake allows all jobs together; 0 where it says nothing."""
-    for path in sorted(profile.glob("*.yaml")):
-        listed = yaml.safe_load(path.read_text(encoding="utf-8")).get("resources") or []
-        limits = listed.items() if isinstance(listed, dict) else (entry.split("=", 1) for entry in listed)
-        for name, value in limits:
-            if name == "mem_mb":
-                return int(value)
-    return 0
+    """Megabytes that all jobs may take together, by a profile of Snakemake or else by this machine; 0: unknown, on a cluster.
+
+    Raises:
+        AtlasError: there is no such profile, or its limit is not a number.
+    """
+    files = sorted(profile.glob("*.yaml"))
+    if not files:
+        raise AtlasError(f"{profile}: this folder has no profile of Snakemake (*.yaml). Name another one.")
+    for path in files:
+        settings = entries_of(path)
+        if settings.get("executor", "local") != "local":
+            return 0
+        listed = settings.get("resources") or []
+        limits = dict(listed.items() if isinstance(listed, dict) else (entry.split("=", 1) for entry in listed))
+        if "mem_mb" in limits:
+            if not str(limits["mem_mb"]).isdigit():
+                raise AtlasError(f"{path}: resources: mem_mb={limits['mem_mb']}: write a number of megabytes.")
+            return int(limits["mem_mb"])
+    return machine_megabytes()
 
 
 def check_corpus(path: Path, model: str, overlays: list[Path]) -> int:

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE  # noqa: E402
+from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, SHAPE  # noqa: E402
+from attention_atlas.io.mirror import MIRROR_VARIABLE  # noqa: E402
 from attention_atlas.models.precision import FLOAT32, TF32  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve, write_configuration  # noqa: E402
 from attention_atlas.workflow.cost_model import (  # noqa: E402
@@ -41,6 +43,7 @@ from attention_atlas.workflow.cost_model import (  # noqa: E402
     speed,
     workload,
 )
+from attention_atlas.workflow.lookups import Config  # noqa: E402
 from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedule  # noqa: E402
 from attention_atlas.workflow.work import Work  # noqa: E402
 
@@ -94,17 +97,27 @@ class Job:
     priority: float
 
 
-def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
-    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files and models."""
+def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str] = ()) -> list[Job]:
+    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files and models.
+
+    Args:
+        run: its name.
+        configuration: the configuration, overlays included.
+        absent: names of corpora and models without a placeholder; with `missing: skip`, what needs them is left out.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_configuration(configuration, folder)
-        for entry in configuration["corpora"].values():
+        write_configuration(_anywhere(configuration), folder)
+        for name_of_corpus, entry in configuration["corpora"].items():
+            if name_of_corpus in absent:
+                continue
             if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
                 place = folder / entry["source"]["path"]
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.mkdir(exist_ok=True) if entry["reader"] == "conll2012" else place.touch()
-        for entry in configuration["models"].values():
+        for name_of_model, entry in configuration["models"].items():
+            if name_of_model in absent:
+                continue
             if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
                 model = folder / entry["source"]["path"]
                 model.mkdir(parents=True, exist_ok=True)
@@ -113,6 +126,8 @@ def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", name, "--dry-run"]
         # Shapes of the hub's models are those of this folder.
         environment = {LOCK_VARIABLE: str(ROOT / LOCK_PLACE)} | os.environ
+        if mirror := os.environ.get(MIRROR_VARIABLE):
+            environment[MIRROR_VARIABLE] = str(Path(mirror).absolute())
         shown = subprocess.run(
             [*command, "--cores", "64", "--config", f"targets=[{run}]"],
             check=False,
@@ -124,6 +139,17 @@ def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
     if shown.returncode:
         sys.exit(text[-3000:])
     return jobs_in(text)
+
+
+def _anywhere(configuration: dict[str, Any]) -> dict[str, Any]:
+    """A configuration that means the same in another folder: with the shapes of the models here, and the mirror's path."""
+    known = resolve(configuration)["models"]
+    models = {}
+    for name, entry in configuration["models"].items():
+        is_there = "fine_tuned" not in entry["source"] and "untrained" not in entry["source"]
+        models[name] = entry | ({key: known[name][key] for key in SHAPE} if is_there else {})
+    mirror = configuration.get("data_mirror")
+    return configuration | {"models": models, "data_mirror": str(Path(mirror).absolute()) if mirror else mirror}
 
 
 def jobs_in(shown: str) -> list[Job]:
@@ -246,6 +272,19 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None, slownes
         if not known:
             sys.exit(f"{measured}: none of its jobs has been measured; build the run first.")
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
+
+
+def peak_of(config: Config, jobs: list[Job], on_cluster: bool = False) -> float:
+    """Bytes that the jobs of a run take at any one time, by their schedule from scratch on this machine or on a cluster."""
+    ordered, after = dependencies(jobs)
+    model = read_coefficients()
+    works = [workload(config, job.rule, job.wildcards) for job in ordered]
+    durations = [seconds(model, job.rule, work, job.threads) for job, work in zip(ordered, works, strict=True)]
+    sizes = [disk_of(config, job.rule, job.wildcards) for job in ordered]
+    queue = _queue(ordered, durations, after, _shared(sizes) if on_cluster else sizes)
+    gpus = max((job.gpus for job in ordered), default=0)
+    cluster = Capacity(NODES * NODE_PROCESSORS, extractions=EXTRACTIONS)
+    return peak_bytes(queue, schedule(queue, cluster if on_cluster else Capacity(os.cpu_count() or 1, gpus or None)))
 
 
 def gpu_seconds(model: Coefficients, rule: str, work: Work, precision: str) -> float:

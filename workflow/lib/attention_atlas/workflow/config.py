@@ -72,12 +72,12 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     """The configuration of a folder, merged as Snakemake does: config.yaml, the registries beside it, then overlays."""
     config: dict[str, Any] = {}
     for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
-        config = merged(config, _entries_of(Path(path)))
+        config = merged(config, entries_of(Path(path)))
     return config
 
 
-def _entries_of(path: Path) -> dict[str, Any]:
-    """The entries of a configuration file; none if it is empty.
+def entries_of(path: Path) -> dict[str, Any]:
+    """The entries of a configuration file, or of a profile of Snakemake; none if it is empty.
 
     Raises:
         AtlasError: there is no such file, it is not YAML, or it has no keys.

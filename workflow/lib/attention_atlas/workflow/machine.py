@@ -85,7 +85,7 @@ def memory_limit(resources: Mapping[str, Any]) -> int:
     return int(getattr(limit, "value", limit) or machine_megabytes())
 
 
-def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: int) -> list[str]:
+def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: int, peak: float | None = None) -> list[str]:
     """Resources that jobs need and the machine lacks, one sentence each.
 
     Args:
@@ -93,12 +93,15 @@ def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: i
         jobs: all pending jobs.
         free: free bytes on the disk of results.
         megabytes: memory for one job; 0 if unknown, as on a cluster.
+        peak: bytes that the jobs take at any one time, by a schedule; default: the upper bound of `disk_forecast`.
     """
     sentences = []
-    if (needed := disk_forecast(config, jobs)) > free:
+    needed = disk_forecast(config, jobs) if peak is None else peak
+    if needed > free:
+        removed = ", set keep_attention: false" if config["keep_attention"] else ""
         sentences.append(
             f"disk: the run takes up to {needed / GIGA:.1f} GB, but {free / GIGA:.1f} GB are free: put results/ on a larger "
-            "disk, or lower limits."
+            f"disk{removed}, or lower limits."
         )
     largest = max(jobs, key=lambda job: job.megabytes, default=None)
     if largest is not None and megabytes and largest.megabytes > megabytes:
