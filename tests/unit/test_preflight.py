@@ -4,7 +4,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from small_config import SMALL, changed, give_model
+from small_config import SHIPPED, SMALL, changed, give_model
 from snakemake.resources import Resource
 
 from attention_atlas.corpora.kept_rows import keeping
@@ -89,6 +89,22 @@ def test_a_model_whose_files_are_damaged_stops_only_runs_that_need_it(complete):
     (failure,) = checked(base).failures
     assert failure.startswith("model tiny: models/tiny: the configuration cannot be read")
     assert checked(base, "skip").failures == []
+
+
+def test_what_is_missing_says_where_it_is_to_be_had(without_files):
+    base = changed("corpora/trees", SMALL["corpora"]["trees"] | {"obtain": "catalog.ldc.upenn.edu/LDC99T42"})
+    outcome = checked(base)
+    assert "get it from catalog.ldc.upenn.edu/LDC99T42" in as_text(outcome)
+    assert any("Get it from: catalog.ldc.upenn.edu/LDC99T42." in failure for failure in outcome.failures)
+    header, *rows = [line.split("\t") for line in as_tsv(outcome).splitlines()]
+    assert "catalog.ldc.upenn.edu/LDC99T42" in [row[header.index("obtain")] for row in rows]
+
+
+def test_every_licensed_corpus_of_the_registry_says_where_it_is_to_be_had():
+    entries = resolve(SHIPPED)["corpora"]
+    provided = {name: entry for name, entry in entries.items() if str(entry["source"].get("path", "")).startswith("licensed/")}
+    assert len(provided) > 30
+    assert [name for name, entry in provided.items() if not entry.get("obtain")] == []
 
 
 def test_a_mirror_folder_that_does_not_exist_is_named(complete, monkeypatch):

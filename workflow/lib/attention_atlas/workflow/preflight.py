@@ -20,7 +20,19 @@ from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Extra
 
 WIDTH = 118
-COLUMNS = ("state", "kind", "names", "place", "licence", "layout", "bytes", "needed_by", "skipped", "built_without_it")
+COLUMNS = (
+    "state",
+    "kind",
+    "names",
+    "place",
+    "licence",
+    "obtain",
+    "layout",
+    "bytes",
+    "needed_by",
+    "skipped",
+    "built_without_it",
+)
 _INDENT = 12
 
 
@@ -108,7 +120,7 @@ def summary(checked: Preflight) -> str:
 
 
 def _block(group: tuple[Need, ...]) -> str:
-    """The resources at one path: names, path, size, licence, layout if missing, and artefacts."""
+    """The resources at one path: names, path, size, licence, source and layout if missing, and artefacts."""
     one = group[0].requirement
     names = ", ".join(need.requirement.name for need in group)
     heading = {PRESENT: "present", DOWNLOADED: "download", MISSING: "MISSING"}[one.state]
@@ -117,6 +129,7 @@ def _block(group: tuple[Need, ...]) -> str:
     if one.state != PRESENT:
         lines += _wrapped("licence", one.licence)
     if one.state == MISSING:
+        lines += _wrapped("get it from", one.obtain)
         lines += _wrapped("layout", one.layout)
     for what, listed in uses(group):
         lines += _wrapped(what.lower() if what != "Built without it" else "affected", artifact_list(listed))
@@ -155,7 +168,7 @@ def _rows(checked: Preflight) -> Iterator[list[Any]]:
             " ".join(dict.fromkeys(name for need in group for name in getattr(need, key)))
             for key in ("needed_by", "skipped", "lacks")
         ]
-        yield [one.state, one.kind, names, one.place, one.licence, one.layout, int(one.size) or "", *listed]
+        yield [one.state, one.kind, names, one.place, one.licence, one.obtain, one.layout, int(one.size) or "", *listed]
     for study, extra in checked.extras:
         artifacts = " ".join(f"{study}/{name}" for name in extra.artifacts)
         state = "missing, optional" if extra.problem else PRESENT

@@ -40,7 +40,7 @@ class Requirement:
         place: file, folder, address, repository or package.
         state: present, downloaded by the run, or missing.
         problem: what is missing; empty if nothing is.
-        licence, layout: from the registry.
+        licence, layout, obtain: from the registry; the last is where to get a file that the user provides.
         size: bytes of the download, 0 if unknown.
         optional: whether the registry says that it may be missing.
     """
@@ -52,6 +52,7 @@ class Requirement:
     problem: str = ""
     licence: str = ""
     layout: str = ""
+    obtain: str = ""
     size: float = 0.0
     optional: bool = False
 
@@ -62,10 +63,11 @@ class Requirement:
 
     @property
     def sentence(self) -> str:
-        """A sentence on what is missing, with licence and expected layout."""
+        """A sentence on what is missing, with licence, source and expected layout."""
         licence = f" Licence: {self.licence}." if self.licence else ""
         layout = f" Expected layout: {self.layout}." if self.layout else ""
-        return f"{self.title}: {self.problem}.{licence}{layout}"
+        obtain = f" Get it from: {self.obtain}." if self.obtain else ""
+        return f"{self.title}: {self.problem}.{licence}{obtain}{layout}"
 
 
 Requirements = dict[str, Requirement]
@@ -119,7 +121,7 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
     source = entry["source"]
     if "sample" in source:
         return None
-    about = {key: entry[key] for key in ("licence", "layout", "optional") if key in entry}
+    about = {key: entry[key] for key in ("licence", "layout", "obtain", "optional") if key in entry}
     mirrored = in_mirror(source, config["data_mirror"])
     if "path" in source:
         if not has_files(config, [name]):

@@ -38,7 +38,7 @@ MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 NOT_IN_EXAMPLES = frozenset(
     (
         # Names and descriptions.
-        *("title", "reference", "licence", "accept_licence", "layout", "optional", "tokenised"),
+        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised"),
         # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
         *("limit", "mean_tokens"),
         # Cached maps.
