@@ -138,7 +138,7 @@ def test_measures_that_go_together_by_definition_are_marked(tmp_path, browser):
     for second, marked in (("masked", True), ("induction", False)):
         page.locator("#second").select_option(second)
         page.wait_for_timeout(300)
-        assert ("go together by their definitions" in page.locator("#scatter-note").inner_text()) == marked
+        assert ("are related by definition" in page.locator("#scatter-note").inner_text()) == marked
     page.close()
 
 
