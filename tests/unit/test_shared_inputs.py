@@ -104,6 +104,9 @@ def test_the_card_of_a_model_of_a_folder_is_made_from_its_files(tmp_path):
     names = ["config.json", "model.safetensors", "vocab.txt"]
     for name in (*names, "README.md"):
         (tmp_path / name).touch()
+    with pytest.raises(AtlasError, match=r"config\.json is not JSON"):
+        SharedInputs(config).model_files(wildcards(model="minilm"))
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     assert SharedInputs(config).model_files(wildcards(model="minilm")) == [str(tmp_path / name) for name in names]
 
 
