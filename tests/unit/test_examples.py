@@ -99,7 +99,7 @@ def test_a_tree_with_two_roots_is_dropped_with_its_words(build, caplog):
     examples, dropped = build(two_roots)
     assert [(example.record, example.id) for example in examples] == [(1, "n2"), (2, "n3")]
     assert dropped == ["0\tn1\tseveral roots\tseveral words have head 0: 1 'a' and 2 'b'"]
-    assert "dropped 1: several roots" in caplog.text
+    assert "dropped 1 record: several roots" in caplog.text
     # The next shard counts it, too; what is no tree in another way ends the run.
     assert [example.record for example in build(two_roots, start=2)[0]] == [2]
     with pytest.raises(AtlasError, match="the heads run in a circle"):
@@ -139,7 +139,7 @@ def test_a_word_without_pieces_drops_its_sentence(build, caplog):
     examples, dropped = build(trees("cat", f"cat {NOTHING} cat", "cats"))
     assert [(e.record, e.id) for e in examples] == [(0, "n1"), (2, "n3")]
     assert dropped == ["1\tn2\tword without tokens\t'\\u200b'"]
-    assert any("dropped 1: word without tokens" in record.getMessage() for record in caplog.records)
+    assert any("dropped 1 record: word without tokens" in record.getMessage() for record in caplog.records)
 
 
 def test_shards_share_the_records_between_them(build):
@@ -159,7 +159,7 @@ def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_no
     text = trees("cat", *["a " * 20 + "a"] * 3, NOTHING, "cat")
     with pytest.raises(AtlasError) as caught:
         build(text.partition("\n\n")[2])
-    message = f"{tmp_path}/raw: no usable example among the first 3 records (3 too long)."
+    message = f"{tmp_path}/raw: no usable example among the first 3 records (3 records: too long)."
     assert str(caught.value) == message
     assert not (tmp_path / "out.parquet").exists()
     with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(it has no records\)"):
@@ -240,7 +240,7 @@ def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build, ca
     lost = "1\tdocument 2, sentence 1\tchunk of one sentence ends its document\t\tsentence\t3"
     examples, dropped = build(text, **SEGMENTS)
     assert ([e.record for e in examples], dropped) == ([0, 1, 2], [lost])
-    assert "dropped 3: sentence, chunk of one sentence ends its document" in caplog.text
+    assert "dropped 3 sentences: chunk of one sentence ends its document" in caplog.text
     assert "the corpus ends" not in caplog.text
     # What is lost behind the last segment has the number of the one that does not come.
     examples, dropped = build(text, 3, **SEGMENTS)

@@ -96,6 +96,6 @@ def test_lines_become_examples_and_long_ones_are_dropped_with_their_line(tmp_pat
     assert (row["record"], row["id"], row["reason"], row["detail"]) == (1, "line 3", "too long", "32 tokens, 24 allowed")
     path.write_text("the " * 30, encoding="utf-8")
     out.unlink()
-    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(1 too long\)"):
+    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(1 record: too long\)"):
         build_shard(entry, path, tmp_path / "tokenizer.json", 24, 0, out, dropped)
     assert not out.exists()

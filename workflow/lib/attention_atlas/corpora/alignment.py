@@ -82,6 +82,7 @@ class WordPieces:
 
     def __init__(self, path: str | Path) -> None:
         self.tokenizer = open_tokenizer(path)
+        self._path = path
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self._known: dict[str, tuple[int, ...]] = {}
@@ -163,7 +164,7 @@ class WordPieces:
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead
         raise AtlasError(
-            "tokenizer.json: running text is split differently from single words, so words cannot be aligned with word pieces. "
+            f"{self._path}: running text is split differently from single words, so words cannot be aligned with word pieces. "
             "Use another model."
         )
 

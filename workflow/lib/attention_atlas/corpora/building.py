@@ -93,7 +93,7 @@ def build_shard(
         else:
             dropped.append(item)
     if not examples and start == 0:
-        reasons = "; ".join(f"{n} {reason}" for reason, n in _reasons(dropped).items()) or "it has no records"
+        reasons = "; ".join(_reasons(dropped)) or "it has no records"
         raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
     _report(examples, dropped, start, stop, raw)
     write_examples(out, examples)
@@ -466,19 +466,19 @@ def _speller(pieces: WordPieces) -> Any:
     return spell
 
 
-def _reasons(dropped: Iterable[Dropped]) -> Counter[str]:
-    """Amount dropped by reason, with the unit unless these are records."""
-    counts: Counter[str] = Counter()
+def _reasons(dropped: Iterable[Dropped]) -> list[str]:
+    """How many of what were dropped for each reason, as "2 sentences: too long"."""
+    counts: Counter[tuple[str, str]] = Counter()
     for item in dropped:
-        counts[item.reason if item.unit == RECORD else f"{item.unit}, {item.reason}"] += item.n
-    return counts
+        counts[item.unit, item.reason] += item.n
+    return [f"{count} {unit}{'' if count == 1 else 's'}: {reason}" for (unit, reason), count in counts.items()]
 
 
 def _report(examples: Sequence[Example], dropped: Sequence[Dropped], start: int, stop: int, raw: str | Path) -> None:
     dropped_records = sum(d.unit == RECORD for d in dropped)
     _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, len(examples), dropped_records)
-    for reason, count in _reasons(dropped).items():
-        _log.warning("%s: dropped %d: %s", raw, count, reason)
+    for reason in _reasons(dropped):
+        _log.warning("%s: dropped %s", raw, reason)
     records = len(examples) + dropped_records
     if records < stop - start:
         # Whether this is before the limit of a run is not known here: shards are the same for all limits.
