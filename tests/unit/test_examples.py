@@ -167,7 +167,7 @@ def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_no
     examples, dropped = build(text, start=1)
     assert examples == []
     assert len(dropped) == 3
-    with pytest.raises(AtlasError, match=r"first 3 records \(1 sentence, chunk of one sentence ends its document\)"):
+    with pytest.raises(AtlasError, match=r"first 3 records \(1 sentence: chunk of one sentence ends its document\)"):
         build("one sentence only\n\n", reader="segments")
 
 
