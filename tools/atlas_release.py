@@ -7,7 +7,6 @@ A run of `make atlas` needs no --configfile: its configuration is in results/RUN
 
 from __future__ import annotations
 
-import argparse
 import platform
 import re
 import sys
@@ -28,7 +27,7 @@ from attention_atlas.models.folders import model_folder  # noqa: E402
 from attention_atlas.models.loading import source_in_words  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from tools.results import made_by  # noqa: E402
-from tools.to_do import overlays_of  # noqa: E402
+from tools.to_do import overlays_of, run_parser  # noqa: E402
 
 _PINNED = re.compile(r"^([\w.-]+)==", re.MULTILINE)
 
@@ -101,10 +100,7 @@ def licence_in(card: Path) -> str:
 
 def main() -> int:
     """Write the archive and print its place."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", nargs="?", default="sample")
-    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
-    chosen = parser.parse_args()
+    chosen = run_parser(__doc__).parse_args()
     out = ROOT / "results" / chosen.run / "atlas-release.zip"
     try:
         config = resolve(read_configuration(ROOT, overlays_of(chosen.run, chosen.configfile, ROOT)))

@@ -9,7 +9,6 @@ training.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.workflow.caches import Cache, Use, caches, remove, use_of  # noqa: E402
-from tools.to_do import jobs_to_do, outputs_of, overlays_of  # noqa: E402
+from tools.to_do import jobs_to_do, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
 
 def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Cache, Use]]:
@@ -62,16 +61,10 @@ def lines(listed: Sequence[tuple[Cache, Use]]) -> list[str]:
 
 def main() -> int:
     """Print the caches of a run; remove what can be, if asked to."""
-    # No abbreviations: --config is an option of Snakemake.
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("run", nargs="?", default="sample")
+    parser = run_parser(__doc__)
     parser.add_argument("--remove", action="store_true")
-    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
-    if overlays := overlays_of(chosen.run, chosen.configfile, ROOT):
-        options += ["--configfile", "config.yaml", *map(str, overlays)]
+    options = with_overlays(options, overlays_of(chosen.run, chosen.configfile, ROOT))
     try:
         listed = used_caches(chosen.run, options, ROOT)
     except AtlasError as error:

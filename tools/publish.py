@@ -10,7 +10,6 @@ The first takes all files that are built. The second refuses files that are not 
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import importlib.metadata
 import os
@@ -54,7 +53,7 @@ from attention_atlas.workflow.studies import studies  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
 from tools.results import made_by  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
-from tools.to_do import configuration_of, outputs_of, overlays_of  # noqa: E402
+from tools.to_do import configuration_of, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
 PICTURE_BYTES = 150_000
 TABLE_BYTES = 250_000
@@ -420,11 +419,7 @@ def up_to_date(run: str, root: Path, options: Sequence[str], partial: bool) -> f
 
 def main() -> int:
     """Write the pages and say where they are."""
-    # No abbreviations: --config is an option of Snakemake.
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("run", nargs="?", default="sample")
+    parser = run_parser(__doc__)
     parser.add_argument("--publish", type=Path, metavar="FOLDER", help="write pages without text of corpora into this folder")
     parser.add_argument("--generated", default="sample", help="run on generated sentences, or its folder")
     parser.add_argument(
@@ -434,12 +429,10 @@ def main() -> int:
     parser.add_argument("--unchecked", action="store_true", help="take all files that are there, whatever code made them")
     parser.add_argument("--question", default="", help="heading of the overview")
     parser.add_argument("--machine", default="", help="the machine that built the run, in words; default: this one")
-    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
     root = chosen.checkout.resolve()
     overlays = overlays_of(chosen.run, chosen.configfile, root)
-    if overlays:
-        options += ["--configfile", "config.yaml", *map(str, overlays)]
+    options = with_overlays(options, overlays)
     out = chosen.publish or root / "results" / chosen.run / "pages"
     try:
         config = without_missing(resolve(configuration_of(root, overlays, options)))

@@ -8,7 +8,6 @@ Without --partial the page is refused where the results are not those of this co
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E4
 from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
-from tools.to_do import configuration_of, jobs_to_do, outputs_of, overlays_of  # noqa: E402
+from tools.to_do import configuration_of, jobs_to_do, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -112,17 +111,11 @@ def built_table(listed: Sequence[BuiltStudy]) -> str:
 
 def main() -> int:
     """Write the page and print its summary."""
-    # No abbreviations: --config is an option of Snakemake.
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("run", nargs="?", default="sample")
+    parser = run_parser(__doc__)
     parser.add_argument("--partial", action="store_true")
-    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
     overlays = overlays_of(chosen.run, chosen.configfile, ROOT)
-    if overlays:
-        options += ["--configfile", "config.yaml", *map(str, overlays)]
+    options = with_overlays(options, overlays)
     try:
         write = partial_results if chosen.partial else complete_results
         page, summary = write(chosen.run, options, overlays)

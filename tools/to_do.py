@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import re
 import subprocess
@@ -30,6 +31,22 @@ def overlays_of(run: str, named: Sequence[Path], root: Path) -> list[Path]:
     """Files that overlay config.yaml: those that the user names, or else the one that `make atlas` wrote for the run."""
     written = root / "results" / run / "config.yaml"
     return [path.absolute() for path in named] or ([written] if written.is_file() else [])
+
+
+def run_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser of the name of a run and its overlays, for tools that pass options that they do not know on to Snakemake."""
+    # No abbreviations: --config is an option of Snakemake.
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
+    return parser
+
+
+def with_overlays(options: Sequence[str], overlays: Sequence[Path]) -> list[str]:
+    """Options of Snakemake, and the one that names overlays if there are any."""
+    return [*options, *(["--configfile", "config.yaml", *map(str, overlays)] if overlays else [])]
 
 
 def configuration_of(root: Path, overlays: Sequence[Path], options: Sequence[str] = ()) -> dict[str, Any]:

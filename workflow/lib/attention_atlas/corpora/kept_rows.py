@@ -25,11 +25,9 @@ def are_kept(source: Mapping[str, Any], commit: str, order: str, seed: int) -> b
         commit: the commit that its revision stands for.
         order, seed: those of the corpus.
     """
-    import pooch
-
     wanted = {key: source.get(key) for key in DRAWN if key != "revision"}
     wanted |= {"order": order, "seed": seed, "drawing": DRAWING}
-    for described in Path(pooch.os_cache("attention-atlas"), "rows").glob("*/drawing.json"):
+    for described in _rows_folder().glob("*/drawing.json"):
         try:
             drawing = json.loads(described.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -38,6 +36,12 @@ def are_kept(source: Mapping[str, Any], commit: str, order: str, seed: int) -> b
         if is_same and wanted.items() <= drawing.items() and (described.parent / "rows.tsv").is_file():
             return True
     return False
+
+
+def _rows_folder() -> Path:
+    import pooch
+
+    return Path(pooch.os_cache("attention-atlas"), "rows")
 
 
 @contextmanager
@@ -49,11 +53,10 @@ def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
     Args:
         drawing: everything that the rows depend on: repository, commit, split, order, and so on; if empty, nothing is shared.
     """
-    import pooch
     from filelock import FileLock
 
     described = json.dumps({**drawing, "drawing": DRAWING}, sort_keys=True)
-    folder = Path(pooch.os_cache("attention-atlas"), "rows", hashlib.sha256(described.encode()).hexdigest()[:32])
+    folder = _rows_folder() / hashlib.sha256(described.encode()).hexdigest()[:32]
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".guard"):
         # Describe the folder for people who inspect the cache.
