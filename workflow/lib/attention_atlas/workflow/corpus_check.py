@@ -186,8 +186,6 @@ def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
 def _attempt(
     path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int, label: str, entry: Entry
 ) -> Attempt:
-    import pandas as pd
-
     from attention_atlas.corpora.building import build_shard
     from attention_atlas.corpora.examples import RECORD, read_examples
     from attention_atlas.io.tables import read_table
@@ -207,9 +205,10 @@ def _attempt(
         for reason, number in zip(dropped["reason"], dropped["n"], strict=True):
             reasons[str(reason)] += int(number)
         lost = int((dropped["unit"] == RECORD).sum())
-        if refusal := _unlikely(path, entry, list(read_examples([files[0]], RECORDS))):
+        examples = list(read_examples([files[0]], RECORDS))
+        if refusal := _unlikely(path, entry, examples):
             return Attempt(label, entry, refusal=refusal)
-        return Attempt(label, entry, len(pd.read_parquet(files[0], columns=["id"])) + lost, dict(reasons))
+        return Attempt(label, entry, len(examples) + lost, dict(reasons))
 
 
 def _unlikely(path: Path, entry: Entry, examples: Sequence[Example]) -> str:
