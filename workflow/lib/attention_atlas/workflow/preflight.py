@@ -112,7 +112,7 @@ def summary(checked: Preflight) -> str:
     if absent:
         parts.append(f"{absent} optional packages missing")
     if checked.shortfalls:
-        parts.append(f"too little of {len(checked.shortfalls)} resources of the machine")
+        parts.append("too little disk or memory")
     verdict = "cannot be built" if checked.failures else "can be built"
     if not checked.failures and any(need.skipped or need.lacks for group in checked.groups for need in group):
         verdict += ", without what is skipped"
