@@ -102,9 +102,9 @@ class Targets:
             if job.rule.name == "extract_attention"
         }
         records: dict[tuple[str, str, str], int] = {}
-        for *cache, count in self._caches():
-            if (key := (cache[0], cache[1], cache[2])) in written:
-                records[key] = max(count, records.get(key, 0))
+        for run, model, corpus, count in self._caches():
+            if (run, model, corpus) in written:
+                records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
         if not records:
             return ""
         sizes = [
