@@ -65,11 +65,11 @@ _TOKENIZERS = (
 )
 _SEED = 1
 # Spelled in bytes, even short sentences are long.
-_BYTES_DRAWN = {"count": 4, "max_tokens": 64}
+_BYTES_SHOWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
-_TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
+_TEXT_SHOWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """Limits on a user's sentences that the page shows: wider than those of a corpus."""
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
@@ -290,7 +290,7 @@ def overlay(
     if chosen.ordered:
         atlas["series"] = [names[model] for model in chosen.ordered]
     if in_bytes:
-        atlas["drawn"] = _BYTES_DRAWN
+        atlas["shown_sentences"] = _BYTES_SHOWN
         further["corpora"] = _BYTES_CORPORA
     run = _run_name(list(names.values()))
     settings: dict[str, Any] = {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}
@@ -298,7 +298,7 @@ def overlay(
         corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
         run = f"{run}-on-{corpus.removeprefix('text-')}"
         further["corpora"] = {**further.get("corpora", {}), corpus: text.entry()}
-        atlas["drawn"] = _TEXT_DRAWN
+        atlas["shown_sentences"] = _TEXT_SHOWN
         if text.has_trees:
             atlas["sentences"] = corpus
             settings["clark2019"] = {"dependencies": corpus}

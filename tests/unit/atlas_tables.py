@@ -6,8 +6,8 @@ import pandas as pd
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import (
-    Drawn,
     Evidence,
+    ShownSentences,
     write_page,
 )
 from attention_atlas.io.run_label import RunLabel
@@ -71,25 +71,27 @@ def write_tables(folder, layers, heads):
     return table
 
 
-NO_SENTENCES = Drawn(None, None, None, 2, 24, 6)
+NO_SENTENCES = ShownSentences(None, None, None, 2, 24, 6)
 
 
 NO_EVIDENCE = Evidence(None, None)
 
 
-def drawn_of(folder, count=2, max_tokens=24, shortest=6):
+def shown_sentences_of(folder, count=2, max_tokens=24, shortest=6):
     """Sentences of the small treebank."""
     dropped = folder / "0.dropped.tsv"
     write_table(
         pd.DataFrame([(12, "s12", "too long", "900 pieces, 512 allowed")], columns=["record", "id", "reason", "detail"]),
         dropped,
     )
-    return Drawn(folder / "0.safetensors", folder / "0.parquet", dropped, count, max_tokens, shortest)
+    return ShownSentences(folder / "0.safetensors", folder / "0.parquet", dropped, count, max_tokens, shortest)
 
 
-def build(folder, drawn=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
+def build(folder, shown_sentences=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
     paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
-    write_page(*paths, relations, evidence, drawn, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html")
+    write_page(
+        *paths, relations, evidence, shown_sentences, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html"
+    )
     return (folder / "atlas.html").read_text(encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.atlas.matching import write_matching
 from attention_atlas.atlas.measures import write_heads
 from attention_atlas.atlas.models import CLAIMS, claim_rows, write_models
-from attention_atlas.atlas.page import Drawn, Evidence, write_page
+from attention_atlas.atlas.page import Evidence, ShownSentences, write_page
 from attention_atlas.atlas.page_models import Comparison
 from attention_atlas.atlas.series import SERIES, series_rows, write_series
 from attention_atlas.atlas.series_figure import series_figure
@@ -79,14 +79,14 @@ def built(tmp_path_factory):
     comparison = Comparison(
         folder / "matches.tsv", folder / "matching.tsv", files["models"], files["findings"], folder / "series.tsv"
     )
-    drawn = Drawn(**models[0]["sentences"], count=2, max_tokens=24, shortest=6)
+    shown_sentences = ShownSentences(**models[0]["sentences"], count=2, max_tokens=24, shortest=6)
     page = {
         "heads_path": files["heads"],
         "measures_path": files["measures"],
         "correlations_path": files["correlations"],
         "relations_path": models[0]["tables"]["clark2019/dependency_head_relations"],
         "evidence": Evidence(**models[0]["evidence"]),
-        "drawn": drawn,
+        "shown_sentences": shown_sentences,
         "run": "Test run",
         "label": LABEL,
     }

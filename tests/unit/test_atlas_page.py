@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_tables import CALIBRATIONS, NO_EVIDENCE, SERIOUS, build, drawn_of, in_full, write_tables
+from atlas_tables import CALIBRATIONS, NO_EVIDENCE, SERIOUS, build, in_full, shown_sentences_of, write_tables
 from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
 from small_treebank import write_treebank
@@ -35,7 +35,7 @@ def opened(browser, tmp_path):
     write_table(relations, tmp_path / "relations.tsv")
     evidence = Evidence(tmp_path / "pairs.tsv", tmp_path / "kinds.tsv")
     write_attended([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(tmp_path, drawn_of(tmp_path), tmp_path / "relations.tsv", evidence)
+    build(tmp_path, shown_sentences_of(tmp_path), tmp_path / "relations.tsv", evidence)
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
@@ -435,7 +435,7 @@ def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
     sources = {"entropy": [f"{tmp_path}/a2020/surface.tsv", f"{tmp_path}/a2020/figure 1.svg"], "masked": ["a2020/x.tsv"]}
     paths = [tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
     out = folder / "atlas.html"
-    write_page(*paths, None, NO_EVIDENCE, drawn_of(tmp_path), "Test run", None, out, sources=sources)
+    write_page(*paths, None, NO_EVIDENCE, shown_sentences_of(tmp_path), "Test run", None, out, sources=sources)
     assert data_of_page(out.read_text(encoding="utf-8"))["sources"]["entropy"] == [
         "../a2020/surface.tsv",
         "../a2020/figure 1.svg",

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_tables import MOST_BYTES, NO_SENTENCES, build, drawn_of, in_full, write_tables
+from atlas_tables import MOST_BYTES, NO_SENTENCES, build, in_full, shown_sentences_of, write_tables
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
@@ -77,16 +77,16 @@ def test_the_page_reads_the_table_of_relations(tmp_path):
 
 def test_weights_come_back_within_a_step(tmp_path):
     write_treebank(tmp_path, sentences=5)
-    drawn = drawn_of(tmp_path, max_tokens=10)
-    examples = {example.record: example for example in read_examples([drawn.examples])}
-    sentences = sentence_data(read_attention([drawn.shard]), examples, drawn)
+    shown_sentences = shown_sentences_of(tmp_path, max_tokens=10)
+    examples = {example.record: example for example in read_examples([shown_sentences.examples])}
+    sentences = sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences)
     assert len(sentences) == 2
     assert sentences[0]["text"] == "w0 w1 w2 w3 w4"
-    for sentence, cached in zip(sentences, read_attention([drawn.shard]), strict=False):
+    for sentence, cached in zip(sentences, read_attention([shown_sentences.shard]), strict=False):
         n = len(cached.tokens)
         steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
         assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
-    assert sentence_data(read_attention([drawn.shard]), examples, drawn_of(tmp_path, max_tokens=6)) == []
+    assert sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences_of(tmp_path, max_tokens=6)) == []
 
 
 def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path, monkeypatch):
@@ -95,8 +95,8 @@ def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(t
     examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
 
     def shown(**changes):
-        drawn = drawn_of(tmp_path, count=20, **changes)
-        return len(sentence_data(read_attention([drawn.shard]), examples, drawn))
+        shown_sentences = shown_sentences_of(tmp_path, count=20, **changes)
+        return len(sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences))
 
     assert (shown(shortest=8), shown(shortest=7)) == (0, 5)
     monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 3 * 4 * 49)
@@ -108,7 +108,7 @@ def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(t
 def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
     write_tables(tmp_path, 2, 2)
     write_treebank(tmp_path)
-    data = data_of_page(build(tmp_path, drawn_of(tmp_path)))
+    data = data_of_page(build(tmp_path, shown_sentences_of(tmp_path)))
     parts = ["2 of 13 sentences shown", "10 more not shown to keep the page small"]
     assert data["shown_note"] == f"{', '.join(parts)}, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
     none = pd.DataFrame(columns=["id", "reason", "detail"])
@@ -161,13 +161,13 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
             "relations_path",
             "evidence__pairs",
             "evidence__kinds",
-            "drawn__shard",
-            "drawn__examples",
-            "drawn__dropped",
+            "shown_sentences__shard",
+            "shown_sentences__examples",
+            "shown_sentences__dropped",
         )
     }
     params = {
-        "drawn": {"count": 2, "max_tokens": 24, "shortest": 6},
+        "shown_sentences": {"count": 2, "max_tokens": 24, "shortest": 6},
         "run": "Test run",
         "label": None,
         "models": [],
@@ -189,7 +189,7 @@ def test_tables_of_other_heads_are_errors(tmp_path):
     table = write_tables(tmp_path, 3, 4)
     write_treebank(tmp_path)
     with pytest.raises(AtlasError, match="does not have the 12 heads"):
-        build(tmp_path, drawn_of(tmp_path))
+        build(tmp_path, shown_sentences_of(tmp_path))
     write_table(table.iloc[1:], tmp_path / "heads.tsv")
     with pytest.raises(AtlasError, match="11 rows are not one for each head"):
         build(tmp_path)

@@ -103,7 +103,7 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
     atlas = config["runs"][run]["atlas"]
     assert (atlas["sentences"], atlas["shown"]) == ("sample-trees", "text-my-text")
     assert config["runs"][run]["clark2019"]["dependencies"] == "sample-trees"
-    assert (config["corpora"]["text-my-text"]["limit"], atlas["drawn"]["shortest"]) == (2, 1)
+    assert (config["corpora"]["text-my-text"]["limit"], atlas["shown_sentences"]["shortest"]) == (2, 1)
     (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
     run, added = overlay(str(folder), tmp_path / "my.conllu")
     config = configured(added)

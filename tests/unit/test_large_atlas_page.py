@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_tables import build, drawn_of, write_tables
+from atlas_tables import build, shown_sentences_of, write_tables
 
 from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import CORRELATIONS
@@ -36,7 +36,7 @@ def large(tmp_path_factory):
     write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": "tokens", "examples": facts})
     evidence = Evidence(folder / "pairs.tsv", folder / "kinds.tsv")
     write_attended([folder / "0.safetensors"], [folder / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(folder, drawn_of(folder, count=6), evidence=evidence)
+    build(folder, shown_sentences_of(folder, count=6), evidence=evidence)
     return folder / "atlas.html"
 
 

@@ -99,10 +99,10 @@ def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
 
 def test_an_atlas_without_sentences_shows_none():
     inputs = AtlasInputs(resolve(changed("runs/one/atlas", {})))
-    assert inputs.drawn_sentences("attention", "json")(wildcards("one")) == []
+    assert inputs.shown_sentences("attention", "json")(wildcards("one")) == []
     assert inputs.page_label(wildcards("one")) is None
     assert set(inputs.head_tables(wildcards("one"))) & {"guan2020/head_types"} == set()
-    assert INPUTS.drawn_sentences("attention", "json")(wildcards()) == "results/sample/attention/minilm/sample-trees/0.json"
+    assert INPUTS.shown_sentences("attention", "json")(wildcards()) == "results/sample/attention/minilm/sample-trees/0.json"
     assert INPUTS.page_label(wildcards())["corpus"] == "generated sample, Stanford Dependencies"
 
 

@@ -62,7 +62,7 @@ _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ShownSentences:
     """Sentences whose attention the page shows.
 
     Attributes:
@@ -140,7 +140,10 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
 
 
 def sentence_data(
-    cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn, most_weights: int | None = None
+    cached: Iterable[CachedExample],
+    examples: Mapping[int, Example],
+    shown_sentences: ShownSentences,
+    most_weights: int | None = None,
 ) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
 
@@ -152,10 +155,10 @@ def sentence_data(
     weights = 0
     for example in cached:
         n = len(example.tokens)
-        if example.level != "tokens" or not drawn.shortest <= n <= drawn.max_tokens:
+        if example.level != "tokens" or not shown_sentences.shortest <= n <= shown_sentences.max_tokens:
             continue
         weights += example.maps.size
-        if len(sentences) == drawn.count or (sentences and weights > most_weights):
+        if len(sentences) == shown_sentences.count or (sentences and weights > most_weights):
             break
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
@@ -164,21 +167,21 @@ def sentence_data(
     return sentences
 
 
-def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], drawn: Drawn, shown: int) -> str:
+def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], shown_sentences: ShownSentences, shown: int) -> str:
     """How many sentences the page shows, and why the others are not shown.
 
     Args:
         dropped: table of the dropped records of the text: id, reason, detail.
         lengths: number of tokens of each sentence that the model can read.
-        drawn: limits on the sentences that the page shows.
+        shown_sentences: limits on the sentences that the page shows.
         shown: number of sentences that the page shows.
     """
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
-    too_long = sum(length > drawn.max_tokens for length in lengths)
+    too_long = sum(length > shown_sentences.max_tokens for length in lengths)
     if too_long:
-        parts.append(f"{too_long} longer than the {drawn.max_tokens} word pieces that the page draws")
-    fit = sum(drawn.shortest <= length <= drawn.max_tokens for length in lengths)
+        parts.append(f"{too_long} longer than the {shown_sentences.max_tokens} word pieces that the page draws")
+    fit = sum(shown_sentences.shortest <= length <= shown_sentences.max_tokens for length in lengths)
     if fit > shown:
         parts.append(f"{fit - shown} more not shown to keep the page small")
     for reason, rows in dropped.groupby("reason", sort=False):
@@ -270,7 +273,7 @@ def write_page(
     correlations_path: str | Path,
     relations_path: str | Path | None,
     evidence: Evidence,
-    drawn: Drawn,
+    shown_sentences: ShownSentences,
     run: str,
     label: RunLabel | None,
     out: str | Path,
@@ -285,7 +288,7 @@ def write_page(
         correlations_path: file from `correlations.write_correlations`.
         relations_path: table like `clark2019/dependency_head_relations`; None if the run has none.
         evidence: tables of what heads attend to.
-        drawn: sentences with attention.
+        shown_sentences: sentences with attention.
         run: title of the run.
         label: label of the sentences.
         out: file to write.
@@ -305,7 +308,7 @@ def write_page(
     if relations_path is not None:
         relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
     compared = [page_model(values) for values in models]
-    sentences, note = _shown_sentences(drawn, len(heads), _MOST_WEIGHTS // max(len(compared), 1))
+    sentences, note = _sentences_and_note(shown_sentences, len(heads), _MOST_WEIGHTS // max(len(compared), 1))
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
     data["evidence"] = evidence_data(evidence, places)
     data["shown_note"] = note
@@ -313,24 +316,26 @@ def write_page(
     data["sources"] = _addresses(sources, folder)
     data["name"] = str(heads["model"].iloc[0])
     data["comparison"] = comparison_data(compared, comparison)
-    data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared), folder) for model in compared[1:]]
+    data["others"] = [_other_model(model, shown_sentences, _MOST_WEIGHTS // len(compared), folder) for model in compared[1:]]
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 
 
-def _shown_sentences(drawn: Drawn, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
+def _sentences_and_note(shown_sentences: ShownSentences, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
     """Sentences from `sentence_data` and the note from `shown_note`; empty if there are no sentences.
 
     Raises:
         AtlasError: the attention has a different number of heads.
     """
-    if drawn.shard is None or drawn.examples is None or drawn.dropped is None:
+    if shown_sentences.shard is None or shown_sentences.examples is None or shown_sentences.dropped is None:
         return [], ""
-    examples = {example.record: example for example in read_examples([drawn.examples], None)}
-    sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn, most_weights)
+    examples = {example.record: example for example in read_examples([shown_sentences.examples], None)}
+    sentences = sentence_data(read_attention([shown_sentences.shard], None), examples, shown_sentences, most_weights)
     if any(len(base64.b64decode(sentence["data"])) != heads * len(sentence["tokens"]) ** 2 for sentence in sentences):
-        raise AtlasError(f"{drawn.shard}: this attention does not have the {heads} heads of the tables.")
+        raise AtlasError(f"{shown_sentences.shard}: this attention does not have the {heads} heads of the tables.")
     lengths = [len(example.tokens) for example in examples.values()]
-    return sentences, shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
+    return sentences, shown_note(
+        read_table(shown_sentences.dropped, ["id", "reason", "detail"]), lengths, shown_sentences, len(sentences)
+    )
 
 
 def _addresses(sources: Mapping[str, Sequence[str | Path]], folder: Path) -> dict[str, list[str]]:
@@ -338,7 +343,7 @@ def _addresses(sources: Mapping[str, Sequence[str | Path]], folder: Path) -> dic
     return {name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()}
 
 
-def _other_model(model: PageModel, drawn: Drawn, most_weights: int, folder: Path) -> dict[str, Any]:
+def _other_model(model: PageModel, shown_sentences: ShownSentences, most_weights: int, folder: Path) -> dict[str, Any]:
     """The data of a compared model, in the form of the run's model, without what only the run's model has."""
     shape = model.compared
     measured = read_measures(shape.tables, shape.layers, shape.heads)
@@ -348,8 +353,8 @@ def _other_model(model: PageModel, drawn: Drawn, most_weights: int, folder: Path
     places = heads[PLACE]
     relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)
     files = model.sentences
-    its_sentences = replace(drawn, shard=files["shard"], examples=files["examples"], dropped=files["dropped"])
-    sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
+    its_sentences = replace(shown_sentences, shard=files["shard"], examples=files["examples"], dropped=files["dropped"])
+    sentences, note = _sentences_and_note(its_sentences, len(heads), most_weights)
     data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
     evidence = evidence_data(Evidence(**model.evidence), places)
     tables = {

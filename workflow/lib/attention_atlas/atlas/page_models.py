@@ -27,7 +27,7 @@ class PageModel:
 
     Attributes:
         compared: shape and tables of the model.
-        sentences: shard, examples and dropped for `page.Drawn`.
+        sentences: shard, examples and dropped for `page.ShownSentences`.
         evidence: pairs and kinds for `page.Evidence`.
     """
 

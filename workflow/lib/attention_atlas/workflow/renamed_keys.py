@@ -16,7 +16,8 @@ RENAMED: dict[tuple[str, ...], dict[str, str]] = {
     ("models", _ANY, "training"): {"stored": "stored_dtype"},
     ("families", _ANY, "training"): {"stored": "stored_dtype"},
     ("corpora", _ANY): {"form": "format"},
-    ("runs", _ANY, "atlas", "drawn"): {"most_pieces": "max_tokens"},
+    ("runs", _ANY, "atlas"): {"drawn": "shown_sentences"},
+    ("runs", _ANY, "atlas", "shown_sentences"): {"most_pieces": "max_tokens"},
     ("runs", _ANY, "kovaleva2019"): {
         "measured": "measured_records",
         "ablated": "ablated_records",
@@ -43,7 +44,7 @@ RENAMED: dict[tuple[str, ...], dict[str, str]] = {
 
 
 def check_renamed_keys(config: Mapping[str, Any]) -> None:
-    """Reject key names that were valid until version 0.1.
+    """Reject key names of earlier versions.
 
     Raises:
         AtlasError: names the old key with its place, and the new key.

@@ -172,7 +172,7 @@ class AtlasInputs(StudyInputs):
 
     # --- sentences ------------------------------------------------------------------------------------------------
 
-    def drawn_sentences(self, folder: str, suffix: str) -> OptionalFile:
+    def shown_sentences(self, folder: str, suffix: str) -> OptionalFile:
         """The first shard of the sentences whose attention the page shows, if the run names some."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
