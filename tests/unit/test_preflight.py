@@ -166,7 +166,7 @@ def test_an_optional_package_that_is_missing_alone_is_no_failure(monkeypatch, wi
         assert (study, extra.problem, extra.artifacts) == ("kovaleva2019", problem, ("features", "links"))
         assert outcome.failures == []
         assert ("optional    package spaCy and its model" in as_text(outcome)) == bool(problem)
-        assert (", 1 optional packages missing." in as_text(outcome)) == bool(problem)
+        assert (", 1 optional package missing." in as_text(outcome)) == bool(problem)
 
 
 def test_what_jobs_download_is_downloaded_and_where_copies_are_is_present(complete, monkeypatch):

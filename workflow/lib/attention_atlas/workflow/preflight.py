@@ -110,7 +110,7 @@ def summary(checked: Preflight) -> str:
     parts = [f"{states.count(PRESENT)} present", f"{states.count(DOWNLOADED)} to be downloaded{models}"]
     parts.append(f"{states.count(MISSING)} missing")
     if absent:
-        parts.append(f"{absent} optional packages missing")
+        parts.append(f"{absent} optional {'package' if absent == 1 else 'packages'} missing")
     if checked.shortfalls:
         parts.append("too little disk or memory")
     verdict = "cannot be built" if checked.failures else "can be built"
