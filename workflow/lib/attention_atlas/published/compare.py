@@ -40,7 +40,7 @@ VERDICTS = {
     UNDECIDED: "a claim that the run's data do not decide",
     RECOMPUTED: "ours is not comparable, but the number follows from other published numbers, within their rounding",
     CONTRADICTS: "ours is not comparable, and the number is not the one that follows from other published numbers",
-    NOT_COMPARABLE: "another model, data set, recipe or size than the paper's",
+    NOT_COMPARABLE: "another model or data set than the paper's, or a value that no run can compare",
     NOT_COMPUTED: "this run has no such number",
 }
 """Verdict -> what it means. Each published value has one; a comparison with the run comes before a recomputation."""
