@@ -14,11 +14,12 @@ import datetime
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,6 +35,7 @@ from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COLUMNS  # noqa: E402
 from attention_atlas.published.corpus_text import check_no_corpus_text  # noqa: E402
+from attention_atlas.published.page_layout import page_layout  # noqa: E402
 from attention_atlas.published.run_pages import (  # noqa: E402
     Overview,
     ShownArtifact,
@@ -75,6 +77,8 @@ ATLAS_NOTE = "The numbers are those of this run; the sentences are generated one
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 NOT_CORPORA = ".rows.tsv"
+_NAVIGATION = re.compile(r"\n<nav aria-label='Files and sources'>.*?</nav>", re.DOTALL)
+"""The links that `io.html_pages.link_pages` writes."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,9 @@ class _Pages:
                     # The pages of a run on the reader's machine link to the figure as SVG.
                     self.links[place.with_suffix(".svg")] = picture
             elif suffix == ".tsv" and name not in withheld:
-                tables.append(self._table(study, name, place))
+                page = f"{name.removesuffix(suffix)}.html"
+                layout = page_layout(place.with_suffix(".html")) if page in artifact.files and page not in withheld else None
+                tables.append(replace(self._table(study, name, place), layout=layout))
             elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
                 link = f"pages/{study.id}/{Path(name).name}"
                 self._html(place, link)
@@ -189,7 +195,9 @@ class _Pages:
         if source.name == ATLAS_PAGE and self.source.generated:
             self.atlas_pages[source] = link
         else:
-            self._copy(source, link)
+            page = source.read_text(encoding="utf-8")
+            # Links of a page lead to files beside it, which are elsewhere on the site or not there at all.
+            write_text(self.out / link, page if self.source.generated is None else _NAVIGATION.sub("", page, count=1))
             self.links[source] = link
 
     def write_atlas_pages(self) -> None:

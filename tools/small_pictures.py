@@ -17,11 +17,12 @@ from attention_atlas.io.files import whole_file  # noqa: E402
 
 _WIDTHS = (1600, 1200, 960, 760, 600)
 """Pixels, tried in this order."""
-_COLOURS = (256, 96, 32)
+_COLOURS = (256, 96)
+"""Numbers of colours, tried at each width; with fewer, thin lines and text lose theirs."""
 
 
 def write_small_picture(source: str | Path, out: str | Path, most_bytes: int) -> None:
-    """Write a PNG of at most this many bytes: with fewer colours first, then narrower.
+    """Write a PNG of at most this many bytes: with fewer colours, then narrower.
 
     Args:
         source: PNG to reduce.

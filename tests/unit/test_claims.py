@@ -1,4 +1,4 @@
-"""Claims of papers: three verdicts by an interval and a threshold."""
+"""Claims of papers: verdicts by an interval and a threshold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAIM = Claim("heads gain", "1.0", "gain, percentage points", 1.0, 0.2, 1.8, 40,
         (-1.8, -0.2, 0.0, False, "holds"),
         (0.6, 0.9, 0.5, True, "holds"),
         (0.4, 0.9, 0.5, True, "undecided"),
-        (nan, nan, 0.0, True, "undecided"),
+        (nan, nan, 0.0, True, "not tested"),
     ],
 )
 def test_the_verdict_is_where_the_interval_lies(low: float, high: float, threshold: float, above: bool, verdict: str) -> None:
@@ -43,8 +43,18 @@ def test_a_claim_about_several_things_is_as_good_as_its_worst_part() -> None:
     assert level_of_parts(5) == pytest.approx(0.99)
 
 
+def test_a_part_without_an_interval_neither_decides_a_claim_nor_hides_the_tested_parts() -> None:
+    holds, open_one = CLAIM, replace(CLAIM, value=0.5, ci_low=-0.1)
+    refuted, untested = replace(CLAIM, ci_low=-2.0, ci_high=-0.5), replace(CLAIM, value=3.0, ci_low=nan, ci_high=nan)
+    assert all_hold("all", "", [untested, open_one, holds]).value == 0.5
+    assert all_hold("all", "", [untested, open_one, holds]).verdict == "undecided"
+    assert all_hold("all", "", [untested, refuted]).verdict == "does not hold"
+    assert all_hold("all", "", [holds, untested]).verdict == "not tested"
+
+
 def test_claims_are_written_with_statistic_interval_and_n(tmp_path) -> None:  # type: ignore[no-untyped-def]
     write_claims([CLAIM], tmp_path / "c.tsv", tmp_path / "c.html", "Claims", ["a run"])
     (row,) = pd.read_csv(tmp_path / "c.tsv", sep="\t").to_dict("records")
     assert list(row) == list(CLAIM_COLUMNS)
     assert (row["verdict"], row["n"], row["unit"], row["ci_low"]) == ("holds", 40, "examples", 0.2)
+    assert (row["side"], row["threshold"]) == ("above", 0.0)

@@ -234,7 +234,7 @@ def test_numbers_of_the_sample_are_never_compared(tmp_path, tables):
     assert frame.loc[frame["comparable"] == NO, "verdict"].isin(others).all()
     assert set(frame["comparable"]) == {QUALITATIVE, SETTING, NO}
     assert frame.loc["t1_dobj_acc", "why"].startswith(
-        "another model than bert-base-uncased (here minilm) and another corpus than wsj-sd-dev (here generated sample). Best"
+        "model minilm instead of bert-base-uncased and corpus generated sample instead of wsj-sd-dev. Best"
     )
     assert set(frame["scope"]) == {"setting", "claim", "not in this run", "never"}
     assert frame.loc[["t1_dobj_acc", "t1_det_baseline", "t3_structural"], "obstacle"].tolist() == [
@@ -246,12 +246,12 @@ def test_baselines_and_counts_need_the_corpus_alone(tmp_path, tables):
     electra = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev")
     frame = run(tmp_path, tables, SAMPLE, electra)
     assert frame.loc[["nb_t1_det_acc", "nb_t1_det_baseline"], "verdict"].tolist() == ["not comparable", "match"]
-    assert frame.loc["t1_det_acc", "why"].startswith("another model than bert-base-uncased (here electra). Best head here")
+    assert frame.loc["t1_det_acc", "why"].startswith("model electra instead of bert-base-uncased. Best head here")
     assert frame.loc["nb_count_det", "verdict"] == "match"
     other_corpus = RunLabel("r", "bert", "EWT", "bert-base-uncased", "")
     frame = run(tmp_path, tables, SEGMENTS, other_corpus)
     assert frame.loc[["nb_t1_det_acc", "nb_t1_det_baseline"], "verdict"].tolist() == ["not comparable"] * 2
-    assert frame.loc["nb_t1_det_acc", "why"].startswith("another corpus than wsj-sd-dev (here EWT). Best head here")
+    assert frame.loc["nb_t1_det_acc", "why"].startswith("corpus EWT instead of wsj-sd-dev. Best head here")
     assert frame.loc["dig_ent", "verdict"] == "match"
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL
 from attention_atlas.methods.layer_halves import shares_by_half
 from attention_atlas.published.claims import LEVEL
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.bootstrap import expanded_level
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
@@ -116,8 +116,8 @@ def types_of(by_layer, kind, heads=8):
         ([1, 0, 2, 1], [7, 6, 8, 5], DOES_NOT_HOLD),
         ([8] * 4, [0] * 4, HOLDS),
         ([4, 1, 6, 2], [3, 5, 0, 3], UNDECIDED),
-        ([8] * 3, [0] * 3, UNDECIDED),
-        ([0] * 4, [0] * 4, UNDECIDED),
+        ([8] * 3, [0] * 3, NOT_TESTED),
+        ([0] * 4, [0] * 4, NOT_TESTED),
     ],
 )
 @pytest.mark.parametrize(("kind", "half"), [(DENSE, "lower"), (VERTICAL, "upper")])
@@ -155,7 +155,7 @@ def test_types_of_layers_that_differ_have_no_order(data_sets):
 
 @pytest.mark.parametrize(
     ("drop", "number", "verdict"),
-    [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, UNDECIDED), (50.0, 0, UNDECIDED)],
+    [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, NOT_TESTED), (50.0, 0, NOT_TESTED)],
 )
 def test_a_type_matters_beside_permuted_types(drop, number, verdict):
     permuted = np.linspace(5, 15, number)
@@ -176,22 +176,22 @@ def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
     assert fewest_permutations() == 39
 
 
-def test_nothing_is_decided_about_a_type_that_no_cluster_fits():
+def test_a_type_that_no_cluster_fits_is_not_tested():
     drops = made_up(dict.fromkeys(UNIFORMED.values(), 90.0) | {PRUNED[DIAGONAL]: 50.0, 15: 90.0}, np.linspace(5, 6, 39))
     types = TYPES_BY_LAYER.assign(type=TYPES_BY_LAYER["type"].replace(DENSE_VERTICAL, UNNAMED))
     all_named = {claim.statement: claim for claim in claims(drops, TYPES_BY_LAYER, RESAMPLES, 0)}
     for claim in claims(drops, types, RESAMPLES, 0):
         if "four types" in claim.statement or "every type" in claim.statement or "Dense & vertical" in claim.statement:
             assert all_named[claim.statement].verdict == HOLDS
-            assert claim.verdict == UNDECIDED
+            assert claim.verdict == NOT_TESTED
             assert "; no cluster of heads is Dense & vertical" in claim.ours
         elif "costs least" not in claim.statement:
             assert claim == all_named[claim.statement]
 
 
-def test_few_passages_decide_nothing():
+def test_few_passages_test_nothing():
     claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
-    assert claim.verdict == UNDECIDED
+    assert claim.verdict == NOT_TESTED
     assert claim.n == 9
 
 

@@ -246,7 +246,7 @@ def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tm
     assert "paper 2.1" in frame.loc["g_t2_2_f1", "why"], "drops stand beside each other"
     assert frame.loc["g_ref_hf_em", "verdict"] == "interval covers it"
     assert frame.loc["g_t2_5_em", "why"].startswith(
-        "same model bert-large-uncased-whole-word-masking-finetuned-squad and data squad-v1.1-dev; another recipe: which"
+        "same model bert-large-uncased-whole-word-masking-finetuned-squad and data squad-v1.1-dev; different recipe: which"
     )
     assert frame.loc["g_t2_1_em", ["verdict", "scope"]].tolist() == ["not comparable", "never"], "the printed number is lost"
     # The printed 25.56 % is a slip: the repaired value is what counts.

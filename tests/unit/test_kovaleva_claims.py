@@ -69,11 +69,11 @@ def test_the_exception_of_the_paper_decides_nothing():
     assert last_layers == HOLDS
 
 
-def test_a_task_without_an_interval_leaves_the_claim_undecided_and_is_named():
+def test_a_task_without_an_interval_leaves_the_claim_untested_and_is_named():
     made = tables(HOLDS)
     made["statistics"].loc[1, ["ci_low", "ci_high", "n"]] = np.nan, np.nan, 4
     claim = next(claim for claim in claims(made) if "last two layers" in claim.statement)
-    assert claim.verdict == OPEN
+    assert claim.verdict == "not tested"
     assert "fewer than 8 examples: RTE" in claim.ours
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binom, spearmanr, t
 
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.names import ALL, CLASSIFICATION, DEFINITIONS, KEYS, ONE, OTHERS, PAPER, STEP, TRANSLATION
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.bootstrap import expanded_level
 from attention_atlas.studies.michel2019 import claim_statistics as tested
 from attention_atlas.studies.michel2019.bleu import sentence_counts
@@ -73,7 +73,7 @@ def hand_made(low, high, rows=None):
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [(0.01, 0.02, HOLDS), (-0.02, -0.01, DOES_NOT_HOLD), (-0.01, 0.02, UNDECIDED), (np.nan, np.nan, UNDECIDED)],
+    [(0.01, 0.02, HOLDS), (-0.02, -0.01, DOES_NOT_HOLD), (-0.01, 0.02, UNDECIDED), (np.nan, np.nan, NOT_TESTED)],
 )
 def test_every_claim_comes_out_each_way(low, high, verdict):
     made = list(claims(hand_made(low, high), PAPER))
@@ -90,7 +90,7 @@ def test_a_correlation_needs_both_intervals():
     assert {(claim.ci_low, claim.ci_high) for claim in correlated} == {(-0.2, 0.3)}
     tables["correlations"] = tables["correlations"].assign(ci_examples_low=0.1, second_data=SAME_FILE)
     correlated = [claim for claim in claims(tables, PAPER) if "masking a head correlates" in claim.statement]
-    assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED], "a slice is not another corpus"
+    assert [claim.verdict for claim in correlated] == [NOT_TESTED, NOT_TESTED], "a slice is not another corpus"
     assert all("not another corpus" in claim.ours for claim in correlated)
 
 

@@ -15,12 +15,22 @@ from attention_atlas.atlas.embedded_data import data_of_page, embedded
 from attention_atlas.atlas.other_sentences import write_with_sentences_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
+from attention_atlas.io.html_pages import link_pages
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.markdown import frame_table
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.corpus_text import check_no_corpus_text
-from attention_atlas.published.run_pages import claims_table, examples_of
+from attention_atlas.published.page_layout import page_layout
+from attention_atlas.published.run_pages import (
+    ShownArtifact,
+    StudyPage,
+    TableFile,
+    claims_table,
+    examples_of,
+    study_page,
+)
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
@@ -169,7 +179,12 @@ def source(tmp_path):
                 write_table(pd.DataFrame({"sentence": [CANARY]}), path)
             else:
                 write_table(pd.DataFrame({"head": ["1-1"], "n": [7], "unit": ["documents"], "mean": [0.25]}), path)
-    rows = [["a claim", "x", "undecided", "mean | share", 1.0, 0.0, -1.0, 3.0, 0.95, 30, "documents"]]
+    tested = [1.0, "above", 0.0, -1.0, 3.0, 0.95, 30, "documents"]
+    not_tested = [math.nan, "below", 0.1, math.nan, math.nan, 0.95, 0, "documents"]
+    rows = [
+        ["a claim", "x", "undecided", "mean | share", *tested],
+        ["another claim", "no second corpus", "not tested", "correlation", *not_tested],
+    ]
     write_table(pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)), folder / "clark2019" / "claims.tsv")
     value = dict.fromkeys(COLUMNS, "") | {"id": "a", "item": "Table 1", "quantity": "accuracy", "published": 34.5, "ours": 34.5}
     value |= {"verdict": "match", "scope": "claim", "comparable": "exact", "recomputed": math.nan}
@@ -214,14 +229,44 @@ def test_n_counts_examples_and_units_what_the_intervals_resample():
     assert examples_of(segments.drop(columns="units")) == "1,000 documents"
     assert examples_of(segments.assign(units=np.nan)) == "1,000"
     assert examples_of(pd.DataFrame({"n": [3, 5, 9], "n_unit": ["words", "words", "texts"]})) == "3 to 5 words; 9 texts"
+    assert examples_of(pd.DataFrame({"n": [0, 5], "unit": ["words", "texts"]})) == "5 texts", "0 of something is not n"
     assert examples_of(pd.DataFrame({"value": [1]})) == ""
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(3, 3), (70, 8)])
+def test_a_table_is_shown_as_its_page_shows_it(tmp_path, rows, shown):
+    long = "A text that is folded on the page. " * 4
+    frame = pd.DataFrame({"head_name": [f"{number}-1" for number in range(rows)], "share": 0.25, "why": f"{long}<a|b>"})
+    names, layout = {"head_name": "Head | name"}, Layout(folded=["why"])
+    notes = ["A run: minilm on trees.", "Share: of *all* words.", "x" * 900]
+    write_html_table(frame, tmp_path / "page.html", "Heads", notes, names, {"share": ".1%"}, layout)
+    link_pages({"page": str(tmp_path / "page.html")}, {"page": [("TSV", "page.tsv")]})
+    read = page_layout(tmp_path / "page.html")
+    assert (read.run, read.notes) == (notes[0], tuple(notes[1:]))
+    assert (read.names, read.rows[0]) == (("Head | name", "share", "why"), ("0-1", "25.0%", f"{long}<a|b>"))
+    table = TableFile("page.tsv", frame, "tables/page.tsv", 10, read)
+    part = ShownArtifact("heads", "Table 1", "Heads", "Caption.", "", "", [table], {})
+    page = study_page(StudyPage("one", "One", "", [part], {}), "A run")
+    assert "| Head \\| name | share | why |" in page
+    assert page.count("| 25.0% |") == shown
+    assert ("The first 8 of 70 rows" in page) == (rows > shown)
+    assert "A run: minilm on trees." in page
+    assert "<details><summary>How to read it</summary><p>Share: of *all* words.</p>" in page
+    assert "folded on the page. &lt;a\\|b&gt; |" in page
+
+
+def test_a_page_without_a_table_has_no_layout(tmp_path):
+    (tmp_path / "view.html").write_text("<html><body><p>A view</p><table></table></body></html>", encoding="utf-8")
+    assert page_layout(tmp_path / "view.html") is None
 
 
 def test_a_claim_without_a_value_says_so_and_shows_no_number_of_examples():
     row = dict.fromkeys(CLAIM_COLUMNS, math.nan) | {
-        **{"claim": "in order", "verdict": "undecided", "statistic": "shift", "threshold": 0.0, "n": 0, "unit": "documents"}
+        **{"claim": "in order", "verdict": "not tested", "ours": "A before B", "statistic": "shift"},
+        **{"side": "below", "threshold": 0.1, "n": 0, "unit": "documents"},
     }
-    assert "| in order | **undecided** | shift | not computed | 0 |  |  |" in claims_table(pd.DataFrame([row]))
+    expected = "| in order | **not tested** | A before B | shift | not computed | &lt; 0.1 |  |  |"
+    assert expected in claims_table(pd.DataFrame([row]))
 
 
 def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tmp_path):
@@ -237,8 +282,9 @@ def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tm
     assert (out / "tables/clark2019/table1.tsv").read_bytes() == (source.folder / "clark2019/table1.tsv").read_bytes()
     overview = (out / "index.md").read_text(encoding="utf-8")
     assert "# Which findings hold?" in overview
-    assert "a claim | **undecided** | mean \\| share | 1 | 0 | -1 to 3 (95 %) | 30 documents |" in overview
+    assert "a claim | **undecided** | x | mean \\| share | 1 | &gt; 0 | -1 to 3 (95 %) | 30 documents |" in overview
     assert "About 120 documents could decide it" in overview
+    assert "| clark2019 | another claim | no second corpus |" in overview.split("## Not tested, and why")[1]
     assert "| clark2019 | birds | too long | record | 1 |" in overview
     assert "kept" not in overview
     assert "6c0b" not in overview.split("birds.raw")[0]

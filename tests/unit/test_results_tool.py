@@ -27,10 +27,10 @@ def folder(tmp_path):
     for study, (values, matches, differing) in VALUES.items():
         row = dict.fromkeys(SUMMARY, 0) | {"study": study, "values": values, "match": matches, "differs": differing}
         row |= {"why_never": "", "why_not_in_this_run": "", "scope_never": values, "claims": 2, "claims_hold": 1}
-        rows.append(row | {"claims_undecided": 1})
+        rows.append(row | {"claims_not_tested": 1})
     write_table(pd.DataFrame(rows, columns=SUMMARY), tmp_path / "one" / "scoreboard.tsv")
-    first = ["a2019", "heads gain", "ours", "holds", "gain | loss", 1.5, 0.0, 0.25, 2.75, 0.95, 40, "documents"]
-    second = ["b2020", "no interval", "ours", "undecided", *[None] * 8]
+    first = ["a2019", "heads gain", "ours", "holds", "gain | loss", 1.5, "above", 0.0, 0.25, 2.75, 0.95, 40, "documents"]
+    second = ["b2020", "no interval", "ours", "not tested", *[None] * 9]
     write_table(pd.DataFrame([first, second], columns=CLAIMS), tmp_path / "one" / "claims.tsv")
     return tmp_path
 
@@ -51,7 +51,7 @@ def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     claims = page[page.index("## Claims") :]
     assert cells(claims, "all") == ["all", "2", "1", "1"]
     assert cells(claims, "a2019 . heads gain")[2:] == ["holds", "gain \\| loss", "1.5", "0.25 to 2.75 (95 %)", "40 documents"]
-    assert cells(claims, "b2020 . no interval")[2:] == ["undecided", "", "", "", ""]
+    assert cells(claims, "b2020 . no interval")[2:] == ["not tested", "", "", "", ""]
     assert "Commit 1." in page
     assert "Commit 1." in summary
     assert "heads gain" not in summary

@@ -13,7 +13,8 @@ from attention_atlas.workflow.artifact_list import listed_artifacts
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs
 from attention_atlas.workflow.needs import without_missing
 
-SUMMARY = "study\tclaims\tclaims_hold\tclaims_do_not_hold\tclaims_undecided\na2020\t5\t1\t2\t2\nall\t9\t4\t3\t2\n"
+COUNTS = ("claims", "claims_hold", "claims_do_not_hold", "claims_undecided", "claims_not_tested")
+SUMMARY = "\t".join(("study", *COUNTS)) + "\na2020\t5\t1\t2\t2\t0\nall\t10\t4\t3\t2\t1\n"
 
 
 class Page(HTMLParser):
@@ -91,7 +92,7 @@ def test_the_thumbnail_of_a_tall_figure_is_its_upper_part(page):
 def test_it_counts_artefacts_and_claims_and_names_several_pages(page):
     shown = Page(page)
     assert "1 table and 2 figures; 1 skipped." in shown.text
-    assert "Of 9 claims of the papers, 4 hold, 3 do not hold, 2 undecided." in shown.text
+    assert "Of 10 claims of the papers, 4 hold, 3 do not hold, 2 undecided, 1 not tested." in shown.text
     assert "one (page)" in shown.text
     assert "not comparable" in shown.text
     assert "a < b" in shown.text, "escaped"

@@ -38,7 +38,7 @@ def scoreboard(tmp_path, monkeypatch):
 
 
 def test_a_whole_run_has_counts_verdicts_and_places(scoreboard):
-    scoreboard(values=1142, claims=9, claims_hold=4, claims_do_not_hold=3, claims_undecided=2)
+    scoreboard(values=1142, claims=10, claims_hold=4, claims_do_not_hold=3, claims_undecided=2, claims_not_tested=1)
     every = files(shipped())
     lines = summary(shipped(), outcome(every, every - set(FIGURE))).splitlines()
     listed = [entry for entry in listed_artifacts(shipped(), "sample") if not entry.skipped]
@@ -48,7 +48,7 @@ def test_a_whole_run_has_counts_verdicts_and_places(scoreboard):
         "artefacts",
         f"{tables} tables and {len(listed) - tables} figures, 1 of them up to date before",
     ]
-    assert lines[2].split(maxsplit=1) == ["claims", "4 hold, 3 do not hold, 2 undecided"]
+    assert lines[2].split(maxsplit=1) == ["claims", "4 hold, 3 do not hold, 2 undecided, 1 not tested"]
     assert lines[3].split(maxsplit=1)[1].startswith("none of 1142 values is comparable")
     assert [line.split()[2] for line in lines[4:]] == [
         f"results/sample/{page}" for page in (INDEX, "atlas/atlas.html", "scoreboard.html")

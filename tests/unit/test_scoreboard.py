@@ -6,7 +6,7 @@ import pytest
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.compare import COLUMNS, SCOPES, VERDICTS
-from attention_atlas.published.scoreboard import CLAIMS, SCOPE_COLUMNS, SUMMARY, write_scoreboard
+from attention_atlas.published.scoreboard import CLAIM_VERDICTS, CLAIMS, SCOPE_COLUMNS, SUMMARY, write_scoreboard
 
 OUTPUTS = ("out", "html_out", "summary_out", "summary_html", "claims_out", "claims_html")
 
@@ -75,11 +75,11 @@ def test_values_and_claims_are_counted_by_study(tmp_path):
         assert (summary[columns].sum(axis=1) == summary["values"]).all(), "each value has one verdict and one scope"
     follow = ["follow_from_others", "follow_and_agree"]
     assert summary[follow].values.tolist() == [[2, 1], [1, 0], [3, 1]]
-    of_claims = ["claims", "claims_hold", "claims_do_not_hold", "claims_undecided"]
-    assert summary[of_claims].values.tolist() == [[3, 1, 1, 1], [0, 0, 0, 0], [3, 1, 1, 1]]
+    of_claims = ["claims", *CLAIM_VERDICTS.values()]
+    assert summary[of_claims].values.tolist() == [[4, 1, 1, 1, 1], [0, 0, 0, 0, 0], [4, 1, 1, 1, 1]]
     assert pd.read_csv(out["claims_out"], sep="\t")["study"].tolist() == ["a2019"] * 4
     for name in ("html_out", "summary_html", "claims_html"):
-        assert "Test run. A number is compared only with the same model" in out[name].read_text(encoding="utf-8")
+        assert "Test run. A number is compared only with that of the same model" in out[name].read_text(encoding="utf-8")
 
 
 def test_reasons_stand_with_their_counts_the_most_frequent_first(tmp_path):
@@ -88,12 +88,12 @@ def test_reasons_stand_with_their_counts_the_most_frequent_first(tmp_path):
     b = comparison(tmp_path / "b.tsv", ["not comparable"], ["never"], "another checkpoint")
     out, summary = written(tmp_path, {"a2019": a, "b2020": b}, [])
     assert summary.loc["a2019", ["why_never", "why_not_in_this_run"]].tolist() == [
-        "2 time on other hardware",
-        "1 time on other hardware",
+        "time on other hardware (2)",
+        "time on other hardware (1)",
     ]
-    assert summary.loc["all", "why_never"] == "2 time on other hardware; 1 another checkpoint"
+    assert summary.loc["all", "why_never"] == "time on other hardware (2); another checkpoint (1)"
     page = out["summary_html"].read_text(encoding="utf-8")
-    assert "2 time on other hardware; 1 another checkpoint" in page
+    assert "time on other hardware (2); another checkpoint (1)" in page
     for word in (*VERDICTS, *SCOPES):
         assert f"{word}: " in page, "every verdict and scope is explained"
 

@@ -498,7 +498,7 @@ def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path, monk
         *("match", "interval covers it", "differs"),
     }
     assert values.loc["t19.base.pos.f1_l0", "recomputation_agrees"] == "yes", "beside the comparison, not in its place"
-    assert values.loc["t19.large.pos.f1_l0", "why"] == ("another model than bert-large-uncased (here bert)")
+    assert values.loc["t19.large.pos.f1_l0", "why"] == ("model bert instead of bert-large-uncased")
     assert values.loc["t19.iclr.base.entities.f1_lex", "verdict"] == "not comparable"
     assert values.loc["t19.base.entities.f1_l0", "verdict"] == "recomputed from published values"
     assert values.loc["t19.iclr.base.coref.f1_lex", "verdict"] == "not computed"

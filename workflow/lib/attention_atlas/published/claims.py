@@ -1,4 +1,4 @@
-"""Claims of a paper: the statistic that tests each of them, its interval, and one of three verdicts."""
+"""Claims of a paper: the statistic that tests each of them, its interval, and a verdict."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attention_atlas.published.compare import claim_verdict
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED, claim_verdict
 
-CLAIM_COLUMNS = (*("claim", "ours", "verdict", "statistic", "value", "threshold", "ci_low", "ci_high", "level", "n", "unit"),)
+CLAIM_COLUMNS = (
+    *("claim", "ours", "verdict", "statistic", "value", "side", "threshold"),
+    *("ci_low", "ci_high", "level", "n", "unit"),
+)
+ABOVE, BELOW = "above", "below"
+"""Sides of the threshold on which the interval of a claim that holds lies."""
 LEVEL = 0.95
 """Coverage of a claim's interval."""
 
@@ -43,9 +48,19 @@ class Claim:
     level: float = LEVEL
 
     @property
+    def is_tested(self) -> bool:
+        """Whether there is an interval."""
+        return not (math.isnan(self.ci_low) or math.isnan(self.ci_high))
+
+    @property
+    def side(self) -> str:
+        """The side of the threshold that the claim names: `ABOVE` or `BELOW`."""
+        return ABOVE if self.above else BELOW
+
+    @property
     def holds(self) -> bool | None:
         """Whether the whole interval lies on the claim's side of the threshold; None where it contains it or is missing."""
-        if math.isnan(self.ci_low) or math.isnan(self.ci_high):
+        if not self.is_tested:
             return None
         if self.ci_low > self.threshold:
             return self.above
@@ -55,25 +70,27 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """`holds`, `does not hold`, or `undecided`."""
-        return claim_verdict(self.holds)
+        """`holds`, `does not hold`, `undecided`, or `not tested` where there is no interval."""
+        return claim_verdict(self.holds) if self.is_tested else NOT_TESTED
 
 
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     """One row for a claim about several things, such as every task or every type.
 
-    It holds if all parts hold, does not hold if one part does not, and is undecided otherwise. The row shows the part that
-    decides: one that does not hold, else one that is undecided, else the one nearest to its threshold. If all parts hold, each
+    It holds if all parts hold and does not hold if one part does not. Otherwise it is undecided if one part is, and not
+    tested if only parts without an interval stand in the way. The row shows the part that decides: one that does not hold,
+    else one that is undecided, else one that is not tested, else the one nearest to its threshold. If all parts hold, each
     was tested at its own level (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance
-    sampling); a part that refutes the claim is one of many, so the intervals of k parts have the coverage `level_of_parts(k)`.
+    sampling); a part that refutes the claim is one of many, so the intervals of k parts have the coverage
+    `level_of_parts(k)`.
 
     Raises:
         ValueError: no parts.
     """
     if not parts:
         raise ValueError("a claim needs a part.")
-    order = {False: 0, None: 1, True: 2}
-    deciding = min(parts, key=lambda part: (order[part.holds], _distance(part)))
+    order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
+    deciding = min(parts, key=lambda part: (order.index(part.verdict), _distance(part)))
     return replace(deciding, statement=statement, ours=ours)
 
 
@@ -84,6 +101,6 @@ def level_of_parts(parts: int, level: float = LEVEL) -> float:
 
 def _distance(part: Claim) -> float:
     """How far the near end of the interval lies on the claim's side of the threshold; negative where it does not."""
-    if part.holds is None and math.isnan(part.ci_low):
-        return -math.inf
+    if not part.is_tested:
+        return 0.0
     return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high

@@ -25,6 +25,7 @@ DIFFERS = "differs"
 SETTING_AS_PUBLISHED = "setting as published"
 SETTING_DIFFERS = "setting differs"
 HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
+NOT_TESTED = "not tested"
 RECOMPUTED = "recomputed from published values"
 CONTRADICTS = "contradicts other published values"
 NOT_COMPARABLE = "not comparable"
@@ -32,12 +33,13 @@ NOT_COMPUTED = "not computed"
 VERDICTS = {
     MATCH: "the same quantity, and ours rounds to the published number",
     COVERED: "the same quantity; ours does not round to the published number, but our interval contains it",
-    DIFFERS: "the same quantity, and neither of these",
-    SETTING_AS_PUBLISHED: "a choice of the run, not a result; it is the paper's",
-    SETTING_DIFFERS: "a choice of the run that is not the paper's",
+    DIFFERS: "the same quantity; ours does not round to the published number, nor does our interval contain it",
+    SETTING_AS_PUBLISHED: "a setting of the run, not a result; the same as in the paper",
+    SETTING_DIFFERS: "a setting of the run that differs from the paper's",
     HOLDS: "a claim that is tested on any model, and holds",
     DOES_NOT_HOLD: "a claim that does not hold",
     UNDECIDED: "a claim that the run's data do not decide",
+    NOT_TESTED: "a claim for which the run has no interval",
     RECOMPUTED: "ours is not comparable, but the number follows from other published numbers, within their rounding",
     CONTRADICTS: "ours is not comparable, and the number is not the one that follows from other published numbers",
     NOT_COMPARABLE: "another model or data set than the paper's, or a value that no run can compare",
@@ -54,8 +56,8 @@ ANOTHER_RUN = "not in this run"
 NEVER = "never"
 SCOPES = {
     COULD_MATCH: "model, data, recipe and, where it is published, size are the same",
-    COULD_BE_COVERED: "same model and data, but trained again, sampled again, of another size or read off a figure: our "
-    "interval may cover it, a match would be chance",
+    COULD_BE_COVERED: "same model and data, but retrained, resampled, of a different size, or read off a figure: our "
+    "interval may cover it, but an exact match would be a coincidence",
     A_SETTING: "a choice of the run",
     A_CLAIM: "a claim that is tested on any model",
     ANOTHER_RUN: "a run with the published model and data could compare it; this one does not",
@@ -137,7 +139,7 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
         if ours.comparable == SETTING:
             return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
         if ours.comparable == QUALITATIVE:
-            return claim_verdict(ours.holds)
+            return NOT_TESTED if ours.holds is None and ours.ci_low is None else claim_verdict(ours.holds)
         if ours.comparable in (EXACT, CLOSE):
             if agrees(entry, ours):
                 return MATCH
@@ -148,7 +150,7 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
 
 
 def claim_verdict(holds: bool | None) -> str:
-    """The verdict on a claim; None where the run does not decide it."""
+    """The verdict on a claim that is tested; None where the run does not decide it."""
     if holds is None:
         return UNDECIDED
     return HOLDS if holds else DOES_NOT_HOLD
@@ -184,7 +186,7 @@ def agrees(entry: Published, ours: Measured) -> bool:
     """Whether ours is the published value: texts are equal, numbers lie within the rounding of the published ones.
 
     The rounding is half a unit of the last printed digit, or the tolerance that is stated for a value read off a figure. Where
-    a printed number is a known slip, the corrected one counts.
+    a printed number is a known misprint, the corrected one counts.
     """
     numbers = ours.numbers or entry.numbers
     if isinstance(ours.value, dict):

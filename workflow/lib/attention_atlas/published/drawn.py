@@ -17,8 +17,8 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
         ids: of published values; one row for each number.
 
     Returns:
-        id, published_model (that of the paper), value (in our unit; known slips corrected), and a column for each key of the
-        numbers' places, such as task and layer. Missing numbers are left out.
+        id, published_model (that of the paper), value (in our unit; known misprints corrected), and a column for each key of
+        the numbers' places, such as task and layer. Missing numbers are left out.
 
     Raises:
         AtlasError: the file of published values cannot be used.

@@ -32,6 +32,10 @@ class SmallerModel(NotMeasured):
     """The run's model has no such layer or head."""
 
 
+class MissingColumn(NotMeasured):
+    """A table of the run lacks the column of a published value, whatever the run's corpora and models."""
+
+
 class Sameness(NamedTuple):
     """Whether a run measures the same quantity as a published value.
 
@@ -83,7 +87,7 @@ class Tables:
         frame = self.frames[cell.artefact]
         for name in cell.where:
             if name not in frame:
-                raise NotMeasured(f"no column {name} in {cell.artefact}.tsv")
+                raise MissingColumn(f"no column {name} in {cell.artefact}.tsv")
         if not cell.where:
             return frame
         columns = tuple(cell.where)
@@ -104,7 +108,7 @@ class Tables:
         """
         cell = number.cell
         if cell is None:
-            raise NotMeasured("no table has it")
+            raise NotMeasured("no table contains it")
         rows = self.rows(cell)
         match = _COLUMN.fullmatch(cell.column)
         if match is None:
@@ -113,9 +117,9 @@ class Tables:
         interval_columns = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
         absent = [name for name in (column, *interval_columns, *([cell.n] if cell.n else [])) if name not in rows]
         if absent:
-            raise NotMeasured(f"no column {absent[0]} in {cell.artefact}.tsv")
+            raise MissingColumn(f"no column {absent[0]} in {cell.artefact}.tsv")
         if rows[column].isna().all():
-            raise NotMeasured("this run has no value of it")
+            raise NotMeasured("this run has no value for it")
         if aggregate in ("max", "min"):
             rows = rows.loc[[getattr(rows[column], f"idx{aggregate}")()]]
         elif aggregate is None and len(rows) > 1:
@@ -208,18 +212,18 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
         label = labels[role]
         differences, obstacles = [], []
         if "model" in value.same and label.model_reference != value.same["model"]:
-            differences.append(f"another model than {value.same['model']} (here {label.model})")
+            differences.append(f"model {label.model} instead of {value.same['model']}")
             obstacles.append("another model")
         if "data" in value.same and label.corpus_reference != value.same["data"]:
-            differences.append(f"another corpus than {value.same['data']} (here {label.corpus})")
+            differences.append(f"corpus {label.corpus} instead of {value.same['data']}")
             obstacles.append("another corpus")
         if differences:
             return Sameness(NO, " and ".join(differences), " and ".join(obstacles))
     same = [f"{name} {reference}" for name, reference in value.same.items()]
     if any(label.stand_in for label in labels.values()):
-        named = " and ".join(same) or "what it is measured on"
+        named = " and ".join(same) or "its model or corpus"
         return Sameness(NO, f"would be compared, but {named} is a generated stand-in here", STAND_INS)
-    recipe = f"another recipe: {value.recipe}" if value.recipe else "same recipe"
+    recipe = f"different recipe: {value.recipe}" if value.recipe else "same recipe"
     return Sameness(value.comparable, "; ".join([f"same {' and '.join(same)}", recipe] if same else [recipe]))
 
 
@@ -232,7 +236,7 @@ def _with_size(value: Published, kind: Sameness, n: int | None) -> tuple[str, st
     elif n is None:
         size = f"size not measured (published {value.size})"
     else:
-        size = f"same size ({n})" if n == value.size else f"another size ({n}, published {value.size})"
+        size = f"same size ({n})" if n == value.size else f"different size ({n}, published {value.size})"
     comparable = CLOSE if value.size is not None and n != value.size else kind.comparable
     return comparable, f"{kind.why}; {size}"
 
@@ -246,7 +250,7 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
     try:
         kind = sameness(value, labels)
     except NotMeasured as error:
-        return Measured(None, NO, _sentences(_reason(value, error), value.fault), obstacle="no such role in this run")
+        return Measured(None, NO, _sentences(str(error), value.fault), obstacle="no such role in this run")
     for number in compared:
         try:
             ours.append((number, tables.number(number)))
@@ -282,8 +286,8 @@ def _obstacle(error: NotMeasured) -> str:
 
 
 def _reason(value: Published, error: NotMeasured) -> str:
-    """Why there is no number: the size of the model, the reason in the list of published values, or the missing row."""
-    if isinstance(error, SmallerModel):
+    """Why there is no number: a smaller model, a missing column, the listed reason of the published value, or a missing row."""
+    if isinstance(error, SmallerModel | MissingColumn):
         return str(error)
     return value.absent or (value.why if value.comparable == NO else "") or str(error)
 

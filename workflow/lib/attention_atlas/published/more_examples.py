@@ -45,7 +45,7 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     """Whether more examples could decide an undecided claim, in a sentence.
 
     Args:
-        claim: a row with columns `claims.CLAIM_COLUMNS`.
+        claim: a row with columns `claims.CLAIM_COLUMNS`; a claim that is undecided has a value and an interval.
     """
     unit = "examples" if pd.isna(claim["unit"]) else str(claim["unit"])
     main_unit = unit.split(" (")[0]
@@ -54,11 +54,6 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     if unit in PREDICTED_UNITS:
         return f"More {unit} cannot decide it: the interval covers one further draw and does not shrink with their number."
     ends = (claim["ci_low"], claim["ci_high"])
-    measured = "" if pd.isna(claim["ours"]) else f" Measured: {claim['ours']}"
-    if pd.isna(claim["value"]):
-        return f"A part of the claim has no value in this run, so no number of examples can be estimated.{measured}"
-    if any(map(pd.isna, ends)):
-        return f"There is no interval, so no number of examples can be estimated.{measured}"
     needed = examples_needed(claim["value"], claim["threshold"], *ends, claim["n"])
     if math.isnan(needed):
         return "The interval is unbounded, so no number of examples can be estimated."

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, write_html_table
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.claims import CLAIM_COLUMNS, Claim
+from attention_atlas.published.claims import ABOVE, CLAIM_COLUMNS, Claim
 from attention_atlas.published.compare import (
     CONTRADICTS,
     COVERED,
@@ -21,6 +21,7 @@ from attention_atlas.published.compare import (
     NEVER,
     NOT_COMPARABLE,
     NOT_COMPUTED,
+    NOT_TESTED,
     RECOMPUTED,
     SETTING_AS_PUBLISHED,
     SETTING_DIFFERS,
@@ -30,8 +31,9 @@ from attention_atlas.published.compare import (
 
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
-    "on the other side, and is undecided if it contains the threshold. Intervals resample the unit that the table names. A "
-    "claim about several tasks, types or layers is represented by the one that decides it."
+    "on the other side, and is undecided if it contains the threshold. It is not tested if there is no interval, such as where "
+    "the run lacks a part of the claim. Intervals resample the unit that the table names. A claim about several tasks, types "
+    "or layers is represented by the one that decides it; “this run” has them all."
 )
 VALUE_NAMES = {
     "ours": "this run",
@@ -46,7 +48,7 @@ COLOURS = {
     **dict.fromkeys((MATCH, COVERED, SETTING_AS_PUBLISHED, HOLDS), GOOD),
     **dict.fromkeys((DIFFERS, DOES_NOT_HOLD, CONTRADICTS), BAD),
     UNDECIDED: OPEN,
-    **dict.fromkeys((SETTING_DIFFERS, RECOMPUTED, NOT_COMPARABLE, NOT_COMPUTED), NONE),
+    **dict.fromkeys((SETTING_DIFFERS, RECOMPUTED, NOT_COMPARABLE, NOT_COMPUTED, NOT_TESTED), NONE),
 }
 """Verdict -> its colour on pages. Grey: the run's number and the published one are not the same quantity."""
 
@@ -115,6 +117,11 @@ def interval_text(low: float | None, high: float | None) -> str | None:
     return None if pd.isna(low) or pd.isna(high) else f"{low:.4g} to {high:.4g}"
 
 
+def threshold_text(side: str, threshold: float) -> str:
+    """The side of the threshold on which the interval of a claim that holds lies, such as `> 0.5`."""
+    return f"{'>' if side == ABOVE else '<'} {threshold:.4g}"
+
+
 def write_claims(claims: Iterable[Claim], out: str | Path, html_out: str | Path, title: str, notes: list[str]) -> None:
     """Write claims as a table and as a page, columns `CLAIM_COLUMNS`."""
     frame = pd.DataFrame([_row(claim) for claim in claims], columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
@@ -134,14 +141,15 @@ def write_claim_page(frame: pd.DataFrame, path: str | Path, title: str, notes: S
     first = [name for name in ("study", "verdict", "claim", "ours", "statistic", "value") if name in frame]
     shown = frame[first].assign(
         interval=[interval_text(low, high) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)],
-        **{name: frame[name] for name in ("threshold", "level", "n", "unit")},
+        threshold=[threshold_text(side, value) for side, value in zip(frame["side"], frame["threshold"], strict=True)],
+        **{name: frame[name] for name in ("level", "n", "unit")},
     )
-    names = {"ours": "this run", "interval": "interval", "level": "coverage of the interval", "n": "n", "unit": "n counts"}
-    formats = {"value": ".4g", "threshold": ".4g", "level": ".4g", "n": "d"}
+    names = {"ours": "this run", "threshold": "holds if", "level": "coverage of the interval", "n": "n", "unit": "n counts"}
+    formats = {"value": ".4g", "level": ".4g", "n": "d"}
     layout = Layout("study" if "study" in frame else "", {"verdict": COLOURS})
     write_html_table(shown, path, title, [*notes, VERDICT_NOTE], names, formats, layout)
 
 
 def _row(claim: Claim) -> list[Any]:
-    numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high, claim.level)
-    return [claim.statement, claim.ours, claim.verdict, claim.statistic, *numbers, claim.n, claim.unit]
+    tested = (claim.statistic, claim.value, claim.side, claim.threshold)
+    return [claim.statement, claim.ours, claim.verdict, *tested, claim.ci_low, claim.ci_high, claim.level, claim.n, claim.unit]

@@ -20,7 +20,12 @@ _KINDS = {".html": "page", ".tsv": "TSV"}
 _TALL = 1.25
 """Ratio of height to width above which a thumbnail shows only the top of its figure."""
 _GENERATED = "Generated text and a small model: these numbers are not comparable with those of the papers."
-_CLAIMS = {"claims_hold": "hold", "claims_do_not_hold": "do not hold", "claims_undecided": "undecided"}
+_CLAIMS = {
+    "claims_hold": "hold",
+    "claims_do_not_hold": "do not hold",
+    "claims_undecided": "undecided",
+    "claims_not_tested": "not tested",
+}
 _CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --dim: #595959; --line: #d9d9d9; --paper: #fff; --card: #fafafa;
   --link: #0b57a4; }

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pandas as pd
 
 from attention_atlas.io.markdown import escaped, frame_table, shown_value, table
-from attention_atlas.published.compare import CONTRADICTS, NOT_COMPARABLE, NOT_COMPUTED, RECOMPUTED, UNDECIDED, VERDICTS
+from attention_atlas.published.compare import (
+    CONTRADICTS,
+    NOT_COMPARABLE,
+    NOT_COMPUTED,
+    NOT_TESTED,
+    RECOMPUTED,
+    UNDECIDED,
+    VERDICTS,
+)
 from attention_atlas.published.more_examples import outlook
-from attention_atlas.published.pages import VERDICT_NOTE
+from attention_atlas.published.page_layout import PageLayout
+from attention_atlas.published.pages import VERDICT_NOTE, threshold_text
 from attention_atlas.published.results_page import claim_counts, verdict_table
 
 SHORT = 30
@@ -37,12 +47,14 @@ class TableFile:
         frame: its content.
         link: file on the site, relative to the page; empty where it is too long for the site.
         size: bytes.
+        layout: the table as its own page shows it; None where it has none.
     """
 
     name: str
     frame: pd.DataFrame
     link: str
     size: int
+    layout: PageLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,9 @@ def study_page(study: StudyPage, run: str) -> str:
 def _artifact(artifact: ShownArtifact, run_study: str) -> list[str]:
     anchor = artifact.id.replace("_", "-")
     parts = [f"## {escaped(artifact.number)}: {escaped(artifact.title)} {{: #{anchor} }}", artifact.caption]
+    layout = artifact.tables[0].layout if artifact.tables else None
+    if layout:
+        parts += [escaped(layout.run), _explanations(layout)]
     if artifact.note:
         parts.append(f'!!! note "Generated sentences"\n    {artifact.note}')
     if artifact.picture:
@@ -119,12 +134,36 @@ def _artifact(artifact: ShownArtifact, run_study: str) -> list[str]:
         parts += _compared(main.frame)
     elif artifact.id == "claims":
         parts += [VERDICT_NOTE, claims_table(main.frame)]
-    elif len(main.frame) <= SHORT:
-        parts.append(frame_table(main.frame))
-    elif not artifact.picture:
-        parts += [f"The first {FIRST_ROWS} of {len(main.frame):,} rows:", frame_table(main.frame.head(FIRST_ROWS))]
+    else:
+        parts += _rows(main, with_picture=bool(artifact.picture))
     parts.append("Tables: " + "; ".join(_link(file, run_study) for file in artifact.tables) + ".")
     return parts
+
+
+def _explanations(layout: PageLayout) -> str:
+    """The notes of a table, collapsed."""
+    if not layout.notes:
+        return ""
+    paragraphs = "".join(f"<p>{escape(note)}</p>" for note in layout.notes)
+    return f"<details><summary>How to read it</summary>{paragraphs}</details>"
+
+
+def _rows(file: TableFile, with_picture: bool) -> list[str]:
+    """The rows of a table, as its own page shows them if it has one; of a long table the first, or none beside a picture."""
+    if file.layout:
+        names, rows = file.layout.names, file.layout.rows
+        shown = table(map(escaped, names), ([escaped(cell) for cell in row] for row in rows[: _shown(len(rows))]))
+        count = len(rows)
+    else:
+        count = len(file.frame)
+        shown = frame_table(file.frame.head(_shown(count)))
+    if count <= SHORT:
+        return [shown]
+    return [] if with_picture else [f"The first {FIRST_ROWS} of {count:,} rows:", shown]
+
+
+def _shown(rows: int) -> int:
+    return rows if rows <= SHORT else FIRST_ROWS
 
 
 def _link(file: TableFile, study: str) -> str:
@@ -150,7 +189,7 @@ def examples_of(frame: pd.DataFrame) -> str:
 
 
 def _ranges_by_unit(numbers: pd.Series, units: pd.Series) -> str:
-    present = numbers.notna()
+    present = numbers > 0
     grouped = numbers[present].groupby(units[present].fillna(""), sort=False)
     return "; ".join(f"{_range(of_unit)} {escaped(str(unit))}".strip() for unit, of_unit in grouped)
 
@@ -180,10 +219,10 @@ def claims_table(claims: pd.DataFrame, linked: bool = False) -> str:
     """All claims with statistic, threshold, interval and n.
 
     Args:
-        claims: columns `claims.CLAIM_COLUMNS`; with `study` where `linked`.
+        claims: columns `claims.CLAIM_COLUMNS`; with a column `study` where `linked`.
         linked: whether the rows begin with a link to the page of the study.
     """
-    names = ["claim", "verdict", "statistic", "value", "threshold", "interval", "n"]
+    names = ["claim", "verdict", "this run", "statistic", "value", "holds if", "interval", "n"]
     rows = [_claim(row, linked) for row in claims.to_dict("records")]
     claims_class = "claims-of-studies" if linked else "claims"
     rows_table = table(["study", *names] if linked else names, rows)
@@ -198,9 +237,10 @@ def _claim(row: Mapping[Hashable, Any], linked: bool) -> list[str]:
     units = f"{int(row['n']):,} {shown_value(row['unit'])}" if row["n"] > 0 else ""
     value = "not computed" if pd.isna(row["value"]) else shown_value(row["value"])
     verdict = f"**{row['verdict']}**"
-    texts = [shown_value(row["claim"]), verdict, shown_value(row["statistic"]), value, shown_value(row["threshold"])]
+    words = [shown_value(row["claim"]), verdict, shown_value(row["ours"]), shown_value(row["statistic"])]
+    threshold = escaped(threshold_text(row["side"], row["threshold"]))
     study = [f"[{row['study']}]({row['study']}.md#claims)"] if linked else []
-    return [*study, *texts, interval, units]
+    return [*study, *words, value, threshold, interval, units]
 
 
 @dataclass(frozen=True)
@@ -257,11 +297,13 @@ def overview_page(overview: Overview) -> str:
             VERDICT_NOTE,
             claims_table(overview.claims, linked=True),
             *_undecided(overview.claims),
+            *_not_tested(overview.claims),
         ]
     if not overview.summary.empty:
         parts += [
             "## Published values",
-            "Each published value has one verdict; it is compared only with the same model on the same data.",
+            "Each published value has one verdict. It is compared only with that of the same model on the same data, but "
+            "claims of the papers are tested on any model.",
             verdict_table(overview.summary),
         ]
     parts += [
@@ -279,6 +321,14 @@ def _undecided(claims: pd.DataFrame) -> list[str]:
     rows = [[str(row["study"]), shown_value(row["claim"]), escaped(outlook(row))] for row in undecided.to_dict("records")]
     names = ("study", "claim", "can more examples decide it?")
     return ["## Undecided: would more examples help?", _SHRINKS, table(names, rows)]
+
+
+def _not_tested(claims: pd.DataFrame) -> list[str]:
+    without = claims[claims["verdict"] == NOT_TESTED]
+    if without.empty:
+        return []
+    rows = [[str(row["study"]), shown_value(row["claim"]), shown_value(row["ours"])] for row in without.to_dict("records")]
+    return ["## Not tested, and why", table(("study", "claim", "this run"), rows)]
 
 
 def _absent(overview: Overview) -> list[str]:

@@ -16,6 +16,7 @@ from attention_atlas.published.compare import (
     DOES_NOT_HOLD,
     HOLDS,
     NEVER,
+    NOT_TESTED,
     SCOPES,
     UNDECIDED,
     VERDICTS,
@@ -29,7 +30,12 @@ def _name(words: str) -> str:
 
 VERDICT_COLUMNS = {verdict: _name(verdict) for verdict in VERDICTS}
 SCOPE_COLUMNS = {scope: f"scope_{_name(scope)}" for scope in SCOPES}
-CLAIM_VERDICTS = {HOLDS: "claims_hold", DOES_NOT_HOLD: "claims_do_not_hold", UNDECIDED: "claims_undecided"}
+CLAIM_VERDICTS = {
+    HOLDS: "claims_hold",
+    DOES_NOT_HOLD: "claims_do_not_hold",
+    UNDECIDED: "claims_undecided",
+    NOT_TESTED: "claims_not_tested",
+}
 SUMMARY = [
     *("study", "values"),
     *VERDICT_COLUMNS.values(),
@@ -43,7 +49,9 @@ _GENERATED = (
     "The corpora are generated and the model is small, so no number measures what the papers measured. Verdicts are given on "
     "settings, on published numbers that follow from other published numbers, and on claims that can be tested on any model."
 )
-_REAL = "A number is compared only with the same model on the same data."
+_REAL = (
+    "A number is compared only with that of the same model on the same data; the claims of the papers are tested on any model."
+)
 
 
 def write_scoreboard(
@@ -129,7 +137,7 @@ def _reasons(values: pd.DataFrame, scope: str) -> str:
     """Obstacles to a comparison, most frequent first, with the number of values."""
     counts = values.loc[values["scope"] == scope, "obstacle"].value_counts()
     ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    return "; ".join(f"{count} {reason}" for reason, count in ordered)
+    return "; ".join(f"{reason} ({count})" for reason, count in ordered)
 
 
 def _glossary(words: Mapping[str, str]) -> str:

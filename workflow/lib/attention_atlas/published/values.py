@@ -52,7 +52,7 @@ class Number:
     Attributes:
         value: as printed, or read off a figure; None where it is lost.
         part: its name where an id has several numbers; empty where their order identifies them.
-        corrected: the value to compare with where the printed one is a known slip.
+        corrected: the value to compare with where the printed one is a known misprint.
         cell: place of our number; None where no table has it.
         decimals: printed decimals, with trailing zeros; None where they are those of the shortest text of the number.
         formula, inputs: how it follows from other published numbers (see `derivations`); empty where it does not.

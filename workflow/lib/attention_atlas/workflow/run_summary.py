@@ -15,7 +15,12 @@ from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import RESULTS, results_of
 from attention_atlas.workflow.progress import job_name
 
-_CLAIMS = {"claims_hold": "hold", "claims_do_not_hold": "do not hold", "claims_undecided": "undecided"}
+_CLAIMS = {
+    "claims_hold": "hold",
+    "claims_do_not_hold": "do not hold",
+    "claims_undecided": "undecided",
+    "claims_not_tested": "not tested",
+}
 _COMPARABLE = {"match": "match", "interval_covers_it": "lie in our interval", "differs": "differ"}
 _PAGES = {"atlas/atlas.html": "all heads", "scoreboard.html": "published values and claims by study"}
 _WIDTH = 12
