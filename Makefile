@@ -3,11 +3,11 @@
 # make test-all   the same, the tests that take long and rarely fail, and the rehearsal
 # make rehearse   every rule of the run paper on generated stand-ins of its corpora and models, in results/rehearsal-files
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
-# make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
+# make test-slurm the sample run on a real Slurm, also with failing jobs and nodes; LOCAL_SLURM names the command that starts Slurm
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take; HERE=yes: on this machine, whose speed is measured
 # make check      what RUN=paper (or another) needs, and what is missing; status 1 where the run cannot be built as it is
-#                 CORPUS names a file or a folder: which readers take it, and what a run with it can have (MODEL: of the registry)
-# make lock       look the hub's models and data sets up anew, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
+#                 CORPUS names a file or a folder: which readers accept it, and which artefacts can be built from it (MODEL: its tokenizer is used)
+# make lock       resolve the hub's models and data sets again, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
 # ARGS="--configfile mine.yaml"  for plan, check, lock, results, cache and atlas-release: an overlay; results and cache also take
 #                 the --config entries that the run was started with: ARGS="--config missing=skip"
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
@@ -19,8 +19,8 @@
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 and results/$(RUN)/pages: every table and figure with its caption, by study, and an overview of all findings
-#                 PARTIAL=yes: of the studies that are built, where some jobs failed
-#                 PUBLISH=docs/results/$(RUN): pages that may be passed on, without text of corpora, for the site (`make docs`); figures
+#                 PARTIAL=yes: if some jobs failed, only the studies that are built
+#                 PUBLISH=docs/results/$(RUN): pages that may be redistributed, without text of corpora, for the site (`make docs`); figures
 #                 that show text are those of the run GENERATED=sample; FROM=folder of the checkout that built the run, if not this one;
 #                 QUESTION="...": heading of the overview
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that

@@ -52,8 +52,8 @@ def run() -> None:
     reference = "all rows in one pass"
     names = {
         reference: together,
-        "one evaluation a row, batches in file order": one_a_row,
-        "the same, padded to 384 pieces": padded,
+        "one evaluation per row, batches in file order": one_a_row,
+        "the same, padded to 384 tokens": padded,
     }
     medians = side_by_side(names, 1)
     for method in ("row", "padded"):

@@ -54,7 +54,7 @@ def run() -> None:
 
     count = HEADS * (HEADS - 1) // 2 * LENGTH**2
     difference = np.abs(head_divergence(maps, SMOOTHING) - formula()).max() / LENGTH
-    print(f"{HEADS} heads x {LENGTH} tokens, one segment; largest difference {difference:.1e} nats a token")
+    print(f"{HEADS} heads x {LENGTH} tokens, one segment; largest difference {difference:.1e} nats per token")
     candidates: dict[str, Callable[[], object]] = {}
     for number in (threads, 1):
         candidates[named(number)] = lambda number=number: head_divergence(maps, SMOOTHING, number)

@@ -37,7 +37,7 @@ def run() -> None:
     def whole() -> None:
         logits["whole"] = _whole_passes(model, examples, conditions)
 
-    reference = "whole passes, one a head and layer"
+    reference = "full passes, one per head and layer"
     medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 1)
     assert torch.equal(logits["sweep"], logits["whole"])
     print(f"{len(conditions)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")

@@ -80,7 +80,7 @@ def run(device: str, batch: int) -> None:
     floor = 2 * features / rate
     difference = np.abs(head_divergence(maps, SMOOTHING, device=device) - head_divergence(maps, SMOOTHING)).max() / LENGTH
     print(f"divergence of {LAYERS * HEADS} heads x {LENGTH} tokens: {divergence:.4f} s; arithmetic {floor:.4f} s")
-    print(f"    {divergence / floor:.2f} x that floor; largest difference from the CPU {difference:.1e} nats a token")
+    print(f"    {divergence / floor:.2f} x that floor; largest difference from the CPU {difference:.1e} nats per token")
 
     plan = Plan()
     for layer in range(LAYERS):

@@ -56,7 +56,7 @@ def run() -> None:
     difference = max(float((a - b).abs().max()) for a, b in zip(one_backward_pass(), a_layer_at_a_time(), strict=True))
     print(f"{LAYERS} layers of BERT-base shape, 8 x 128 tokens; largest difference {difference:.1e}")
     candidates = {
-        "gradients by all attention weights": one_backward_pass,
+        "gradients with respect to all attention weights": one_backward_pass,
         "forward and backward pass of training": training,
         "output_attentions, one backward pass per layer": a_layer_at_a_time,
     }

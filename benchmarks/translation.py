@@ -48,7 +48,7 @@ def run() -> None:
         translations["published"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
 
     reference = f"separate runs, {PUBLISHED_BATCH} sentences per batch in the order of the file"
-    ways = {reference: published, "separate runs, batches of like length": separate, "one sweep": sweep}
+    ways = {reference: published, "separate runs, batches of similar length": separate, "one sweep": sweep}
     medians = side_by_side(ways, 1)
     assert translations["sweep"] == translations["separate"]
     print(f"{len(plans)} heads masked and the baseline, {SENTENCES} sentences of {lengths.mean():.0f} pieces, {BEAMS} beams")

@@ -115,17 +115,19 @@ def named_models(arguments: Sequence[str]) -> Series:
                 continue
             folders = sorted((path for path in glob(name) if Path(path).is_dir()), key=_in_order)
             if not folders:
-                raise AtlasError(f"{name}: no folder has such a name.")
+                raise AtlasError(f"{name}: no folder matches this pattern. Check the path.")
             names += folders
             ordered += folders
     if len(patterns) > 1:
         raise AtlasError(
-            f"{' and '.join(patterns)}: these are two series, and a page shows one: make two pages, or use one pattern."
+            f"{' and '.join(patterns)}: a page shows one series, not several: make a page for each, or use one pattern."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated or not names:
         raise AtlasError(
-            f"{repeated[0]}: this model is named twice." if repeated else "Name a model: a folder, or one on the hub."
+            f"{repeated[0]}: this model is named twice; name it once."
+            if repeated
+            else "Name a model: a folder, or one on the hub."
         )
     revisions = [name for name in names if _is_revision(name)]
     if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
@@ -280,7 +282,7 @@ def overlay(
     entry = entries[name]
     control = _unused(f"{name}-random", entries)
     measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
-    in_bytes = ", spelled in bytes, as the model came without a tokenizer" if "tokenizer" in entry else ""
+    in_bytes = ", as raw bytes, since the model has no tokenizer" if "tokenizer" in entry else ""
     beside = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
     title = f"{name}{beside} ({measured_on}generated English{in_bytes})"
     atlas: dict[str, Any] = {"compared": [*(other for other in entries if other != name), control]}
@@ -408,7 +410,7 @@ def main() -> int:
         return 1
     if any("tokenizer" in entry for entry in added["models"].values()):
         print(
-            "warning: this folder has no tokenizer, so the model receives raw bytes. This input is out of distribution: its "
+            "warning: a model folder has no tokenizer, so the model receives raw bytes. This input is out of distribution: its "
             "heads may behave differently from what they do with tokens. Put its tokenizer.json into the folder to avoid this.",
             file=sys.stderr,
         )

@@ -86,7 +86,7 @@ def _source_of(entry: Mapping[str, Any], corpora: Mapping[str, Any]) -> str:
         "random": f"random weights, seed {entry['seed']}, of the architecture of {place}",
         "random_encoder": f"random weights, seed {entry['seed']}, with the embeddings of {place}",
     }.get(entry["init"], place)
-    return f"{weights}; licence: {licence or 'none is named in its README.md'}"
+    return f"{weights}; licence: {licence or 'none stated in its README.md'}"
 
 
 def licence_in(card: Path) -> str:

@@ -40,10 +40,10 @@ def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Ca
 def state(use: Use) -> str:
     """What can be done with a cache, in words."""
     if use.makers:
-        return f"to be made again by {', '.join(use.makers)}"
+        return f"will be rebuilt by {', '.join(use.makers)}"
     if use.readers:
-        return f"needed: {', '.join(use.readers)} {'is' if len(use.readers) == 1 else 'are'} to do"
-    return "can be removed" if use.part_of_run else "can be removed: no part of the run any more"
+        return f"needed by pending jobs of {', '.join(use.readers)}"
+    return "can be removed" if use.part_of_run else "can be removed: no longer part of the run"
 
 
 def lines(listed: Sequence[tuple[Cache, Use]]) -> list[str]:

@@ -70,7 +70,7 @@ def memory_limit(profile: Path) -> int:
     """
     files = sorted(profile.glob("*.yaml"))
     if not files:
-        raise AtlasError(f"{profile}: this folder has no profile of Snakemake (*.yaml). Name another one.")
+        raise AtlasError(f"{profile}: this folder has no Snakemake profile (*.yaml). Name a folder that has one.")
     for path in files:
         settings = entries_of(path)
         if settings.get("executor", "local") != "local":
@@ -116,7 +116,7 @@ def with_files(model: str, models: Mapping[str, Mapping[str, Any]]) -> Mapping[s
     while "fine_tuned" in entry["source"]:
         entry = models[entry["source"]["fine_tuned"]]
     if "untrained" in entry["source"]:
-        raise AtlasError(f"{model}: a run makes this model and its tokenizer, so name another one: MODEL=minilm.")
+        raise AtlasError(f"{model}: only a run makes its tokenizer. Name another model, such as MODEL=minilm.")
     return entry
 
 
@@ -135,12 +135,12 @@ def _print_attempts(path: Path, tokenizer: Path, configuration: dict[str, Any], 
         if first:
             print("       There may be more: raise limit in the overlay to use them.")
         if attempt.entry["reader"] in shown:
-            print("       as above, with this task or format in place of that.")
+            print("       as for this reader above, with this task or format.")
             continue
         shown.add(attempt.entry["reader"])
         added = overlay(path, attempt, configuration, model)
         if not added:
-            print("       no study reads this alone.")
+            print("       no study can run on this file alone.")
             continue
         for study, listed in possible_artifacts(configuration, added).items():
             print(f"       {study}: {', '.join(listed)}")
@@ -158,12 +158,12 @@ def main() -> int:
     of_run = kinds.add_parser("run", help="what a run needs")
     of_run.add_argument("name", nargs="?", default="sample")
     of_run.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
-    of_run.add_argument("--missing", choices=("error", "skip"), help="in place of `missing` in config.yaml")
-    of_run.add_argument("--profile", type=Path, default=PROFILE, help="folder of the profile whose limit of memory holds")
+    of_run.add_argument("--missing", choices=("error", "skip"), help="overrides `missing` in config.yaml")
+    of_run.add_argument("--profile", type=Path, default=PROFILE, help="profile folder whose memory limit applies")
     of_run.add_argument("--tsv", type=Path, help="write the table to this file as well")
-    of_corpus = kinds.add_parser("corpus", help="what can be made of a file or a folder")
+    of_corpus = kinds.add_parser("corpus", help="which readers accept a file or folder, and what can be built from it")
     of_corpus.add_argument("path", type=Path)
-    of_corpus.add_argument("--model", default="minilm", help="whose tokenizer counts: a model of the registry")
+    of_corpus.add_argument("--model", default="minilm", help="model of the registry whose tokenizer is used")
     of_corpus.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
     chosen = parser.parse_args()
     try:

@@ -218,7 +218,7 @@ def read_renamed(path: Path) -> dict[str, dict[str, Any]]:
             raise ValueError("its keys must be columns and files")
         return {"columns": {glob: dict(names) for glob, names in maps["columns"].items()}, "files": dict(maps["files"])}
     except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise WrongInput(f"{path}: this is no map of renamed columns and files ({error}).") from error
+        raise WrongInput(f"{path}: this is not a mapping of renamed columns and files ({error}).") from error
 
 
 @dataclass
@@ -288,7 +288,7 @@ class Comparison:
             self.report(file, name, f"this column is {'missing' if name in before else 'additional'} in NEW")
         shared = [name for name in before if name in new]
         if shared != [name for name in new if name in before]:
-            self.report(file, ORDER, "the columns have another order")
+            self.report(file, ORDER, "the columns are in a different order")
         lists = [name for name in shared if not isinstance(before[name].values, np.ndarray)]
         counts = {name: (len(before[name].values), len(new[name].values)) for name in lists}
         if len(set(counts.values())) == 1:  # else a JSON file
@@ -307,7 +307,7 @@ class Comparison:
         count = min(len(old.values), len(new.values))
         self.cells += count
         if old.kind != new.kind:
-            self.report(file, name, f"another type: {shown(old.kind, new.kind)}")
+            self.report(file, name, f"different type: {shown(old.kind, new.kind)}")
         rows = different_rows(old, new, self.tolerance)
         if len(rows) and len(rows := self.not_intended(file, name, rows)):
             values = shown(*(values[int(rows[0]) - 1] for values in (old.values, new.values)))

@@ -100,7 +100,7 @@ def main() -> int:
         change = "unchanged" if commit == before else f"was {before[:12]}" if before else "new"
         print(f"{kind:9} {source['hub']} at {reference_of(source)[:12]}: {commit[:12]} ({change})")
     if not wanted:
-        print("Every source of the hub names its commit: there is nothing to resolve.")
+        print("All hub sources name a commit: nothing to resolve.")
     return 1 if failed else 0
 
 

@@ -240,8 +240,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None, slownes
         taken = [_taken(measured / Path(job.benchmark).relative_to(f"results/{run}")) for job in jobs]
         expected = [time if known is not None else 0.0 for time, known in zip(here, taken, strict=True)]
         columns["jobs measured"] = ([int(known is not None) for known in taken], "sum")
-        columns["their minutes planned"] = ([time / 60 for time in expected], "sum")
-        columns["measured"] = ([(known or 0.0) / 60 for known in taken], "sum")
+        columns["planned minutes of these"] = ([time / 60 for time in expected], "sum")
+        columns["measured minutes"] = ([(known or 0.0) / 60 for known in taken], "sum")
     table = pd.DataFrame({"rule": [job.rule for job in jobs]} | {name: values for name, (values, _) in columns.items()})
     kinds = {name: kind for name, (_, kind) in columns.items()}
     by_rule = table.groupby("rule", sort=False).agg(kinds)

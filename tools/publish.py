@@ -1,7 +1,7 @@
 """The results of a run as pages of the site: tables, pictures and verdicts by study, and an overview of all findings.
 
 python tools/publish.py RUN                    write results/RUN/pages, with the text of the run's corpora
-python tools/publish.py RUN --publish FOLDER   write pages that may be passed on, without text of corpora: artefacts that
+python tools/publish.py RUN --publish FOLDER   write pages that may be redistributed, without text of corpora: artefacts that
                                                show text are those of the run --generated, on generated sentences
 
 The first takes all files that are built. The second refuses files that are not those of this code and configuration; with
@@ -66,14 +66,14 @@ _WIDE = "---\nhide: [toc]\n---"
 """Header of a page on the site without a list of its sections, so that its tables have more room."""
 ATLAS_PAGE = "atlas.html"
 GENERATED_NOTE = (
-    "Drawn by the run `{run}`, on generated sentences and with the models of that run: the licences of the corpora differ, and "
-    "no sentence of them is passed on here. `make results` shows the sentences of your corpora on your machine."
+    "This figure is from the run `{run}`, which uses generated sentences and its own models: not all corpora may be "
+    "redistributed, so no corpus text is shown here. `make results` shows the sentences of your corpora on your machine."
 )
 ABSENT_NOTE = (
-    "No picture: it shows sentences of a corpus, whose licence may not allow passing them on, and the run `{run}` on generated "
+    "No picture: it shows sentences of a corpus whose licence may not allow redistribution, and the run `{run}` on generated "
     "sentences does not have this figure. `make results` shows it on your machine."
 )
-ATLAS_NOTE = "The numbers are those of this run; the sentences are generated ones, of the run {run}."
+ATLAS_NOTE = "The numbers are those of this run; the sentences are generated and come from the run {run}."
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 NOT_CORPORA = ".rows.tsv"
@@ -290,7 +290,7 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if source.generated and size > ALL_BYTES:
         raise AtlasError(
-            f"{out.name}: the pages have {size / 1e6:.0f} MB, more than {ALL_BYTES / 1e6:.0f} MB: nothing is written."
+            f"{out.name}: the pages take {size / 1e6:.0f} MB, and the limit is {ALL_BYTES / 1e6:.0f} MB: nothing was written."
         )
     return list(shown)
 

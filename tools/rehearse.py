@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", default="all")
     parser.add_argument("--prepare", action="store_true", help="write stand-ins and configuration, and stop")
-    parser.add_argument("further", nargs="*", help="further arguments of snakemake, behind --")
+    parser.add_argument("further", nargs="*", help="further arguments for snakemake, after --")
     arguments = parser.parse_args()
     try:
         prepare(FOLDER)

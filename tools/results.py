@@ -155,7 +155,7 @@ def partial_results(run: str, options: Sequence[str], overlays: Sequence[Path]) 
     listed = built_studies(ROOT, run, outputs_of(run, ROOT, options, all_jobs=True), outputs_of(run, ROOT, options))
     folder = ROOT / "results" / run / "partial"
     write_partial_scoreboard(run, listed, configuration_of(ROOT, overlays, options), folder)
-    notes = ("Some jobs of this run are still to do. Artefacts that are up to date:", built_table(listed))
+    notes = ("Some jobs of this run have not finished. Artefacts that are up to date:", built_table(listed))
     return write_results(run, folder, made_by(), notes)
 
 

@@ -83,7 +83,7 @@ def between(path: Path, text: str, name: str, new: str) -> str:
     start, end = f"# {name}: written by tools/sync.py\n", f"# /{name}"
     before, mark, rest = text.partition(start)
     if not mark or end not in rest:
-        raise SystemExit(f"{path.relative_to(ROOT)}: the marks of {name} are missing.")
+        raise SystemExit(f"{path.relative_to(ROOT)}: the comments that mark {name} are missing: restore them.")
     return before + start + new + end + rest.partition(end)[2]
 
 

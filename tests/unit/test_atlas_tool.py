@@ -79,7 +79,7 @@ def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
     config = configured(added)
     assert config["models"]["tiny-model-hf"]["tokenizer"] == "bytes"
     assert config["corpora"]["sample-keyphrases"]["max_tokens"] == 512
-    assert "spelled in bytes" in config["runs"][run]["title"]
+    assert "as raw bytes" in config["runs"][run]["title"]
 
 
 def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
@@ -321,9 +321,9 @@ def test_folders_of_one_name_stay_apart(folder, tmp_path):
     [
         (["{folder} {folder}"], "named twice"),
         (["{folder}", "./nowhere/at/all"], "no such folder"),
-        (["{parent}/step*"], r"step\*: no folder has such a name"),
+        (["{parent}/step*"], r"step\*: no folder matches this pattern"),
         ([" "], "Name a model"),
-        (["{parent}/h*", "g/m-seed_{{0..2}}"], r"h\* and g/m-seed_\{0\.\.2\}: these are two series, and a page shows one"),
+        (["{parent}/h*", "g/m-seed_{{0..2}}"], r"h\* and g/m-seed_\{0\.\.2\}: a page shows one series, not several"),
     ],
 )
 def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):

@@ -49,14 +49,14 @@ def test_what_a_job_to_do_reads_or_makes_stays(folder):
     outputs = {shard, "results/one/clark2019/table1.tsv"}
     read = use_of(text, [("clark2019_table1", (shard,), ("results/one/clark2019/table1.tsv",))], outputs)
     assert not read.removable
-    assert state(read) == "needed: clark2019_table1 is to do"
+    assert state(read) == "needed by pending jobs of clark2019_table1"
     made = use_of(text, [("extract_attention", (), (shard,))], outputs)
     assert not made.removable
-    assert state(made) == "to be made again by extract_attention"
+    assert state(made) == "will be rebuilt by extract_attention"
     unused = use_of(text, [("clark2019_table1", ("results/one/examples/0.parquet",), ())], outputs)
     assert unused.removable
     assert state(unused) == "can be removed"
-    assert state(use_of(rest, [], outputs)) == "can be removed: no part of the run any more"
+    assert state(use_of(rest, [], outputs)) == "can be removed: no longer part of the run"
 
 
 def test_a_cache_is_removed_with_its_folders_and_nothing_else(folder):

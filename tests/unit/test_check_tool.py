@@ -40,7 +40,7 @@ def test_the_shipped_profiles():
 
 
 def test_a_profile_that_cannot_be_used_is_named(tmp_path):
-    with pytest.raises(AtlasError, match="nowhere: this folder has no profile of Snakemake"):
+    with pytest.raises(AtlasError, match="nowhere: this folder has no Snakemake profile"):
         memory_limit(tmp_path / "nowhere")
     with pytest.raises(AtlasError, match=r"profile\.yaml: resources: mem_mb=64G: write a number of megabytes"):
         memory_limit(profile(tmp_path, "resources: [mem_mb=64G]\n"))

@@ -142,7 +142,7 @@ def test_columns_missing_additional_and_in_another_order(folders, compare):
     assert lines[:-1] == [
         "clark2019/table1.tsv: n: this column is additional in NEW",
         "clark2019/table1.tsv: value: this column is missing in NEW",
-        "clark2019/table1.tsv: (order): the columns have another order",
+        "clark2019/table1.tsv: (order): the columns are in a different order",
     ]
 
 
@@ -163,7 +163,7 @@ def test_files_missing_and_additional(folders, compare):
         ({"loss": [0.25, 0.0, 1.0]}, "loss: 1 of 3 rows differ, first row 2: 'None' -> '0.0'"),
         ({"id": ["x", "Y", "z"]}, "id: 1 of 3 rows differ, first row 2: 'y' -> 'Y'"),
         ({"tokens": [["a"], ["b", "d"], []]}, "tokens: 1 of 3 rows differ, first row 2: \"['b', 'c']\" -> \"['b', 'd']\""),
-        ({"n": [1.0, 2.0, 3.0]}, "n: another type: 'int64' -> 'double'"),
+        ({"n": [1.0, 2.0, 3.0]}, "n: different type: 'int64' -> 'double'"),
     ],
     ids=["number", "missing value", "text", "list", "type"],
 )
@@ -180,8 +180,8 @@ def test_difference_in_a_parquet(folders, compare, columns, line):
             "00000000: 1 of 6 rows differ, first row 5: '4.0' -> '9.0'",
         ),
         ({"00000001": np.array([0.5, 0], np.float32)}, "00000001: 1 of 2 rows differ, first row 2: 'nan' -> '0.0'"),
-        ({"00000000": TENSORS["00000000"].T.copy()}, "00000000: another type: 'F16 [2, 3]' -> 'F16 [3, 2]'"),
-        ({"00000001": np.array([0.5, np.nan])}, "00000001: another type: 'F32 [2]' -> 'F64 [2]'"),
+        ({"00000000": TENSORS["00000000"].T.copy()}, "00000000: different type: 'F16 [2, 3]' -> 'F16 [3, 2]'"),
+        ({"00000001": np.array([0.5, np.nan])}, "00000001: different type: 'F32 [2]' -> 'F64 [2]'"),
         ({"00000002": np.zeros(0, np.float16)}, "00000002: this column is additional in NEW"),
         ({"metadata": {"facts": "{}"}}, "(metadata) facts: this column is additional in NEW"),
     ],
@@ -203,7 +203,7 @@ def test_difference_in_a_shard(folders, compare, tensors, line):
         ),
         ("models/tiny/card.json", "null", "0", "model.mask: 1 of 1 rows differ, first row 1: 'null' -> '0'"),
         ("models/tiny/card.json", '"[CLS]", ', "", "tokens: 2 rows in OLD, 1 in NEW"),
-        ("models/tiny/card.json", '"layers": 2', '"layers": [2]', "layers: another type: 'value' -> 'list'"),
+        ("models/tiny/card.json", '"layers": 2', '"layers": [2]', "layers: different type: 'value' -> 'list'"),
         (
             "corpora/sample/mnli.jsonl",
             "0",

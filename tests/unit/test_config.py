@@ -173,7 +173,7 @@ def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_repl
 def test_runs_that_extend_each_other_in_a_circle_are_listed():
     config = changed("runs/a/extends", "b", changed("runs/b/extends", "c", changed("runs/c/extends", "a")))
     message = sentence(config)
-    assert "extend each other in a circle" in message
+    assert "extend each other in a cycle" in message
     assert all(name in message for name in ("a", "b", "c"))
 
 

@@ -139,7 +139,7 @@ MISTAKES = [
     ("runs/one", None, "config: runs.one: None should be of type object."),
     ("runs/one/extends", "two", "config: runs.one.extends: there is no run 'two'."),
     ("runs/other/extends", "ones", "config: runs.other.extends: there is no run 'ones'; did you mean 'one'."),
-    ("runs/one/extends", "one", "config: runs.one.extends: runs extend each other in a circle (one)."),
+    ("runs/one/extends", "one", "config: runs.one.extends: runs extend each other in a cycle (one): remove one."),
     ("runs/one/extends", ["one"], "config: runs.one.extends: ['one'] should be of type string. Run whose keys"),
     ("runs/one/extends", 1, "config: runs.one.extends: 1 should be of type string."),
     ("runs/one/clark2019/figure1_heads", [[1, 1]], "config: runs.one.clark2019.figure1_heads: [[1, 1]] is too short."),

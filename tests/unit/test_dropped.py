@@ -53,7 +53,7 @@ def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     frame = table(tmp_path, {"trees": ([examples], [dropped], 10)})
     counts = outcomes(frame, "trees")
     assert sum(counts.values()) == 10
-    assert counts["not there: the corpus ends before its limit of 10"] == 6
+    assert counts["absent: the corpus has fewer records than its limit of 10"] == 6
     # Shares are of the records that are there.
     assert frame["share"].dropna().sum() == pytest.approx(1)
     assert frame["share"].isna().tolist() == [False, False, True]
@@ -68,7 +68,7 @@ def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):
     frame = table(tmp_path, {"segments": ([examples], [dropped], 5)})
     # Twelve sentences are no records: two of five are not there.
     assert outcomes(frame, "segments") == {
-        **{"kept": 2, "too long": 1, "chunk of one": 12, "not there: the corpus ends before its limit of 5": 2},
+        **{"kept": 2, "too long": 1, "chunk of one": 12, "absent: the corpus has fewer records than its limit of 5": 2},
     }
     assert frame["unit"].tolist() == ["record", "record", "sentence", "record"]
     assert frame["share"].round(3).tolist()[:2] == [0.667, 0.333]
@@ -90,4 +90,4 @@ def test_the_page_shows_the_counts(tmp_path):
     assert "<h1>Left out</h1>" in page
     assert "Run on &lt;corpora&gt;." in page
     assert ["too long", "record", "1", "25.00%"] in [row[1:] for row in cells(page)]
-    assert ["not there: the corpus ends before its limit of 5", "record", "1", ""] in [row[1:] for row in cells(page)]
+    assert ["absent: the corpus has fewer records than its limit of 5", "record", "1", ""] in [row[1:] for row in cells(page)]

@@ -77,7 +77,7 @@ def test_a_file_that_is_missing_alone_is_named(complete, name, title, problem):
     skipped = {artifact for group in skipping.groups for need in group for artifact in need.skipped}
     assert "clark2019/table1" in skipped
     assert ("clark2019/figure2" in skipped) == title.startswith("model")
-    assert "without what is skipped" in as_text(skipping)
+    assert "except for the skipped artefacts" in as_text(skipping)
 
 
 def test_a_model_whose_files_are_damaged_stops_only_runs_that_need_it(complete):
@@ -249,7 +249,7 @@ def test_disk_that_does_not_suffice(complete):
     assert disk_forecast(config, [PlannedJob("clark2019_table1", {"run": "one"}, 1)]) == 0
     assert shortfalls(config, [EXTRACTION], 1e9, 3000) == []
     (sentence,) = shortfalls(config, [EXTRACTION], 5e8, 3000)
-    assert sentence.startswith("disk: the run takes up to 0.6 GB, but 0.5 GB are free")
+    assert sentence.startswith("disk: the run needs up to 0.6 GB, but only 0.5 GB are free")
     for missing in ("error", "skip"):
         outcome = preflight(resolve(SMALL | {"missing": missing}), "one", [sentence])
         assert outcome.failures == [sentence]
@@ -258,7 +258,7 @@ def test_disk_that_does_not_suffice(complete):
 def test_memory_that_does_not_suffice(complete):
     config = resolve(SMALL)
     (sentence,) = shortfalls(config, [EXTRACTION], 1e12, 2999)
-    assert "1 jobs ask for more than the 2,999 MB of this machine, most extract_attention (run=one, model=tiny" in sentence
+    assert "jobs that request more than this machine's 2,999 MB: 1; largest: extract_attention (run=one, model=tiny" in sentence
     # On a cluster the memory of a node is not known here.
     assert shortfalls(config, [EXTRACTION], 1e12, 0) == []
     assert shortfalls(config, [], 1e12, 1) == []

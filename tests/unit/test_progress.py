@@ -133,7 +133,7 @@ def test_logs_of_jobs(tmp_path):
     log = tmp_path / "job.log"
     assert last_lines(log) == ["(the job ended before it wrote a log)"]
     log.write_text("")
-    assert "stopped from outside" in last_lines(log)[0]
+    assert "the job was killed" in last_lines(log)[0]
     log.write_text("2026-01-01 10:00:00 WARNING two records were dropped\n" + "line\n" * 30)
     assert last_lines(log, 3) == ["line"] * 3
     assert warnings_in([str(log), str(tmp_path / "none")]) == [f"{log}: two records were dropped"]

@@ -1,4 +1,4 @@
-"""Pages of a run that may be passed on: no text of a corpus, pictures of generated sentences, sizes, and what is absent."""
+"""Pages of a run that may be redistributed: no text of a corpus, pictures of generated sentences, sizes, and what is absent."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_registry_holds_nothing_else_and_has_to_be_there(tmp_path, key):
     write_configuration(SMALL, tmp_path)
     registry = tmp_path / "config" / f"{key}.yaml"
     registry.write_text(yaml.safe_dump({key: {}, "targets": ["one"]}), encoding="utf-8")
-    message = re.escape(f"config/{key}.yaml: the key 'targets' is not read here: this file holds {key} alone.")
+    message = re.escape(f"config/{key}.yaml: the key 'targets' does not belong here: this file may contain only {key}.")
     with pytest.raises(AtlasError, match=f"^{message}$"):
         with_registries({}, tmp_path)
     registry.unlink()
@@ -160,8 +160,8 @@ def test_a_stated_width_that_contradicts_the_files_of_the_model_is_an_error_at_s
     raw = changed("models/tiny", {"source": {"path": str(folder)}})
     for key, stated, actual in (("layers", 12, LAYERS), ("heads", 12, HEADS), ("hidden_size", 768, WIDTH)):
         assert sentence(changed(f"models/tiny/{key}", stated, raw)) == (
-            f"config: models.tiny.{key}: it is {stated}, but config.json in {folder} says {actual}. Correct it, or leave it "
-            "out: it is read from there."
+            f"config: models.tiny.{key}: {stated} contradicts config.json in {folder}, which says {actual}. Correct the key, "
+            "or remove it: the value is then read from there."
         )
     out = tmp_path / "card.json", tmp_path / "tokenizer.json"
     entry = resolve(raw)["models"]["tiny"]

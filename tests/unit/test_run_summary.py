@@ -46,12 +46,12 @@ def test_a_whole_run_has_counts_verdicts_and_places(scoreboard):
     assert lines[0].startswith("sample: ")
     assert lines[1].split(maxsplit=1) == [
         "artefacts",
-        f"{tables} tables and {len(listed) - tables} figures, 1 of them up to date before",
+        f"{tables} tables and {len(listed) - tables} figures, 1 of them already up to date",
     ]
     assert lines[2].split(maxsplit=1) == ["claims", "4 hold, 3 do not hold, 2 undecided, 1 not tested"]
     assert lines[3].split(maxsplit=1)[1].startswith("none of 1142 values is comparable")
-    assert [line.split()[2] for line in lines[4:]] == [
-        f"results/sample/{page}" for page in (INDEX, "atlas/atlas.html", "scoreboard.html")
+    assert [line.split()[:2] for line in lines[4:]] == [
+        ["open", f"results/sample/{page}"] for page in (INDEX, "atlas/atlas.html", "scoreboard.html")
     ]
 
 
@@ -63,7 +63,7 @@ def test_published_values_are_counted_where_some_are_comparable(scoreboard):
 
 def test_one_artefact_is_named_and_nothing_else():
     shown = summary(shipped(), outcome(FIGURE, FIGURE)).splitlines()
-    assert [line.split(maxsplit=1)[0] for line in shown[1:]] == ["artefacts", "look"]
+    assert [line.split(maxsplit=1)[0] for line in shown[1:]] == ["artefacts", "open"]
     assert shown[1].endswith("1 figure")
     assert shown[2].endswith(FIGURE[0])
 
@@ -78,7 +78,7 @@ def test_after_a_failure_what_is_built_what_is_not_and_the_log_are_named():
     shown = summary(shipped(), outcome(every, every - waiting, waiting, {"clark2019_figure2": log}))
     assert re.search(r"not built +clark2019: figure2 \(1 of \d+\)\n +not built +scoreboard: all 3\n", shown)
     assert shown.endswith(
-        f"1 failed; see the log (if it has no error, the job was stopped from outside):\n  clark2019_figure2: {log}"
+        f"1 failed; see their logs (if a log shows no error, the job was killed):\n  clark2019_figure2: {log}"
     )
     assert "claims  " not in shown, "the scoreboard is not of this start"
     assert INDEX not in shown

@@ -119,7 +119,7 @@ def test_missing_files_are_an_error_that_names_them(without_files):
     with pytest.raises(AtlasError) as caught:
         built_targets.artifacts()(wildcards())
     first, line, last = str(caught.value).splitlines()
-    assert first == "These are missing, and one needs them:"
+    assert first == "Missing, but needed by the target runs (one):"
     assert line.startswith(f"- {TREES} Licence: LDC99T42. Expected layout: ten columns. Needed by: clark2019: table1, figure5,")
     assert "make check RUN=" in last
     assert "missing: skip" in last
@@ -136,7 +136,7 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     assert not [path for path in paths if "/table1." in path or "/options." in path]
     assert [text.splitlines() for text in warned] == [
         [
-            "missing, and skipped with what needs it:",
+            "missing; the artefacts that need these are skipped, or built without them:",
             f"- {TREES} Skipped: clark2019: table1, figure5, figure6, figure6_test, noop, options, dropped, comparison, "
             "claims.",
         ]
@@ -202,7 +202,7 @@ def test_attention_caches_of_the_target_runs(without_files):
     give_model(without_files, SMALL["models"]["tiny"])
     skipping, warned = small("skip")
     assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
-    assert warned == [f"missing, and skipped with what needs it:\n- {TREES}"]
+    assert warned == [f"missing; the artefacts that need these are skipped, or built without them:\n- {TREES}"]
     with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu does not exist"):
         small()[0].attention(wildcards())
 

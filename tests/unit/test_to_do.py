@@ -104,5 +104,5 @@ def test_an_empty_configuration_file_changes_nothing(tmp_path):
 def test_the_tokenizer_of_a_trained_model_is_that_of_its_base():
     models = resolve(configuration_of(ROOT, []))["models"]
     assert with_files("minilm-squad", models)["source"] == models["minilm"]["source"]
-    with pytest.raises(AtlasError, match="marian-sample: a run makes this model and its tokenizer"):
+    with pytest.raises(AtlasError, match="marian-sample: only a run makes its tokenizer"):
         with_files("marian-sample", models)

@@ -90,5 +90,5 @@ def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
 def test_a_start_warns_of_too_little_memory_and_goes_on(workspace):
     target = "results/sample/corpora/sample/documents.txt"
     done = workspace.snakemake("--resources", "mem_mb=500", "--", target)
-    assert "memory: 1 jobs ask for more than the 500 MB of this machine, most sample_corpus (run=sample)" in done.stdout
+    assert "memory: jobs that request more than this machine's 500 MB: 1; largest: sample_corpus (run=sample)" in done.stdout
     assert (workspace.folder / target).is_file()

@@ -59,7 +59,7 @@ def read_frames(path: str | Path) -> Iterator[FrameSentence]:
         sentence, target = (_text(entry.get(key), key, where) for key in ("sentence", "target"))
         links = entry.get("links")
         if not isinstance(links, list) or not links:
-            raise AtlasError(f"{where}: 'links' must be a list of the phrases that fill the frame's core.")
+            raise AtlasError(f"{where}: 'links' must be a list of the phrases that fill the frame's core elements.")
         elements = tuple(_text(link, "links", where) for link in links)
         yield FrameSentence(str(number), sentence, target, elements, str(entry.get("frame", "")))
 

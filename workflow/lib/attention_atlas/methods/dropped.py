@@ -47,7 +47,7 @@ def dropped_table(
             share = n / total if unit == RECORD else math.nan
             rows.append({"corpus": corpus, "outcome": outcome, "unit": unit, "n": n, "share": share})
         if total < limit:
-            outcome = f"not there: the corpus ends before its limit of {limit}"
+            outcome = f"absent: the corpus has fewer records than its limit of {limit}"
             rows.append({"corpus": corpus, "outcome": outcome, "unit": RECORD, "n": limit - total})
     table = pd.DataFrame(rows)
     write_table(table, out)

@@ -1,4 +1,4 @@
-"""Derivatives of each example's loss by a gate on each head, one backward pass per batch (Michel et al. 2019, equation 2).
+"""Derivatives of each example's loss with respect to head gates, one backward pass per batch (Michel et al. 2019, eq. 2).
 
 Each head's output is multiplied by a gate with value 1, separately for every example. Since the loss is summed over examples,
 the derivative by an example's gate is that of this example's loss. The same pass yields the product of output and gradient at
@@ -42,7 +42,7 @@ def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Pl
     rows = {example.record: row for row, example in enumerate(examples)}
     derivatives = np.zeros((3, len(examples), len(heads)))
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
-    for batch in progress(batches, label="derivatives by gates"):
+    for batch in progress(batches, label="gradients of head gates"):
         derivatives[:, [rows[example.record] for example in batch]] = _of_batch(experiment, batch, plan or Plan())
     return Derivatives(heads, *derivatives)
 

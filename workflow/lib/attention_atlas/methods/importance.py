@@ -26,7 +26,7 @@ class Derivatives:
 
     Attributes:
         heads: one row for each head, columns `names.HEAD`.
-        gradient: [example, head] derivative of the example's loss by a gate on the head.
+        gradient: [example, head] derivative of the example's loss with respect to a gate on the head.
         by_position: [example, head] magnitudes of output times gradient, summed over positions.
         positions: [example, head] positions of the head's layer that affect the loss: not padding, and in the last layer of a
             classifier only the classified token.

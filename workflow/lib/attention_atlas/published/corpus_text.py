@@ -1,4 +1,4 @@
-"""A check that tables hold no text of a corpus, before they are passed on."""
+"""A check that tables contain no text of a corpus, before they are published."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def check_no_corpus_text(tables: Sequence[Path], examples: Mapping[str, Sequence
             for phrase in _in_order(_WORD.findall(" ".join(words).lower())):
                 if phrase in tables_of:
                     raise AtlasError(
-                        f"{tables_of[phrase]}: this table holds text of the corpus {corpus} ('{' '.join(phrase)}'), which is "
-                        "not to be passed on: name the file in text_files of its artefact."
+                        f"{tables_of[phrase]}: this table holds text of the corpus {corpus} ('{' '.join(phrase)}'), which must "
+                        "not be redistributed: add the file to text_files of its artefact."
                     )
 
 

@@ -135,7 +135,7 @@ def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict
         registries |= read_yaml(Path(folder, place))
         wrong = sorted(registries.keys() - REGISTRIES.keys())
         if wrong:
-            raise AtlasError(f"{place}: the key '{wrong[0]}' is not read here: this file holds {key} alone.")
+            raise AtlasError(f"{place}: the key '{wrong[0]}' does not belong here: this file may contain only {key}.")
     return merged(registries, config)
 
 
@@ -161,7 +161,7 @@ def _inherited(runs: Mapping[str, Any], name: str, descendants: tuple[str, ...])
         raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{did_you_mean(parent, runs)}.")
     if parent in (name, *descendants):
         raise AtlasError(
-            f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*descendants, name))})."
+            f"config: runs.{name}.extends: runs extend each other in a cycle ({', '.join((*descendants, name))}): remove one."
         )
     # The title describes the parent run, so the run that extends it does not inherit it.
     base = {key: value for key, value in _inherited(runs, parent, (*descendants, name)).items() if key != "title"}

@@ -100,15 +100,15 @@ def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: i
     if needed > free:
         removed = ", set keep_attention: false" if config["keep_attention"] else ""
         sentences.append(
-            f"disk: the run takes up to {needed / GIGA:.1f} GB, but {free / GIGA:.1f} GB are free: put results/ on a larger "
-            f"disk{removed}, or lower limits."
+            f"disk: the run needs up to {needed / GIGA:.1f} GB, but only {free / GIGA:.1f} GB are free: put results/ on a "
+            f"larger disk{removed}, or lower limits."
         )
     largest = max(jobs, key=lambda job: job.megabytes, default=None)
     if largest is not None and megabytes and largest.megabytes > megabytes:
         over = sum(job.megabytes > megabytes for job in jobs)
         sentences.append(
-            f"memory: {over} jobs ask for more than the {megabytes:,} MB of this machine, most {largest.name} for "
-            f"{largest.megabytes:,} MB: run them on a larger one, or lower max_tokens or batch."
+            f"memory: jobs that request more than this machine's {megabytes:,} MB: {over}; largest: {largest.name}, "
+            f"{largest.megabytes:,} MB. Run them on a larger machine, or lower max_tokens or batch."
         )
     return sentences
 

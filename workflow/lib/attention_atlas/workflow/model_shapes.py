@@ -64,8 +64,8 @@ def _check_stated(name: str, entry: Mapping[str, Any], shape: Mapping[str, int],
     for key, value in shape.items():
         if entry.get(key, value) != value:
             raise AtlasError(
-                f"config: models.{name}.{key}: it is {entry[key]}, but {origin} says {value}. Correct it, or leave it out: it "
-                "is read from there."
+                f"config: models.{name}.{key}: {entry[key]} contradicts {origin}, which says {value}. Correct the key, or "
+                "remove it: the value is then read from there."
             )
 
 

@@ -94,7 +94,7 @@ def as_text(checked: Preflight) -> str:
     """A block for each path, and a last line with counts; at most `WIDTH` columns unless a path is longer."""
     blocks = [_block(group) for group in checked.groups]
     blocks += [_extra_block(study, extra) for study, extra in checked.extras]
-    blocks += ["\n".join(_wrapped("too little", sentence)) for sentence in checked.shortfalls]
+    blocks += ["\n".join(_wrapped("not enough", sentence)) for sentence in checked.shortfalls]
     mirror = checked.config["data_mirror"] or os.environ.get(MIRROR_VARIABLE)
     if mirror and not Path(mirror).is_dir():
         blocks.append("\n".join(_wrapped("warning", f"the mirror folder {mirror} does not exist (data_mirror, or ATLAS_DATA)")))
@@ -112,10 +112,10 @@ def summary(checked: Preflight) -> str:
     if absent:
         parts.append(f"{absent} optional {'package' if absent == 1 else 'packages'} missing")
     if checked.shortfalls:
-        parts.append("too little disk or memory")
+        parts.append("not enough disk space or memory")
     verdict = "cannot be built" if checked.failures else "can be built"
     if not checked.failures and any(need.skipped or need.lacks for group in checked.groups for need in group):
-        verdict += ", without what is skipped"
+        verdict += ", except for the skipped artefacts"
     return f"run {checked.run} {verdict}: {', '.join(parts)}."
 
 

@@ -221,7 +221,7 @@ def last_lines(path: str | Path, count: int = LOG_LINES) -> list[str]:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ["(the job ended before it wrote a log)"]
-    return lines[-count:] or ["(the log is empty: the job was stopped from outside)"]
+    return lines[-count:] or ["(the log is empty: the job was killed)"]
 
 
 def warnings_in(logs: Iterable[str]) -> list[str]:

@@ -72,7 +72,7 @@ def summary(config: Config, outcome: Outcome) -> str:
     for run in config["targets"]:
         lines += _of_run(config, run, outcome)
     if outcome.failed:
-        lines.append(f"{len(outcome.failed)} failed; see the log (if it has no error, the job was stopped from outside):")
+        lines.append(f"{len(outcome.failed)} failed; see their logs (if a log shows no error, the job was killed):")
         lines += [f"  {name}: {log}" if log else f"  {name}" for name, log in outcome.failed.items()]
     return "\n".join(lines)
 
@@ -101,7 +101,7 @@ def _of_run(config: Config, run: str, outcome: Outcome) -> list[str]:
     scoreboard = f"{results}{run}/scoreboard.tsv"
     if scoreboard in outcome.requested - outcome.not_made:
         rows += _verdicts(Path(scoreboard))
-    rows += [("look at", place) for place in _places(f"{results}{run}/", outcome, built, files)]
+    rows += [("open", place) for place in _places(f"{results}{run}/", outcome, built, files)]
     return [f"{run}: {config['runs'][run]['title']}", *(f"  {name:<{_WIDTH}}{text}" for name, text in rows)]
 
 
@@ -112,7 +112,7 @@ def _counts(built: Sequence[ListedArtifact], made: Sequence[ListedArtifact]) -> 
         f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in ((tables, "table"), (figures, "figure")) if count
     )
     before = len(built) - len(made)
-    return f"{kinds or 'none'}" + (f", {before} of them up to date before" if before else "")
+    return f"{kinds or 'none'}" + (f", {before} of them already up to date" if before else "")
 
 
 def _by_study(missing: Sequence[ListedArtifact], asked: Sequence[ListedArtifact]) -> Iterator[str]:

@@ -54,8 +54,8 @@ class Artifact:
         files: its files below results/{run}/{study}.
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
         uses: keys of further corpora and models that it reads where a run names them.
-        text_files: those of `files` that show words or sentences of a corpus. They are not passed on with the results of a run,
-            since many corpora may not be, see `published.corpus_text`.
+        text_files: those of `files` that show words or sentences of a corpus. They are not published with the results of a run,
+            since many corpora must not be redistributed, see `published.corpus_text`.
     """
 
     id: str
@@ -168,7 +168,7 @@ class Study:
         pairs: (model, corpus) whose attention is cached for a run.
         examples: (model, corpus) whose examples a run reads; default: `pairs`.
         corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
-        check: what a schema cannot say of its settings; raises AtlasError.
+        check: checks its settings beyond what a schema can express; raises AtlasError.
         models: models that an artefact of a run needs beside the study's and those of its roles.
         optional: keys of its settings that a run can do without if their corpus or model is missing (nested keys with dots) ->
             keys that go with them.

@@ -149,8 +149,8 @@ class Targets:
         needed = [need for need in missing if not may_be_skipped(self.config, {need.requirement.title: need.requirement})]
         if needed:
             raise AtlasError(
-                f"These are missing, and {', '.join(self.config['targets'])} needs them:\n{missing_lines(needed)}\n"
+                f"Missing, but needed by the target runs ({', '.join(self.config['targets'])}):\n{missing_lines(needed)}\n"
                 "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
                 "that does not need them."
             )
-        self._warn_once(f"missing, and skipped with what needs it:\n{missing_lines(missing)}")
+        self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{missing_lines(missing)}")
