@@ -12,7 +12,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_type_fits import fits, profiles
 from attention_atlas.methods.head_type_names import UNNAMED
-from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, nearest_clusters, scores, types_of
+from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, nearest_clusters, types_of
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
 
 # Mass on special tokens, near, far.
@@ -62,7 +62,7 @@ def test_names_do_not_depend_on_the_order_of_clusters(order):
 def test_names_are_the_best_of_all_namings():
     for seed in range(20):
         means = np.random.default_rng(seed).dirichlet(np.ones(len(FEATURES)), 4)
-        table = scores(means)
+        table = fits(means)
         assigned = [TYPES.index(name) for name in names(means)]
         best = max(sum(table[k, naming[k]] for k in range(4)) for naming in itertools.permutations(range(4)))
         assert sum(table[k, assigned[k]] for k in range(4)) == pytest.approx(best)
@@ -99,6 +99,26 @@ def test_a_cluster_that_does_not_fit_what_is_left_is_unnamed():
     types = types_of(features, 0)
     assert list(types.clusters) == kinds
     assert list(types.names) == [UNNAMED if kind == "dense_vertical" else kind for kind in kinds]
+
+
+# Special, near and far attention of clusters none of which looks mostly at special tokens: the third has the largest special
+# share of the four, but far tokens have nearly as much, which is the definition of dense and vertical.
+MIXED = [(0.14, 0.16, 0.7), (0.27, 0.49, 0.24), (0.45, 0.16, 0.39), (0.18, 0.71, 0.11)]
+
+
+def test_clusters_get_the_names_by_which_they_are_judged():
+    means = np.asarray([feature(*shares) for shares in MIXED])
+    assert names(means) == ("dense", "vertical", "dense_vertical", "diagonal")
+    features = np.repeat(means, 5, axis=0) + 1e-4 * np.random.default_rng(0).random((20, len(FEATURES)))
+    assert list(types_of(features, 0).names[::5]) == ["dense", UNNAMED, "dense_vertical", "diagonal"]
+
+
+def test_a_tie_between_names_that_fit_no_cluster_is_no_error():
+    # The last two fit neither of the remaining types, and both by the same margin.
+    means = np.asarray([feature(*shares) for shares in [(0.1, 0.1, 0.8), (0.1, 0.8, 0.1), (0.1, 0.6, 0.3), (0.15, 0.55, 0.3)]])
+    table = fits(means)
+    assert table[2:, 1] == pytest.approx(table[2:, 2])
+    assert names(means)[:2] == ("dense", "diagonal")
 
 
 def test_heads_of_another_model_get_the_nearest_cluster():

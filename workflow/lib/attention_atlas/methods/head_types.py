@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_type_fits import fits, profiles
+from attention_atlas.methods.head_type_fits import fits
 from attention_atlas.methods.head_type_names import TYPES, UNNAMED
 
 Floats = npt.NDArray[np.float64]
@@ -55,33 +55,37 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
     return labels.astype(np.intp), means
 
 
-def scores(means: Floats) -> Floats:
-    """[cluster, type] how well each cluster's means fit each of `TYPES`.
-
-    With the parts of `head_type_fits.PROFILE`: dense is far - special, vertical is special, diagonal is near; the remaining
-    type, dense and vertical, scores 0. Scores rank the possible namings; `head_type_fits.fits` says whether a cluster fits its
-    name.
-    """
-    special, near, far = profiles(means).T
-    return np.stack([far - special, np.zeros(len(means)), special, near], axis=1)
-
-
 def names(means: Floats) -> tuple[str, ...]:
-    """Names of four clusters: the assignment of names with the largest sum of scores.
+    """Names of four clusters: the assignment of names with the largest total of `head_type_fits.fits`.
+
+    The same fits say whether a cluster is named at all (`types_of`). Namings that differ only in the names of clusters that do
+    not fit them give all heads the same types: such a tie is no error.
 
     Raises:
         AtlasError: two namings fit equally well, so that the choice would be arbitrary.
     """
-    table = scores(means)
-    totals = {naming: float(table[range(len(TYPES)), naming].sum()) for naming in permutations(range(len(TYPES)))}
-    best, second = sorted(totals, key=totals.__getitem__, reverse=True)[:2]
-    if totals[best] - totals[second] <= _TIE:
-        shown = " or ".join(", ".join(TYPES[k] for k in naming) for naming in (best, second))
-        raise AtlasError(
-            f"the four clusters of heads cannot be named: two namings fit equally well ({shown}). "
-            "Use more examples or another model: heads that are all alike have no types."
-        )
+    table = fits(means)
+    indices = range(len(TYPES))
+    totals = {naming: float(table[indices, naming].sum()) for naming in permutations(indices)}
+    best = max(totals, key=totals.__getitem__)
+    for naming, total in totals.items():
+        if totals[best] - total <= _TIE and fitted_names(table, naming) != fitted_names(table, best):
+            shown = " or ".join(", ".join(TYPES[k] for k in tied) for tied in (best, naming))
+            raise AtlasError(
+                f"the four clusters of heads cannot be named: two namings fit equally well ({shown}). "
+                "Use more examples or another model: heads that are all alike have no types."
+            )
     return tuple(TYPES[k] for k in best)
+
+
+def fitted_names(table: Floats, naming: Sequence[int]) -> tuple[str, ...]:
+    """Name of each cluster in a naming: that of its type, or `UNNAMED` if it does not fit.
+
+    Args:
+        table: [cluster, type] fits.
+        naming: [cluster] index of a type.
+    """
+    return tuple(TYPES[kind] if table[k, kind] > 0 else UNNAMED for k, kind in enumerate(naming))
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,7 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
     """
     labels, means = clusters(features, len(TYPES), seed, method)
     named = names(means)
-    fitting = fits(means)[range(len(named)), [TYPES.index(name) for name in named]] > 0
-    fitted = [name if fit else UNNAMED for name, fit in zip(named, fitting, strict=True)]
+    fitted = fitted_names(fits(means), [TYPES.index(name) for name in named])
     return HeadTypes(tuple(named[label] for label in labels), tuple(fitted[label] for label in labels))
 
 

@@ -42,8 +42,8 @@ ARTIFACTS = (
         "Figure 3",
         "Types of heads by layer",
         "How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type "
-        "beside the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the best sum "
-        "of scores over all namings; one that does not fit its name is unnamed.",
+        "beside the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the "
+        "largest total fit over all 24 namings; one that does not fit its name is unnamed.",
         needs=["questions"],
     ),
     figure(

@@ -41,11 +41,11 @@ def type_names(
     notes = [
         label.line,
         f"Mean features of the heads of each cluster over n = {examples} examples. Special: share of the attention on [CLS], "
-        "[SEP], comma and full stop; near: on the token itself and the nearest of 16 windows; far: on all other windows. The "
-        "four types are assigned to the four clusters by the assignment with the largest sum of scores.",
+        "[SEP], comma and full stop; near: on the token itself and the nearest of 16 windows; far: on all other windows.",
         "Fit: by how much the features that define a type exceed the others (Dense: far; Dense & vertical: special and far, "
-        "the smaller of both; Vertical: special; Diagonal: near). A cluster whose fit with its assigned type is not above 0 is "
-        "unnamed.",
+        "the smaller of both; Vertical: special; Diagonal: near). Each of the four types is assigned to one of the four "
+        "clusters, such that the total fit is the largest of all 24 assignments. A cluster whose fit with its assigned type is "
+        "not above 0 is unnamed.",
     ]
     shown = table.replace({"cluster": TITLES, "type": TITLES})
     names = {"cluster": "Left for it", "type": "Name"} | {f"fit_{name}": f"Fit: {TITLES[name]}" for name in TYPES}
