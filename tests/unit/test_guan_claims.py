@@ -89,11 +89,11 @@ def test_uniform_attention_costs_more_than_pruning(verdict):
 @VERDICTS
 @pytest.mark.parametrize(("kind", "more"), [(DIAGONAL, 12), (DENSE_VERTICAL, 15)])
 def test_heads_matter_within_or_between_sentences(verdict, kind, more):
-    for sentences in ("segments", "stops"):
+    for sentences in ("question and passage as the two sentences", "sentences of the passage, split at full stops"):
         (claim,) = [
             claim
             for claim in claims(made_up({more: level_for(verdict)}), TYPES_BY_LAYER, RESAMPLES, 0)
-            if claim.statement.startswith(f"{TITLES[kind]} heads matter more") and f"sentences: {sentences}" in claim.statement
+            if claim.statement.startswith(f"{TITLES[kind]} heads matter more") and sentences in claim.statement
         ]
         assert claim.verdict == verdict
 
@@ -189,6 +189,18 @@ def test_a_type_that_no_cluster_fits_is_not_tested():
             assert claim == all_named[claim.statement]
 
 
+def test_types_are_compared_with_the_number_of_their_heads():
+    drops = made_up({PRUNED[DIAGONAL]: 50.0}, noise=0.0)
+    types = TYPES_BY_LAYER[(TYPES_BY_LAYER["type"] != VERTICAL) | (TYPES_BY_LAYER["head"] == 1)]
+    types = types[(types["type"] != VERTICAL) | (types["layer"] == types.loc[types["type"] == VERTICAL, "layer"].min())]
+    numbers = types["type"].value_counts()
+    for start in ("Pruning Diagonal heads costs most", "Pruning Vertical heads costs least", "Substitution by 1/L costs more"):
+        ours = verdict_of(start, drops, types).ours
+        assert f"Dense {drops.mean((PRUNED[DENSE], '')):.1f}" in ours
+        assert f"({numbers[DENSE]} heads)" in ours
+        assert "(1 head)" in ours
+
+
 def test_few_passages_test_nothing():
     claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
     assert claim.verdict == NOT_TESTED
@@ -202,7 +214,7 @@ def test_questions_on_one_passage_are_drawn_together():
     frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), columns=pd.MultiIndex.from_tuples(CHANGES))
     frame[12, "segments"] = 10 + generator.normal(3, 6, 15)[numbers] + generator.normal(0, 1, 90)
     tested = claims(F1Drops(frame, numbers, {}), TYPES_BY_LAYER, 4000, 0)
-    claim = next(claim for claim in tested if "rows 12 and 13; sentences: segments" in claim.statement)
+    claim = next(claim for claim in tested if "rows 12 and 13; question and passage as the two sentences" in claim.statement)
     tails = 1 - expanded_level(0.95, 15)
     difference = (frame[12, "segments"] - frame[13, "segments"]).to_numpy()
     means = []

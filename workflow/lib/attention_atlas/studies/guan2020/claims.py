@@ -25,6 +25,7 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     WHOLE,
 )
 from attention_atlas.studies.guan2020.ablation_tables import passage_interval, unnamed_clusters
+from attention_atlas.studies.guan2020.names import SENTENCES
 
 Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
@@ -90,7 +91,10 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
     pruned = {kind: (row, WHOLE) for kind, row in PRUNED.items()}
     uniform = {kind: (row, WHOLE) for kind, row in UNIFORMED.items()}
     unnamed = unnamed_clusters(types)
-    shown = "F1 drops: " + "; ".join(f"{TITLES[kind]} {drops.mean(change):.1f}" for kind, change in pruned.items())
+    sizes = {kind: _heads(int((types["cluster"] == kind).sum())) for kind in TYPES}
+    shown = "F1 drops: " + "; ".join(
+        f"{TITLES[kind]} {drops.mean(change):.1f} ({sizes[kind]})" for kind, change in pruned.items()
+    )
 
     def larger(pairs: Mapping[tuple[str, str], tuple[str, Change, Change]], statement: str, ours: str) -> Claim:
         """The claim that the first change of each pair costs more than the second, undecided for types that no cluster fits."""
@@ -124,7 +128,10 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         {(kind, kind): (f"{TITLES[kind]}: 1/L - 0", uniform[kind], pruned[kind]) for kind in TYPES},
         "Substitution by 1/L costs more than pruning, for every type (rows 8 to 11)",
         "F1 drops, 0 and 1/L: "
-        + "; ".join(f"{TITLES[kind]} {drops.mean(pruned[kind]):.1f} and {drops.mean(uniform[kind]):.1f}" for kind in pruned),
+        + "; ".join(
+            f"{TITLES[kind]} {drops.mean(pruned[kind]):.1f} and {drops.mean(uniform[kind]):.1f} ({sizes[kind]})"
+            for kind in pruned
+        ),
     )
     for kind, intra, inter in ((DIAGONAL, 12, 13), (DENSE_VERTICAL, 14, 15)):
         for sentences in drops.definitions(intra):
@@ -133,7 +140,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
             pair = (within, between) if kind == DIAGONAL else (between, within)
             yield larger(
                 {(kind, kind): (f"{more} - {less}", *pair)},
-                f"{TITLES[kind]} heads matter more {more} sentences (rows {intra} and {inter}; sentences: {sentences})",
+                f"{TITLES[kind]} heads matter more {more} sentences (rows {intra} and {inter}; {SENTENCES[sentences]})",
                 f"F1 drops: within {drops.mean(within):.1f}, between {drops.mean(between):.1f}",
             )
     for kind, lower_half in ((DENSE, True), (VERTICAL, False)):
@@ -143,6 +150,10 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         if kind in unnamed:
             claim = replace(claim, ours=claim.ours + _lacking([kind]), ci_low=math.nan, ci_high=math.nan)
         yield claim
+
+
+def _heads(number: int) -> str:
+    return f"{number} {'head' if number == 1 else 'heads'}"
 
 
 def _lacking(kinds: Sequence[str]) -> str:
