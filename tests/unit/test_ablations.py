@@ -296,7 +296,8 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     assert table["sentences"].tolist()[1:] == ["stops"]
     assert np.isnan(table["em_random_drop"].iloc[1])
     page = (tmp_path / "table3.html").read_text(encoding="utf-8")
-    assert "by full stops" in page
+    assert "sentences of the passage, split at full stops" in page
+    assert table[["paper_em", "paper_f1"]].iloc[1].tolist() == [16.96, 25.29]
     assert "within sentences" in page
 
 
@@ -314,7 +315,11 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
     outs = [tmp_path / name for name in ("table2.tsv", "table2.html", "baselines.tsv", "baselines.html")]
     baselines_table(scored, 200, 0, SETTING, *outs[2:])
     table2(answers, heads, outs[2], 200, 0, SETTING, *outs[:2])
-    assert pd.read_csv(outs[0], sep="\t")["em"].tolist() == [90, 40]
+    written = pd.read_csv(outs[0], sep="\t")
+    assert written["em"].tolist() == [90, 40]
+    # The exact match of the baseline cannot be read in the paper.
+    assert written["paper_f1"].tolist() == [89.68, 87.62]
+    assert written["paper_em"].fillna(-1).tolist() == [-1, 79.92]
     table = pd.read_csv(outs[2], sep="\t").set_index(["windows", "references"])
     assert table["f1"].to_dict() == levels
     assert (table["n"] == 8).all()

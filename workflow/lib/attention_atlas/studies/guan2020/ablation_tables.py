@@ -11,11 +11,12 @@ import pandas as pd
 
 from attention_atlas.io.tables import read_parquet, read_table, write_table
 from attention_atlas.methods.head_type_names import TITLES, UNNAMED
-from attention_atlas.published.values import Published, load_published, printed
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, OTHERS, ROWS, TYPE, crowded_layers
 
 SCORES = ("em", "f1")
+_PAPER_TABLES = {"table2": "Table 2", "table3": "Table 3"}
 _SCORES_NOTE = (
     "EM: exact match, in %; intervals: bootstrap over passages. Random: random sets of other heads, as many in each layer, "
     "treated in the same way; mean drop, minimum to maximum, and number of sets; empty where a layer has too few other heads. "
@@ -32,7 +33,8 @@ def ablation_table(
     out: str | Path,
 ) -> None:
     """Write the rows of a table: row, action, types, sentences, heads, n, passages, for em and f1 the score, its drop from the
-    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent, unnamed.
+    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent, unnamed,
+    paper_em, paper_f1.
 
     Args:
         name: table2 or table3.
@@ -41,7 +43,7 @@ def ablation_table(
         resamples, seed: of the bootstrap over passages.
         out: file to write; scores and drops in percent. em_random_share_below, f1_random_share_below: share of random sets with
             a smaller drop. random_sets: their number; random_absent: why there are none. unnamed: clusters of
-            the row that do not fit their type.
+            the row that do not fit their type. paper_em, paper_f1: the published scores of the row, in percent.
 
     Raises:
         AtlasError: the answers cannot be read.
@@ -59,7 +61,22 @@ def ablation_table(
             facts |= {"heads": len(heads), "random_absent": too_few_others(heads, int(types["head"].max()))}
             facts["unnamed"] = "+".join(kind for kind in row.types if kind in unnamed) or None
             records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
-    write_table(pd.DataFrame(records), out)
+    table = pd.DataFrame(records)
+    write_table(table.assign(**{f"paper_{score}": _paper_scores(table["row"], name, score) for score in SCORES}), out)
+
+
+def _paper_scores(rows: pd.Series, name: str, score: str) -> list[float]:
+    """The published score of each row, in percent; NaN where none can be read. The baseline is a row of the paper's Table 2.
+
+    Args:
+        rows: numbers of rows.
+        name: table2 or table3.
+        score: em or f1.
+    """
+    published = load_published("guan2020")
+    items = ["Table 2" if row == BASELINE else _PAPER_TABLES[name] for row in rows]
+    values = [printed(published, item, score, row=int(row)) for item, row in zip(items, rows, strict=True)]
+    return [float(paper.value) if paper and isinstance(paper.value, int | float) else np.nan for paper in values]
 
 
 def too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
@@ -132,23 +149,19 @@ def scores_note(table: pd.DataFrame) -> str:
     return f"n = {first['n']} questions on {first['passages']} passages. {_SCORES_NOTE}"
 
 
-def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
+def score_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Heads, scores, drops, drops of random heads and the paper's values, as the pages of both tables show them.
 
     Args:
         table: of `ablation_table`.
-        item: the table of the paper: Table 2 or Table 3.
     """
-    published = load_published("guan2020")
     columns: dict[str, list[str]] = {"heads": [str(n) for n in table["heads"]]}
     rows = [row for _, row in table.iterrows()]
     for score, title in (("em", "EM"), ("f1", "F1")):
-        items = ["Table 2" if row["row"] == BASELINE else item for row in rows]
-        papers = [printed(published, name, score, row=int(row["row"])) for name, row in zip(items, rows, strict=True)]
         columns[title] = [_with_interval(row, score) for row in rows]
         columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
         columns[f"{title} random drop"] = [_random(row, score) for row in rows]
-        columns[f"Paper {title}"] = [_paper_score(paper) for paper in papers]
+        columns[f"Paper {title}"] = ["" if pd.isna(value) else f"{value:.2f}" for value in table[f"paper_{score}"]]
     if table["unnamed"].notna().any():
         columns["remark"] = [_unnamed(clusters) for clusters in table["unnamed"]]
     return pd.DataFrame(columns)
@@ -171,7 +184,3 @@ def _random(row: pd.Series, score: str) -> str:
 
 def _with_interval(row: pd.Series, name: str) -> str:
     return f"{row[name]:.1f} ({row[f'{name}_ci_low']:.1f} to {row[f'{name}_ci_high']:.1f})"
-
-
-def _paper_score(paper: Published | None) -> str:
-    return f"{paper.value:.2f}" if paper and isinstance(paper.value, int | float) else ""

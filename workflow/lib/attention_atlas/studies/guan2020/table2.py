@@ -56,7 +56,7 @@ def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, o
             marks.get(str(action), "v") if name in str(types).split("+") else "v"
             for action, types in zip(table["action"], table["types"], strict=True)
         ]
-    shown = pd.concat([shown, score_columns(table, "Table 2")], axis=1)
+    shown = pd.concat([shown, score_columns(table)], axis=1)
     first = read_table(baselines_path).iloc[0]
     notes = [
         label.line,

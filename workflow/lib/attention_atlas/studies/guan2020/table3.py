@@ -10,11 +10,11 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES
-from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, SEGMENTS, SENTENCEX, STOPS, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA
 from attention_atlas.studies.guan2020.ablation_tables import ablation_table, score_columns, scores_note
+from attention_atlas.studies.guan2020.names import SENTENCES
 
 _ACTIONS = {INTRA: "within sentences", INTER: "between sentences"}
-_SENTENCES = {SEGMENTS: "question and passage", SENTENCEX: "split by sentencex", STOPS: "by full stops", WHOLE: ""}
 
 
 def table3(
@@ -51,10 +51,10 @@ def _page(table_path: str | Path, label: RunLabel, out: str | Path) -> None:
             "id": table["row"].astype(str),
             "removed": [_ACTIONS.get(str(action), "nothing") for action in table["action"]],
             "of types": [", ".join(TITLES[t] for t in str(types).split("+") if t in TITLES) for types in table["types"]],
-            "sentences": table["sentences"].map(_SENTENCES),
+            "sentences": table["sentences"].map(SENTENCES),
         }
     )
-    shown = pd.concat([shown, score_columns(table, "Table 3")], axis=1)
+    shown = pd.concat([shown, score_columns(table)], axis=1)
     notes = [
         label.line,
         "The paper does not say what a sentence is: question and passage (the two segments), or the sentences of the passage. "
