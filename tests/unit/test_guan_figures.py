@@ -18,6 +18,7 @@ from attention_atlas.studies.guan2020.figure3 import figure3
 from attention_atlas.studies.guan2020.figure4 import figure4
 from attention_atlas.studies.guan2020.figure5 import figure5
 from attention_atlas.studies.guan2020.names import FITS
+from attention_atlas.studies.guan2020.study import STUDY
 
 ALL_TYPES = (*TYPES, UNNAMED)
 MODELS = ("pretrain", "squad", "mrpc", "mnli", "qnli", "stsb")
@@ -66,6 +67,21 @@ def of_figure5(folder, cells=8):
     return partial(figure5, write(rows.assign(weight=generator().random(len(rows))), folder / "g.tsv"), LABEL)
 
 
+def test_figure1_shows_no_token_of_the_text(tmp_path):
+    """Its picture is passed on; its numbers name the tokens, and are not."""
+    draw = of_figure1(tmp_path)
+    cells = pd.read_csv(tmp_path / "m.tsv", sep="\t")
+    cells["key_token"] = cells["key_token"].replace("a", "zebra")
+    write(cells.assign(query_token="zebra"), tmp_path / "m.tsv")
+    with saved_figures() as figures:
+        draw({"png": tmp_path / "figure1.png"})
+    texts = " ".join(figures[0].texts)
+    assert "[CLS]" in texts
+    assert "zebra" not in texts
+    artifact = next(artifact for artifact in STUDY.artifacts if artifact.id == "figure1")
+    assert artifact.text_files == ("figure1.tsv",)
+
+
 FIGURES = {f"figure{k}": globals()[f"of_figure{k}"] for k in range(1, 6)}
 
 
@@ -77,7 +93,7 @@ def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
     assert len(figures) == 1
     assert figures[0].problems == []
     texts = " ".join(figures[0].texts).replace("\n", " ")
-    assert {"figure3": "published 26.6 %", "figure4": "100 % keep their type"}.get(name, "") in texts
+    assert {"figure3": "published 26.6 %", "figure4": "same as SQuAD: 100 % (n = 308)"}.get(name, "") in texts
     if name == "figure2":
         named = [text for text in figures[0].texts if text.count("-") == 1 and text.replace("-", "").isdigit()]
         assert 20 < len(named) < LAYERS * HEADS

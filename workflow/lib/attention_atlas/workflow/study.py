@@ -108,10 +108,16 @@ def figure(
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
     shows_text: bool = False,
+    text_files: Sequence[str] = (),
 ) -> Artifact:
-    """A figure, with its numbers; `files` are further ones. With `shows_text`, all of them show text of a corpus."""
+    """A figure, with its numbers; `files` are further ones.
+
+    With `shows_text`, all of them show text of a corpus; otherwise those of `text_files` do, such as the numbers of a picture
+    without its tokens.
+    """
     drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
-    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), drawn if shows_text else ())
+    text = drawn if shows_text else tuple(text_files)
+    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text)
 
 
 def table(

@@ -21,7 +21,7 @@ from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _ALL = (*TYPES, UNNAMED)
 _ROOMY = 4
-"""Models up to which there is space for titles of the usual size."""
+"""Models up to which there is space for long titles of the usual size."""
 _FIT_TITLES = {"reused": "Types of SQuAD", "refitted": "Own clusters"}
 
 
@@ -43,12 +43,11 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     columns = max(len(names), 3)
     height = 2 * max(0.9, 0.1 * layers) + 1.5
     figure, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * columns), height)
-    between = " " if len(names) <= _ROOMY else "\n"
     for row, fit in zip(axes, FITS, strict=True):
         for axis, name in zip(row, names, strict=True):
             panel_heads = table[(table["model"] == name) & (table["fit"] == fit)]
             _grid(axis, panel_heads)
-            same = "" if name == STUDY_MODEL else f"\n{100 * same_type_share(table, name, fit):.0f} % keep{between}their type"
+            same = "" if name == STUDY_MODEL else f"\n{_same_type_text(table, name, fit)}"
             axis.set_title(f"{model_title(name)}{same}", fontsize=7 if len(names) <= _ROOMY else SMALLEST)
         row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
     for axis in axes[-1]:
@@ -69,9 +68,22 @@ def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
     number_ticks(axes, "y", layers, 8)
 
 
-def same_type_share(table: pd.DataFrame, name: str, fit: str) -> float:
-    """Share of heads of a model with the same type as in the study's model."""
+def _same_type_text(table: pd.DataFrame, name: str, fit: str) -> str:
+    share, number = same_type(table, name, fit)
+    if not number:
+        return "no head has\na type in both"
+    if table["model"].nunique() > _ROOMY:
+        return f"same as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % (n = {number})"
+    return f"same type as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % of {number} heads"
+
+
+def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
+    """Share of heads of a model with the same type as in the study's model, among those that have a type in both; their number.
+
+    A head of a cluster that fits no type has no type to share: the share is NaN if no head has a type in both models.
+    """
     keyed = table[table["fit"] == fit].set_index(["layer", "head"])
     reference = keyed.loc[keyed["model"] == STUDY_MODEL, "type"]
-    compared = keyed.loc[keyed["model"] == name, "type"]
-    return float((reference == compared.reindex(reference.index)).mean())
+    compared = keyed.loc[keyed["model"] == name, "type"].reindex(reference.index)
+    named = (reference != UNNAMED) & (compared != UNNAMED)
+    return float((reference == compared)[named].mean()), int(named.sum())

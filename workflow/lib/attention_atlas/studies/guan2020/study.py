@@ -23,9 +23,9 @@ ARTIFACTS = (
         "Typical maps and distance features of each type of head",
         "For each type of head: the maps, on one example, of the two heads nearest to the mean of the type, on a square-root "
         "colour scale, and box plots of the 21 distance features of all heads of the type (Guan et al. 2020, Figure 1). "
-        "Features are means over examples; window 1 holds the tokens nearest to the query token.",
+        "Features are means over questions; window 1 holds the tokens nearest to the query token.",
         needs=["questions"],
-        shows_text=True,
+        text_files=["figure1.tsv"],
     ),
     figure(
         "figure2",
@@ -52,7 +52,8 @@ ARTIFACTS = (
         "Types of the same heads in models trained for different tasks",
         "The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: nearest type of "
         "the model that answers questions (SQuAD); lower row: clusters of each model. Above each panel: the percentage of "
-        "heads with the same type as in the SQuAD model. Each model is measured on data of its task.",
+        "heads with the same type as in the SQuAD model, among the heads that have a type in both. Each model is measured on "
+        "data of its task.",
         needs=["questions"],
     ),
     figure(
@@ -126,7 +127,8 @@ ARTIFACTS = (
         "dropped",
         "Dropped",
         "Dropped examples, by reason",
-        "Number of examples kept and dropped in each corpus of the study, by reason.",
+        "Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage "
+        "that is too long for one has several for the same question. Types and features use the first window of each question.",
         needs=["questions"],
     ),
     table(
