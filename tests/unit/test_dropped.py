@@ -1,10 +1,13 @@
 """The table of dropped records: every record up to the limit is counted once."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from page_cells import cells
 
 from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.methods.dropped import dropped_table
 
 HEADER = "record\tid\treason\tdetail\tunit\tn\n"
@@ -81,6 +84,25 @@ def test_corpora_are_counted_apart(tmp_path):
     frame = table(tmp_path, corpora)
     assert outcomes(frame, "segments") == {"kept": 2}
     assert outcomes(frame, "trees") == {"kept": 1, "too long": 1}
+
+
+def test_windows_and_questions_are_counted_apart(tmp_path):
+    """Three windows of two questions, and one that was dropped; pairs of sentences have no question."""
+    question = QuestionAnnotation("q1", "c", 2, (0,), (1,), ("x",), None)
+    first = Example(0, "q1", (1,), (0,), ("x",), (0,), ("x",), {}, question=question)
+    second, other = replace(first, record=1, id="q1 2"), replace(first, record=3, question=replace(question, question="q2"))
+    behind = replace(first, record=9, question=replace(question, question="q3"))
+    _, dropped = write_shard(tmp_path, 0, [], {2: "too long"})
+    write_examples(tmp_path / "0.parquet", [first, second, other, behind])
+    frame = table(tmp_path, {"questions": ([tmp_path / "0.parquet"], [dropped], 5)})
+    rows = frame[["outcome", "unit", "n"]].to_numpy().tolist()
+    assert rows == [
+        ["kept", "window", 3],
+        ["too long", "window", 1],
+        ["kept", "question", 2],
+        ["not there: the corpus ends before its limit of 5", "window", 1],
+    ]
+    assert frame["share"].tolist()[:2] == [0.75, 0.25]
 
 
 def test_the_page_shows_the_counts(tmp_path):

@@ -31,7 +31,7 @@ from attention_atlas.studies.guan2020.drawn_maps import draw_maps, shrunk, typic
 from attention_atlas.studies.guan2020.figure1 import figure1
 from attention_atlas.studies.guan2020.figure2 import figure2
 from attention_atlas.studies.guan2020.figure3 import figure3
-from attention_atlas.studies.guan2020.figure4 import figure4, same_type_share
+from attention_atlas.studies.guan2020.figure4 import figure4, same_type
 from attention_atlas.studies.guan2020.figure5 import figure5
 from attention_atlas.studies.guan2020.head_features import measure_features, read_features
 from attention_atlas.studies.guan2020.models_compared import compare_models
@@ -80,7 +80,7 @@ def clustered(tmp_path_factory):
 def test_the_page_of_agreement_says_over_how_many_examples_and_fits(clustered, tmp_path):
     agreement_page(clustered / "agreement", clustered / "summary", 4, SETTING, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"mean features over {EXAMPLES} examples" in page
+    assert f"mean features over {EXAMPLES} questions" in page
     assert "all pairs of 4 fits" in page
     assert "Stability, halved heads" in page
 
@@ -127,6 +127,7 @@ def test_table1_has_both_readings(clustered, tmp_path):
     page = (tmp_path / "table1.html").read_text()
     assert "96.26" in page
     assert "95.98" in page
+    assert table["paper_stability"].tolist() == pytest.approx([0.9598] * 2 + [0.9626] * 2)
 
 
 def test_models_are_compared_by_the_same_types_and_by_their_own(clustered, tmp_path):
@@ -141,7 +142,13 @@ def test_models_are_compared_by_the_same_types_and_by_their_own(clustered, tmp_p
     for fit in ("reused", "refitted"):
         assert keyed["pretrain", fit, 1, 1] == DIAGONAL
         assert keyed["squad", fit, 1, 1] == DENSE
-        assert same_type_share(table, "pretrain", fit) == 15 / 16
+        assert same_type(table, "pretrain", fit) == (15 / 16, 16)
+    # Heads of a cluster that fits no type are no evidence that two models agree.
+    unnamed = table.assign(type=table["type"].replace(VERTICAL, UNNAMED))
+    assert same_type(unnamed, "pretrain", "reused") == (11 / 12, 12)
+    share, number = same_type(table.assign(type=UNNAMED), "pretrain", "reused")
+    assert np.isnan(share)
+    assert number == 0
     small = save_features(tmp_path / "small", made_up()[:, :2])
     with pytest.raises(AtlasError, match="models of one shape"):
         compare_models(clustered / "types", {"pretrain": small}, OPTIONS, "kmeans", 0, out)
@@ -278,7 +285,7 @@ def test_the_names_of_clusters_are_shown_with_their_fit(clustered, tmp_path):
     row = table.set_index("cluster").loc[VERTICAL]
     assert row["fit_vertical"] == pytest.approx(row["special"] - max(row["near"], row["far"]), abs=1e-5)
     page = (tmp_path / "names.html").read_text(encoding="utf-8")
-    assert f"n = {EXAMPLES} examples" in page
+    assert f"n = {EXAMPLES} questions" in page
     assert "<td>Unnamed</td>" in page
 
 

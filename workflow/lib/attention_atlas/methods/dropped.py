@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from attention_atlas.corpora.examples import RECORD
 from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
+
+WINDOW = "window"
+"""The unit of a record in a corpus of questions: a stretch of the passage, with the question."""
 
 
 def dropped_table(
@@ -24,7 +28,8 @@ def dropped_table(
 ) -> None:
     """Write corpus, outcome (kept, or the reason of dropping), unit, n and share for every corpus of a study.
 
-    Shares are relative to the records. Text from which segments yield no record is counted in its own unit, without a share.
+    Shares are relative to the records, which are windows in a corpus of questions: the kept questions have a further row,
+    without a share. Text from which segments yield no record is counted in its own unit, without a share.
 
     Args:
         corpora: corpus -> its example files, its tables of dropped records, and its limit.
@@ -34,26 +39,44 @@ def dropped_table(
     """
     rows = []
     for corpus, (example_files, dropped_files, limit) in corpora.items():
-        records = [record for path in example_files for record in pq.read_table(path, columns=["record"])["record"].to_pylist()]
+        records, questions = _records(example_files, limit)
+        counted = WINDOW if questions else RECORD
         reasons: Counter[tuple[str, str]] = Counter()
         for path in dropped_files:
             for row in read_table(path).itertuples():
                 # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
                 if int(row.record) < limit:
                     reasons[str(row.unit), str(row.reason)] += int(row.n)
-        outcomes = {(RECORD, "kept"): sum(record < limit for record in records), **dict(sorted(reasons.items()))}
+        outcomes = {(RECORD, "kept"): records, **dict(sorted(reasons.items()))}
         total = sum(n for (unit, _), n in outcomes.items() if unit == RECORD)
         for (unit, outcome), n in sorted(outcomes.items(), key=lambda item: item[0][0] != RECORD):
             share = n / total if unit == RECORD else math.nan
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": unit, "n": n, "share": share})
+            rows.append(
+                {"corpus": corpus, "outcome": outcome, "unit": counted if unit == RECORD else unit, "n": n, "share": share}
+            )
+        if questions:
+            rows.append({"corpus": corpus, "outcome": "kept", "unit": "question", "n": questions})
         if total < limit:
-            outcome = f"absent: the corpus has fewer records than its limit of {limit}"
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": RECORD, "n": limit - total})
+            outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})
     table = pd.DataFrame(rows)
     write_table(table, out)
     notes = [
         line,
         "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
-        "that became no record is counted in its own unit, without a share.",
+        "that became no record is counted in its own unit, without a share. In a corpus of questions a record is a window: a "
+        "question on a long passage has several.",
     ]
     write_html_table(table, html_out, title, notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))
+
+
+def _records(example_files: Sequence[str | Path], limit: int) -> tuple[int, int]:
+    """Number of kept records up to the limit, and of their questions: 0 in a corpus without questions."""
+    frames = []
+    for path in example_files:
+        examples = pq.read_table(path, columns=["record", "question"])
+        question = pc.struct_field(examples["question"], "question")
+        frames.append(pd.DataFrame({"record": examples["record"].to_numpy(), "question": question.to_pandas()}))
+    kept = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["record", "question"])
+    kept = kept[kept["record"] < limit]
+    return len(kept), int(kept["question"].nunique())

@@ -27,7 +27,7 @@ def agreement_page(
     examples = int(read_quantities(summary_path)["examples"])
     notes = [
         label.line,
-        f"Clusters of the heads by their mean features over {examples} examples, with one choice changed at a time. ARI: "
+        f"Clusters of the heads by their mean features over {examples} questions, with one choice changed at a time. ARI: "
         "adjusted Rand index against the clusters as chosen (1: identical, 0: chance). Silhouette: how well the clusters are "
         f"separated (-1 to 1). Stability: mean share of heads in the same cluster over all pairs of {fits} fits, each on "
         "half of the heads or of the inputs. The paper calls 3 and 5 clusters stable too, but hard to distinguish by eye.",

@@ -57,7 +57,7 @@ def figure1(
         axis.set_xlim(0, top)
     pieces = int(maps["query"].max())
     examples = int(read_quantities(summary_path)["examples"])
-    save_figure(figure, pictures, footnote(label, f"maps: one example of {pieces} tokens; boxes: n = {examples} examples"))
+    save_figure(figure, pictures, footnote(label, f"maps: one example of {pieces} tokens; boxes: n = {examples} questions"))
 
 
 def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:

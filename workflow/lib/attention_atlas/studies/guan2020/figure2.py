@@ -67,4 +67,4 @@ def figure2(
     labels = [f"{row.layer}-{row.head}" for row in plane.itertuples()]
     label_points(axes, points, labels, SMALLEST, radius=2.6, color=NOTE)
     examples = int(read_quantities(summary_path)["examples"])
-    save_figure(figure, pictures, footnote(label, f"n = {examples} examples, {len(plane)} heads, silhouette {silhouette:.2f}"))
+    save_figure(figure, pictures, footnote(label, f"n = {examples} questions, {len(plane)} heads, silhouette {silhouette:.2f}"))

@@ -53,4 +53,4 @@ def figure3(layers_path: str | Path, summary_path: str | Path, label: RunLabel, 
     axes.set_xlim(0.4, len(counts) + 0.6)
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     examples = int(read_quantities(summary_path)["examples"])
-    save_figure(figure, pictures, footnote(label, f"n = {examples} examples, {int(counts.to_numpy().sum())} heads"))
+    save_figure(figure, pictures, footnote(label, f"n = {examples} questions, {int(counts.to_numpy().sum())} heads"))

@@ -40,8 +40,9 @@ def type_names(
     examples = int(read_quantities(summary_path)["examples"])
     notes = [
         label.line,
-        f"Mean features of the heads of each cluster over n = {examples} examples. Special: share of the attention on [CLS], "
-        "[SEP], comma and full stop; near: on the token itself and the nearest of 16 windows; far: on all other windows.",
+        f"Mean features of the heads of each cluster over n = {examples} questions, of each the first window. Special: share "
+        "of the attention on [CLS], [SEP], comma and full stop; near: on the token itself and the nearest of 16 windows; far: "
+        "on all other windows.",
         "Fit: by how much the features that define a type exceed the others (Dense: far; Dense & vertical: special and far, "
         "the smaller of both; Vertical: special; Diagonal: near). Each of the four types is assigned to one of the four "
         "clusters, such that the total fit is the largest of all 24 assignments. A cluster whose fit with its assigned type is "
