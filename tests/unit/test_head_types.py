@@ -132,6 +132,11 @@ def test_clusters_that_are_alike_have_no_names():
         names(np.asarray([feature(0.3, 0.3, 0.4)] * 4))
 
 
+def test_heads_that_are_alike_have_no_types():
+    with pytest.raises(AtlasError, match="heads that are all alike have no types"):
+        types_of(np.full((6, len(FEATURES)), 1 / len(FEATURES)), 0)
+
+
 def test_too_few_heads():
     with pytest.raises(AtlasError, match="3 heads cannot be grouped into 4 clusters"):
         clusters(planted()[0][:3], 4, 0)

@@ -73,7 +73,7 @@ def names(means: Floats) -> tuple[str, ...]:
             shown = " or ".join(", ".join(TYPES[k] for k in tied) for tied in (best, naming))
             raise AtlasError(
                 f"the four clusters of heads cannot be named: two namings fit equally well ({shown}). "
-                "Use more examples or another model: heads that are all alike have no types."
+                "Use more examples or another model."
             )
     return tuple(TYPES[k] for k in best)
 
@@ -105,9 +105,11 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
     """Types of heads: four clusters, named.
 
     Raises:
-        AtlasError: as for `clusters` and `names`.
+        AtlasError: as for `clusters` and `names`, or all heads are alike.
     """
     labels, means = clusters(features, len(TYPES), seed, method)
+    if len(set(labels.tolist())) == 1:
+        raise AtlasError("the four clusters of heads cannot be named: heads that are all alike have no types. Use another model.")
     named = names(means)
     fitted = fitted_names(fits(means), [TYPES.index(name) for name in named])
     return HeadTypes(tuple(named[label] for label in labels), tuple(fitted[label] for label in labels))
