@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
@@ -13,6 +14,7 @@ from attention_atlas.methods.head_measures import (
     SENTENCES,
     WEIGHTS,
     WHERE,
+    Caution,
     Examples,
     Measure,
     Select,
@@ -69,8 +71,20 @@ _NORM_WEIGHTED = (
         shares=("to_sep",),
     ),
 )
+# Each of these is the attention to about one token of a random sequence. A head that does not respond to what a token is gives
+# such a token what it gives any other: little if it attends to few places, an even share if it attends broadly. All of these
+# measures, and entropy, rank such heads by how broad they are.
+_BREADTH = ("duplicate_token", "induction", "induction_before")
 _REPEATED = tuple(
-    Measure(name, f"{title} (random tokens)", item, "share", higher_means, null=_RANDOM)
+    Measure(
+        name,
+        f"{title} (random tokens)",
+        item,
+        "share",
+        higher_means,
+        null=_RANDOM,
+        shares=("entropy", *(other for other in _BREADTH if other != name)) if name in _BREADTH else (),
+    )
     for name, title, item, higher_means in (
         ("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
         ("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
@@ -98,7 +112,7 @@ _COPYING = Measure(
     "ov_copying",
     "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
     "Elhage et al. 2021",
-    "share",
+    "mean sign",
     "makes what it attends to more likely",
     null=_RANDOM,
 )
@@ -219,7 +233,7 @@ _GAIN = Measure(
     "norm_gain",
     "Accuracy on the head's first relation, by norm-weighted attention less by weights",
     "Kobayashi et al. 2020",
-    "share",
+    "difference of shares",
     "value norms single out the relation",
     chance=0,
     about="first_relation",
@@ -249,10 +263,24 @@ def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
     return dict.fromkeys((_NORM.name, _GAIN.name), str(notes.iloc[0])) if (notes != "").any() else {}
 
 
+_TRAINED_HERE = re.compile(
+    r"(?P<what>.* trained here) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"
+)
+"""Text of `mlm_head.HeadFacts.words` for a masked-LM head that the workflow trained, after its kind."""
+LEAST_GAIN = 0.25
+"""Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
+
+A convention: a head that saves little predicts frequent tokens, whatever the context. BERT-base has a loss of 1.4 nats on
+masked tokens (perplexity 3.99: Devlin et al. 2019, Table 6), about a fifth of that of token frequencies.
+"""
+
+
 def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
-    """Measures of masked heads; the titles name the language-model head that the table was computed with."""
-    predictors = [] if table is None else table["language_model"].dropna().unique().tolist()
-    by = f" ({predictors[0]})" if predictors else ""
+    """Measures of masked heads; the titles name the kind of language-model head that the table was computed with."""
+    predictor = "" if table is None else _predictor(table)
+    trained = _TRAINED_HERE.match(predictor)
+    kind = trained["what"] if trained else predictor
+    by = f" ({kind})" if kind else ""
     change = Measure(
         "relation_loss",
         f"Change in loss on words of the head's first relation when it is masked{by}",
@@ -276,6 +304,30 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     return (*with_interval(change), *with_interval(effect), _q_of(effect))
 
 
+def _predictor(table: pd.DataFrame) -> str:
+    """Description of the language-model head that a table of effects was computed with; empty if it has no value."""
+    return str(next(iter(table["language_model"].dropna()), ""))
+
+
+def weak_predictor(table: pd.DataFrame) -> str:
+    """Why effects on the loss say little about heads, if the language-model head saves less than `LEAST_GAIN`; else empty.
+
+    Only a head that the workflow trained has the loss of token frequencies beside its own.
+    """
+    trained = _TRAINED_HERE.match(_predictor(table))
+    if trained is None:
+        return ""
+    loss, unigram = float(trained["loss"]), float(trained["unigram"])
+    saved = 1 - loss / unigram
+    if saved >= LEAST_GAIN:
+        return ""
+    return (
+        f"The {trained['what']} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of token "
+        f"frequencies {unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. Effects on "
+        "such a loss say little about what the model uses a head for."
+    )
+
+
 def _effect_columns(table: pd.DataFrame) -> pd.DataFrame:
     columns = {"relation_change": "relation_loss", "value": "causal_effect", "q": null_of("causal_effect")[-1]}
     columns |= dict(zip(("relation_low", "relation_high"), ends_of("relation_loss"), strict=True))
@@ -292,6 +344,10 @@ def _effect_reasons(table: pd.DataFrame) -> dict[str, str]:
     return dict.fromkeys(("relation_loss", "causal_effect"), str(notes.iloc[0])) if (notes != "").any() else {}
 
 
+_EFFECT_COLUMNS = (
+    *PLACE,
+    *("relation_change", "relation_low", "relation_high", "value", "ci_low", "ci_high", "q", "n", "language_model", "note"),
+)
 MEASURES = (
     _source(WHERE, "sentences", _SINK, _SEP),
     _source(SENTENCES, "sentences", *_ON_SENTENCES),
@@ -336,19 +392,9 @@ MEASURES = (
         CAUSAL_EFFECTS,
         _effect_columns,
         effect_measures(),
-        (
-            *PLACE,
-            "relation_change",
-            "relation_low",
-            "relation_high",
-            "value",
-            "ci_low",
-            "ci_high",
-            "q",
-            "language_model",
-            "note",
-        ),
+        _EFFECT_COLUMNS,
         Examples("words", _effect_numbers),
+        Caution(CAUSAL_EFFECTS, _EFFECT_COLUMNS, weak_predictor),
         group=EFFECT,
         further=effect_measures,
         reasons=_effect_reasons,

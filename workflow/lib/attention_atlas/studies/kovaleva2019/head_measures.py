@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
@@ -52,6 +52,16 @@ def by_task(
         return overall
 
     return select
+
+
+def _missing_tasks(name: str) -> Callable[[pd.DataFrame], dict[str, str]]:
+    """Function from a table with a column `task` to measure -> why it is missing, for the tasks that the run lacks."""
+
+    def reasons(table: pd.DataFrame) -> dict[str, str]:
+        present = set(table["task"])
+        return {f"{name}_{task}": f"the run has no task {TASK_TITLES[task]}" for task in TASKS if task not in present}
+
+    return reasons
 
 
 def _task_measures(
@@ -126,7 +136,7 @@ _FRAMES = Measure(
     "frame_margin",
     "Attention between frame elements, minus that of pairs at the same distance",
     "Figure 3",
-    "share",
+    "difference of shares",
     "links frames",
     chance=0,
 )
@@ -163,6 +173,7 @@ MEASURES = (
         Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
         family=True,
         group=TRAINING,
+        reasons=_missing_tasks("unchanged"),
         no_null="No head is known to change by chance alone: that would need fine-tuning on shuffled labels.",
     ),
     Source(
@@ -173,5 +184,6 @@ MEASURES = (
         Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
         group=EFFECT,
+        reasons=_missing_tasks("disabled"),
     ),
 )

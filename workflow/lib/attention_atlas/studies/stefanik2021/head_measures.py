@@ -31,7 +31,7 @@ _ATTENTION = Measure(
     "keyphrase_attention",
     "Attention received by keyphrase words minus that by other words",
     "Relative attention",
-    "share",
+    "difference of shares",
     "attends to keyphrases",
     chance=0,
     shares=("keyphrase_auc",),
