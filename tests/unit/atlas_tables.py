@@ -67,7 +67,7 @@ def write_tables(folder, layers, heads):
         for name, (title, unit, kind, note) in facts.items()
     ]
     write_table(pd.DataFrame(rows, columns=MEASURES), folder / "measures.tsv")
-    write_correlations(folder / "heads.tsv", Draws(100, 100, 0), folder / "correlations.tsv")
+    write_correlations(folder / "heads.tsv", folder / "measures.tsv", Draws(100, 100, 0), folder / "correlations.tsv")
     return table
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compared_models import score_table
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, spearmanr
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import (
@@ -21,22 +21,25 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.atlas.figures import correlation_map
 from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
-from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
+from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
+    by_definition,
     calibration,
     can_be_ranked,
     inside_null,
     measure_rows,
     numeric,
     read_measures,
+    why_not_ranked,
     write_heads,
 )
 from attention_atlas.atlas.overview import ID
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_measures import Measure, Source, ends_of, parts_of
+from attention_atlas.models.mlm_head import HeadFacts
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.studies import studies
 
@@ -78,7 +81,7 @@ def test_columns_come_from_their_rows(tables):
     assert heads["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
     assert heads["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
     assert heads["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
-    assert "has no value" in absent["unchanged_qnli"]
+    assert absent["unchanged_qnli"] == absent["unchanged_qnli_low"] == "the run has no task QNLI"
     assert (heads["entropy"] - heads["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
     assert (heads["unchanged_rte_high"] - heads["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
     # The mean of two independent tasks.
@@ -149,6 +152,9 @@ def test_noise_and_ties_are_not_ranked():
     assert can_be_ranked(values, inside & (values.index > 0))
     assert not can_be_ranked(pd.Series(np.arange(20) % 4)), "few values"
     assert not can_be_ranked(pd.Series([*range(9), *[3] * 11])), "most heads are tied"
+    assert why_not_ranked(values) == ""
+    assert why_not_ranked(values, inside) == "18 of 20 heads cannot be distinguished from heads without the effect"
+    assert why_not_ranked(pd.Series([*range(9), *[3] * 11])) == "most heads are tied with another head"
     missing = values.where(values.index < 19)
     assert not can_be_ranked(missing, inside), "a head without a value does not count"
 
@@ -248,12 +254,40 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     assert measured.table["disabled_q"].to_numpy() == pytest.approx(2 * norm.sf(z)), "all heads are alike, so q is p"
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
     described = measure_rows(measured, {}).set_index("measure")
-    assert described.loc["masked", "calibration"].endswith("the value of a head without the effect: p adjusted for all heads.")
+    assert "the value of a head without the effect: p adjusted for all heads." in described.loc["masked", "calibration"]
     assert described.loc["disabled_rte", "calibration"].endswith("p adjusted for all heads.")
-    assert described.loc["disabled", "calibration"].endswith("q over all heads, from their intervals.")
+    assert "q over all heads, from their intervals." in described.loc["disabled", "calibration"]
     assert described.loc["disabled_q", "title"] == f"{described.loc['disabled', 'title']}: q over heads, from the intervals"
     titles = described["title"]
     assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
+
+
+def effects_table(words):
+    ends = {"relation_low": -0.1, "relation_high": 0.4, "ci_low": -0.2, "ci_high": 0.3, "q": 0.5}
+    return rows(relation_change=0.1, value=0.05, **ends, n=30, language_model=words, note="")
+
+
+@pytest.mark.parametrize(("loss", "weak"), [(6.55, True), (5.6, True), (5.4, False), (1.4, False)])
+def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(tmp_path, loss, weak):
+    """The head must save a quarter of the 7.34 nats of token frequencies: its loss must be at most 5.5."""
+    facts = HeadFacts("trained", texts=900, positions=1, steps=1, heldout_loss=loss, heldout_accuracy=0.1, unigram_loss=7.34)
+    path = tmp_path / "relation_effects.tsv"
+    write_table(effects_table(f"masked-LM {facts.words}"), path)
+    measured = read_measures({CAUSAL_EFFECTS: path}, LAYERS, HEADS)
+    listed = measure_rows(measured, {}).set_index("measure")
+    assert listed.loc["causal_effect", "title"].endswith("less that on matched words (masked-LM head trained here)")
+    assert set(measured.warnings) == ({"relation_loss", "causal_effect"} if weak else set())
+    if weak:
+        assert f"its held-out loss is {loss:.2f} nats, that of token frequencies 7.34" in listed.loc["causal_effect", "warning"]
+
+
+def test_the_head_of_a_checkpoint_needs_no_caution(tmp_path):
+    path = tmp_path / "relation_effects.tsv"
+    write_table(effects_table("masked-LM head of the checkpoint"), path)
+    measured = read_measures({CAUSAL_EFFECTS: path}, LAYERS, HEADS)
+    assert measured.warnings == {}
+    listed = measure_rows(measured, {}).set_index("measure")
+    assert listed.loc["causal_effect", "title"].endswith("(masked-LM head of the checkpoint)")
 
 
 def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
@@ -358,10 +392,11 @@ def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing
     assert not ((measured.table["sink_low"] <= 0.05) & (measured.table["sink_high"] >= 0.05)).any()
     if random_models == 3:
         assert "sink_q" not in measured.table
-        assert described["sink"] == "Compared with heads with random weights; too few draws for q."
+        assert described["sink"].startswith("Compared with heads with random weights; too few draws for q.")
     else:
         assert measured.table["sink_q"].tolist() == [0.9] * 4
-        assert described["sink"] == "Compared with heads with random weights; q over all heads."
+        assert described["sink"].startswith("Compared with heads with random weights; q over all heads.")
+        assert described["sink"].endswith("Not ranked or correlated: fewer than five different values.")
 
 
 CHANCE = np.random.default_rng(0)
@@ -407,11 +442,25 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     assert correlation_rows(table, ["a", "b"], few)["p_holm"].isna().all(), "1 / 100 is a fifth of the level"
     # A measure that is the same within each layer tells nothing beyond layers.
     table = pd.DataFrame({"layer": LAYER, "a": np.arange(72.0)})
-    same = table.assign(c=table["layer"].astype(float))
-    row = correlation_rows(same, ["a", "c"], DRAWS).iloc[0]
-    assert row["spearman"] > 0.9
-    assert np.isnan(row["within_layers"])
-    assert np.isnan(row["p"])
+    rho, _, _, within, p = correlation(table["a"].to_numpy(), LAYER.astype(float), LAYER, DRAWS)
+    assert rho > 0.9
+    assert np.isnan([within, p]).all()
+    assert correlation_rows(table.assign(c=LAYER.astype(float)), ["a", "c"], DRAWS).empty, "most heads are tied"
+
+
+def test_measures_of_noise_are_not_correlated(tmp_path):
+    """Of the second measure 65 of 72 heads, over 90 %, are like heads without the effect; the third has 64 such heads."""
+    table = pd.DataFrame({"model": "tiny", "layer": LAYER + 1, "head": np.tile(np.arange(1, 13), 6)})
+    table["entropy"], table["disabled"], table["masked"] = (CHANCE.random(72) + 0.1 for _ in range(3))
+    for name, inside in (("disabled", 65), ("masked", 64)):
+        table[f"{name}_low"], table[f"{name}_high"] = np.where(np.arange(72) < inside, -1, 0.05), 2.0
+    assert correlation_rows(table, ["entropy", "disabled", "masked"], DRAWS).shape[0] == 3, "no chance value is known"
+    write_table(table, tmp_path / "heads.tsv")
+    facts = [{"measure": name, "chance": 0.0} for name in ("disabled", "masked")]
+    write_table(pd.DataFrame(facts).reindex(columns=MEASURES), tmp_path / "measures.tsv")
+    write_correlations(tmp_path / "heads.tsv", tmp_path / "measures.tsv", DRAWS, tmp_path / "correlations.tsv")
+    pairs = pd.read_csv(tmp_path / "correlations.tsv", sep="\t")[["measure_a", "measure_b"]]
+    assert pairs.to_numpy().tolist() == [["entropy", "masked"]]
 
 
 def test_measures_that_count_the_same_are_marked_and_not_tested():
@@ -427,6 +476,24 @@ def test_measures_that_count_the_same_are_marked_and_not_tested():
     assert rows.loc[("to_sep", "sink"), "spearman"] > 0.9
     others = rows[~rows["definitional"]]
     assert others["p_holm"].tolist() == pytest.approx(multipletests(others["p"], method="holm")[1]), "over the others alone"
+
+
+def test_measures_of_breadth_on_random_tokens_share_their_definition():
+    """A head that does not respond to what a token is gives every token of a random sequence its even share."""
+    breadth = ["entropy", "duplicate_token", "induction", "induction_before"]
+    assert all(by_definition(first, second) for first in breadth for second in breadth if first != second)
+    assert not any(by_definition(name, other) for name in breadth for other in ("previous_token", "next_token", "to_sep"))
+    generator = np.random.default_rng(0)
+    size = 60
+    maps = [
+        np.stack([generator.dirichlet(np.full(size, 1 / (1 + spread)), size) for _ in range(2)]).mean(axis=0)
+        for spread in np.linspace(0, 40, 30)
+    ]
+    entropy = [-(map_ * np.log(map_ + 1e-12)).sum(axis=1).mean() for map_ in maps]
+    places = np.arange(size // 2, size)
+    induction, before = ([np.median(map_[places, places - size // 2 + step]) for map_ in maps] for step in (1, -1))
+    assert spearmanr(entropy, induction).statistic > 0.8
+    assert spearmanr(induction, before).statistic > 0.8
 
 
 def test_measures_that_share_name_each_other():
@@ -466,7 +533,7 @@ def test_findings_have_a_verdict_or_a_reason():
     assert unmoved[["value", "p"]].isna().all()
     four, five = (findings(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
     assert four == unmoved["verdict"]
-    assert not five.startswith("not tested")
+    assert five == "not tested: masked: most heads are tied with another head"
     warned = findings(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
     assert warned.str.startswith("not tested: masked cannot be used here").tolist() == [False, False, True, False, False, True]
     # Holm over the four findings that are tested.
@@ -476,15 +543,14 @@ def test_findings_have_a_verdict_or_a_reason():
     assert few["p_holm"].isna().all(), "4 of 1 / 400 is a fifth of the level"
     assert set(few["verdict"].iloc[:3]) == {"undecided"}
     by_layer_alone = findings(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
-    assert np.isfinite(by_layer_alone["value"])
-    assert by_layer_alone[["within_layers", "p"]].isna().all(), "nothing varies within layers"
-    assert by_layer_alone["verdict"] == "not tested: a measure does not vary within layers"
+    assert by_layer_alone[["value", "within_layers", "p"]].isna().all()
+    assert by_layer_alone["verdict"] == "not tested: masked: most heads are tied with another head"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):
     outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
     write_heads(tables, "tiny", (LAYERS, HEADS), {}, {}, *outs, "Test run")
-    write_correlations(outs[0], DRAWS, tmp_path / "correlations.tsv")
+    write_correlations(outs[0], outs[1], DRAWS, tmp_path / "correlations.tsv")
     for number in (1, 2):
         files = {"svg": tmp_path / f"{number}.svg"}
         correlation_map(tmp_path / "correlations.tsv", outs[1], "Test run", files)

@@ -41,7 +41,7 @@ def run(tmp_path):
     files = {"clark2019/surface": tmp_path / "surface.tsv", "guan2020/head_types": tmp_path / "types.tsv"}
     outs = (tables / "heads.tsv", tables / "measures.tsv", tables / "measures.html")
     write_heads(files, "tiny", (2, 2), {}, {}, *outs, "Test run")
-    write_correlations(outs[0], Draws(100, 100, 0), tables / "correlations.tsv")
+    write_correlations(outs[0], outs[1], Draws(100, 100, 0), tables / "correlations.tsv")
     attended = (tables / "models" / "tiny" / f"attended_{name}.tsv" for name in ("pairs", "kinds"))
     write_attended([maps / "0.safetensors"], [maps / "0.parquet"], 100, 5, *attended)
     return folder

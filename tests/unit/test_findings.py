@@ -122,7 +122,9 @@ def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, de
 def test_a_page_says_how_verdicts_are_given(tmp_path):
     write_table(heads_table(0, depth=3.0, within=2.0), tmp_path / "heads.tsv")
     outs = tmp_path / "findings.tsv", tmp_path / "findings.html"
-    measures = pd.DataFrame([{"measure": "entropy", "warning": "it says nothing"}]).reindex(columns=MEASURES, fill_value="")
+    facts = [{"measure": "entropy", "warning": "it says nothing"}, {"measure": "to_sep", "model": "tiny"}]
+    facts += [{"measure": "masked", "model": "tiny-qnli"}]
+    measures = pd.DataFrame(facts).reindex(columns=MEASURES).fillna("")
     write_table(measures, tmp_path / "measures.tsv")
     write_findings(tmp_path / "heads.tsv", tmp_path / "measures.tsv", {"clark2019": "tiny"}, "Test run", draws_of(0), *outs)
     table, page = pd.read_csv(outs[0], sep="\t"), outs[1].read_text(encoding="utf-8")
@@ -130,7 +132,37 @@ def test_a_page_says_how_verdicts_are_given(tmp_path):
     assert (table["verdict"] == HOLDS).all()
     assert "95 % (within_low to within_high)" in page
     assert "undecided unless p_holm" in page
-    assert "entropy: it says nothing" in page
+    assert "it says nothing" not in page, "no finding needs the entropy"
+    linked = table.set_index(["measure_a", "measure_b"]).loc[("to_sep", "masked")]
+    assert linked[["model_a", "model_b"]].tolist() == ["tiny", "tiny-qnli"]
+    assert "different models" in page
+    measures.loc[measures["measure"] == "masked", ["warning", "chance"]] = ["it says nothing", ""]
+    write_table(measures, tmp_path / "measures.tsv")
+    write_findings(tmp_path / "heads.tsv", tmp_path / "measures.tsv", {"clark2019": "tiny"}, "Test run", draws_of(0), *outs)
+    assert "masked: it says nothing" in outs[1].read_text(encoding="utf-8")
+
+
+def test_a_finding_on_noise_is_not_tested(tmp_path):
+    """A measure of which at least 90 % of heads are like heads without the effect has an order, but it is that of noise."""
+    table = heads_table(0, depth=0.0, within=2.0)
+    table["disabled_low"], table["disabled_high"] = table["disabled"] - 0.1, table["disabled"] + 0.1
+    reach = table["disabled"].abs().sort_values().iloc[:66].max() + 0.1
+    noisy = table.assign(disabled_low=table["disabled"] - reach, disabled_high=table["disabled"] + reach)
+    statement = "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)"
+    rows = {
+        name: findings(heads, draws_of(0), chances={"disabled": 0.0}).set_index("finding").loc[statement]
+        for name, heads in (("clear", table), ("noise", noisy))
+    }
+    assert rows["clear"]["verdict"] == HOLDS
+    count = int((noisy["disabled"].abs() <= reach).sum())
+    assert count >= 66
+    assert rows["noise"]["verdict"] == (
+        f"not tested: disabled: {count} of 72 heads cannot be distinguished from heads without the effect"
+    )
+    assert rows["noise"][["value", "within_layers", "p", "p_holm"]].isna().all()
+    # Without a chance value nothing is known about the heads.
+    unknown = findings(noisy, draws_of(0)).set_index("finding").loc[statement]
+    assert unknown["verdict"] == HOLDS
 
 
 def slow_pairs(inside, values, layer):
@@ -146,7 +178,9 @@ def slow_pairs(inside, values, layer):
 
 def test_groups_are_compared_within_layers_pair_by_pair():
     table = heads_table(1, depth=1.0, within=0.5).sample(frac=0.7, random_state=0)
-    table["importance"] = table["importance"].round()  # ties
+    values = table["importance"].to_numpy().copy()
+    values[1:16:2] = values[:16:2]  # ties, but not of most heads
+    table["importance"] = values
     draws = Draws(resamples=2, shuffles=60, seed=3)
     row = findings(table, draws).iloc[0]
     inside, values, layer = (table["distance_type"] == "vertical").to_numpy(), table["importance"].to_numpy(), table["layer"]

@@ -8,17 +8,18 @@ permutation test that shuffles heads within their layers.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.measures import by_definition, numeric, takes_few_values
+from attention_atlas.atlas.measures import by_definition, numeric, read_chances, takes_few_values, unranked
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.rank_correlation import pearson, spearman
@@ -118,13 +119,22 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
     return (beyond + 1) / (len(shuffled) + 1)
 
 
-def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
-    """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough distinct values.
+def correlation_rows(
+    table: pd.DataFrame, names: Sequence[str], draws: Draws, chances: Mapping[str, float] = MappingProxyType({})
+) -> pd.DataFrame:
+    """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures that can be ranked.
 
     definitional: whether the two measures correlate by definition; such a pair is not tested.
+
+    Args:
+        table: heads.tsv.
+        names: measures, columns of the table.
+        draws: settings of the bootstrap and of the shuffles.
+        chances: measure -> value of a head without the effect.
     """
     rows = []
-    for first, second in combinations(names, 2):
+    unusable = unranked(table, names, chances)
+    for first, second in combinations([name for name in names if name not in unusable], 2):
         complete = table.dropna(subset=[first, second])
         if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
@@ -139,11 +149,11 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) ->
     return frame.assign(p_holm=holm)[CORRELATIONS]
 
 
-def write_correlations(heads: str | Path, draws: Draws, out: str | Path) -> None:
-    """Write one row per pair of the numeric measures in heads.tsv.
+def write_correlations(heads: str | Path, measures: str | Path, draws: Draws, out: str | Path) -> None:
+    """Write one row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(heads, ["layer", "head"])
-    write_table(correlation_rows(table, numeric(table), draws), out)
+    write_table(correlation_rows(table, numeric(table), draws, read_chances(measures)), out)

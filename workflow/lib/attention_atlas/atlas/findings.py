@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from attention_atlas.atlas.correlations import (
     spearman_interval,
     within_layers,
 )
-from attention_atlas.atlas.measures import MEASURES, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, MOST_HEADS, inside_null, why_not_ranked
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
@@ -39,7 +40,7 @@ Overall = tuple[float, float, float]
 """Statistic over all heads, and the ends of its 95 % interval by bootstrap over heads."""
 FINDINGS = [
     *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "verdict"),
-    *("within_low", "within_high"),
+    *("within_low", "within_high", "measure_a", "model_a", "measure_b", "model_b"),
 ]
 NOT_TESTED = "not tested"
 _VERTICAL = ("vertical", "dense_vertical")
@@ -98,7 +99,12 @@ QUESTIONS = (
 
 
 def findings(
-    table: pd.DataFrame, draws: Draws, level: float = LEVEL, warnings: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    draws: Draws,
+    level: float = LEVEL,
+    warnings: Mapping[str, str] = MappingProxyType({}),
+    chances: Mapping[str, float] = MappingProxyType({}),
+    models: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """One row per question, columns `FINDINGS`.
 
@@ -107,18 +113,21 @@ def findings(
     over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
     p_holm: p adjusted for all tested findings (Holm). within_low, within_high: interval of within_layers, not adjusted for the
     number of findings (`null_interval`). verdict: from `within_verdict` with p_holm, or `NOT_TESTED` and the reason.
+    measure_a, measure_b: the measures that the finding needs; model_a, model_b: the models whose heads they measure.
 
     Args:
         table: one row per head: layer, and one column per measure.
         draws: settings of the bootstrap and of the shuffles.
         level: level of the tests; 1 - level is the coverage of the interval of within_layers.
         warnings: measure -> why it says nothing about heads; findings that need such a measure are not tested.
+        chances: measure -> value of a head without the effect.
+        models: measure -> the model, or the family of models, whose heads it measures.
     """
     rows, reasons = [], []
     for question in QUESTIONS:
         absent = [name for name in question.needs if name not in table]
         complete = table.iloc[:0] if absent else table.dropna(subset=question.needs)
-        reason = f"{', '.join(absent)} not measured" if absent else _why_not(question, complete, warnings or {})
+        reason = f"{', '.join(absent)} not measured" if absent else _why_not(question, table, warnings, chances)
         overall: Overall = (np.nan, np.nan, np.nan)
         within, p, within_low, within_high = np.nan, np.nan, np.nan, np.nan
         if not reason:
@@ -133,7 +142,8 @@ def findings(
                 reason = "no layer has heads of both kinds" if question.grouped else "a measure does not vary within layers"
         reasons.append(reason)
         facts = (question.statement, question.statistic, *overall, within, p, np.nan, len(complete), "")
-        rows.append([*facts, within_low, within_high])
+        of = [part for name in question.needs for part in (name, models.get(name, ""))]
+        rows.append([*facts, within_low, within_high, *of])
     frame = pd.DataFrame(rows, columns=FINDINGS)
     tested = frame["p"].notna()
     frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), level)
@@ -144,16 +154,20 @@ def findings(
     return frame
 
 
-def _why_not(question: Question, complete: pd.DataFrame, warnings: Mapping[str, str]) -> str:
+def _why_not(question: Question, table: pd.DataFrame, warnings: Mapping[str, str], chances: Mapping[str, float]) -> str:
     """Why a question cannot be tested on the heads that have both measures; empty if it can."""
+    complete = table.dropna(subset=question.needs)
     if silent := [name for name in question.needs if name in warnings]:
         return f"{', '.join(silent)} cannot be used here: see its warning in measures.tsv"
     numbers = question.needs[1:] if question.grouped else question.needs
     if len(complete) < LEAST or (question.grouped and complete[question.needs[0]].isin(_VERTICAL).nunique() < 2):
         return "too few heads of both kinds" if question.grouped else "too few heads"
-    if tied := [name for name in numbers if takes_few_values(complete[name])]:
-        return f"{', '.join(tied)}: fewer than five different values"
-    return ""
+    insides = {name: inside_null(table, name, chances.get(name)) for name in numbers}
+    reasons = {
+        name: why_not_ranked(complete[name], None if inside is None else inside[complete.index])
+        for name, inside in insides.items()
+    }
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
 def within_verdict(within: float, p: float, sign: int, level: float) -> str:
@@ -265,20 +279,28 @@ def write_findings(
     Raises:
         AtlasError: a table cannot be used.
     """
-    warnings = read_table(measures, MEASURES).set_index("measure")["warning"].dropna().astype(str).to_dict()
-    frame = findings(read_table(heads, ["layer", "head"]), draws, warnings=warnings)
+    listed = read_table(measures, MEASURES).set_index("measure")
+    warnings = listed["warning"].dropna().astype(str).to_dict()
+    chances = listed["chance"].dropna().astype(float).to_dict()
+    model_of = listed["model"].dropna().astype(str).to_dict()
+    frame = findings(read_table(heads, ["layer", "head"]), draws, LEVEL, warnings, chances, model_of)
     write_table(frame, out)
+    needed = [name for question in QUESTIONS for name in question.needs]
     which = "; ".join(f"{study}: {model}" for study, model in models.items())
     notes = [
-        f"{run}. Measures of single heads, of these models: {which}.",
+        f"{run}. Measures of single heads, of these models: {which}. A finding may link measures of different models (columns "
+        "model_a and model_b): those trained further from one model, in which a head is that of the same layer and number. A "
+        "measure of a family is the mean over its tasks.",
         "Value: over all heads, with its interval by bootstrap over heads; depth alone can make it large. Within layers: the "
         "same statistic among heads of one layer. p: two-sided test of the statistic within layers by shuffling heads within "
         "their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
         f"Verdict, by the statistic within layers: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic "
         "has the sign that it claims, and does not hold where it has the opposite one. Interval of the statistic within "
-        f"layers, for each finding by itself: {100 * (1 - LEVEL):.0f} % (within_low to within_high). Not tested: measures with "
-        "fewer than five different values over heads, and measures with a warning.",
-        *(f"{name}: {warning}" for name, warning in warnings.items()),
+        f"layers, for each finding by itself: {100 * (1 - LEVEL):.0f} % (within_low to within_high). Not tested: measures "
+        "whose ranks say nothing (fewer than five different values over heads, most heads tied with another one, or at least "
+        f"{100 * MOST_HEADS:.0f} % of heads that cannot be distinguished from heads without the effect), and measures with a "
+        "warning.",
+        *(f"{name}: {warnings[name]}" for name in dict.fromkeys(needed) if name in warnings),
     ]
     tests = int(frame["p"].notna().sum())
     if tests and frame["p_holm"].isna().all():

@@ -80,19 +80,48 @@ def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
 
 
 def can_be_ranked(values: pd.Series, inside: pd.Series | None = None) -> bool:
-    """Whether ranks of heads are informative.
+    """Whether ranks of heads are informative, see `why_not_ranked`."""
+    return not why_not_ranked(values, inside)
 
-    They are not if the measure takes few values, if most heads are tied with another head, or if nearly all heads cannot be
-    distinguished from the null.
+
+def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
+    """Why ranks of heads say nothing: few values, most heads tied, or nearly all heads inside the null; empty if they do.
 
     Args:
         values: values of a measure, NaN for heads without one.
         inside: from `inside_null`.
     """
     present = values.dropna()
-    if takes_few_values(present) or present.duplicated(keep=False).mean() > 0.5:
-        return False
-    return inside is None or inside[values.notna()].mean() < MOST_HEADS
+    if takes_few_values(present):
+        return "fewer than five different values"
+    if present.duplicated(keep=False).mean() > 0.5:
+        return "most heads are tied with another head"
+    if inside is not None and inside[present.index].mean() >= MOST_HEADS:
+        return (
+            f"{int(inside[present.index].sum())} of {len(present)} heads cannot be distinguished from heads without the effect"
+        )
+    return ""
+
+
+def unranked(table: pd.DataFrame, names: Sequence[str], chances: Mapping[str, float]) -> dict[str, str]:
+    """Measure -> why its ranks say nothing, for those of some measures that cannot be ranked.
+
+    Args:
+        table: heads.tsv.
+        names: its numeric columns to judge.
+        chances: measure -> value of a head without the effect, as in measures.tsv.
+    """
+    reasons = {name: why_not_ranked(table[name], inside_null(table, name, chances.get(name))) for name in names}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def read_chances(path: str | Path) -> dict[str, float]:
+    """Measure -> value of a head without the effect, of measures.tsv.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    return read_table(path, MEASURES).set_index("measure")["chance"].dropna().astype(float).to_dict()
 
 
 def read_measures(
@@ -182,7 +211,7 @@ def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
     scored = name.removesuffix(Q)
     if scored != name and scored in source_rows and source_rows[scored].notna().any():
         return "the null distribution has too few draws: with so many heads, q could not fall below its level"
-    return f"{table} has no value: this model or corpus has nothing of the kind"
+    return f"{table} has no value"
 
 
 def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
@@ -201,9 +230,12 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     Description, model (by table) and number of heads; n: number of examples (n_unit), the smallest of any head; null: source of
     the values in its null distribution; chance: its value for a head without the effect; inside_null: number of heads that
     cannot be distinguished from such heads; about: the measure that names the object of a value; note: why it is missing;
-    warning: why it says nothing about heads; calibration: what its values are compared with, or why they are not compared.
+    warning: why it says nothing about heads; calibration: what its values are compared with, or why they are not compared, and
+    why they are not ranked.
     """
     table, rows = measured.table, []
+    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in measured.of(source)}
+    reasons = unranked(table, numeric(table), {name: value for name, value in chances.items() if value is not None})
     for source in SOURCES:
         for measure in measured.of(source):
             present = measure.name in table
@@ -218,7 +250,10 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
-                + [calibration(measure, source, table, chance, measure.name in measured.by_interval)]
+                + [
+                    calibration(measure, source, table, chance, measure.name in measured.by_interval)
+                    + (f" Not ranked or correlated: {reasons[measure.name]}." if measure.name in reasons else "")
+                ]
             )
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
 

@@ -45,14 +45,17 @@ ARTIFACTS = (
         "Spearman correlations over heads between the measures of all studies. Rows and columns have the same order (average "
         "linkage of 1 - absolute correlation), and the columns the numbers of the rows. A dot: p < 0.05 after Holm's "
         "correction when heads are shuffled within their layers. A cross: two measures that are related by definition, which "
-        "is not tested.",
+        "is not tested. Measures whose ranks say nothing are left out, with the reason in the column calibration of "
+        "measures.tsv.",
     ),
     table(
         "findings",
         "Findings",
         "Which findings of one study hold for the measures of another?",
         "Findings that link measures of two studies. Each has a statistic over all heads and one within layers. The test "
-        "within layers decides the verdict: holds, does not hold, or undecided.",
+        "within layers decides the verdict: holds, does not hold, or undecided; a finding on a measure whose ranks say nothing "
+        "is not tested. The two measures may be of different models (model_a, model_b) that were trained further from one "
+        "model: a head is then that of the same layer and number.",
     ),
     figure(
         "models",

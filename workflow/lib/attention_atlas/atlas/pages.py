@@ -25,7 +25,7 @@ PAGES = (
     Page(
         rule="atlas_correlations",
         function="atlas.correlations:write_correlations",
-        inputs={"heads": "heads.tsv"},
+        inputs={"heads": "heads.tsv", "measures": "measures.tsv"},
         outputs={"out": "correlations.tsv"},
         params=_DRAWS,
         megabytes=2000,
