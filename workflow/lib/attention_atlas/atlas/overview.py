@@ -44,9 +44,9 @@ ARTIFACTS = (
         "Rank correlations between measures of heads",
         "Spearman correlations over heads between the measures of all studies. Rows and columns have the same order (average "
         "linkage of 1 - absolute correlation), and the columns the numbers of the rows. A dot: p < 0.05 after Holm's "
-        "correction when heads are shuffled within their layers. A cross: two measures that are related by definition, which "
-        "is not tested. Measures whose ranks say nothing are left out, with the reason in the column calibration of "
-        "measures.tsv.",
+        "correction when heads are shuffled within their layers. A cross: two measures that are related by definition, since "
+        "they count the same weights or both measure how broadly a head attends to random tokens; this is not tested. Measures "
+        "whose ranks say nothing are left out, with the reason in the column calibration of measures.tsv.",
     ),
     table(
         "findings",
