@@ -69,6 +69,7 @@ _BYTES_SHOWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
+_CHECKPOINT = re.compile(r"(?P<before>.*(?:step|checkpoint|ckpt|epoch)[-_]?)\d+(?P<after>k?/?)", re.IGNORECASE)
 _TEXT_SHOWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """Limits on a user's sentences that the page shows: wider than those of a corpus."""
 _BYTES_CORPORA = {
@@ -136,6 +137,12 @@ def named_models(arguments: Sequence[str]) -> Series:
         return Series(tuple(names))
     last = ordered[-1]
     return Series((last, *(name for name in names if name != last)), tuple(ordered))
+
+
+def of_one_training(names: Sequence[str]) -> bool:
+    """Whether the names of a series are those of checkpoints: the same but for the number of a step, checkpoint or epoch."""
+    matches = [_CHECKPOINT.fullmatch(name) for name in names]
+    return all(matches) and len({(match["before"], match["after"]) for match in matches if match}) == 1
 
 
 def in_braces(name: str) -> list[str]:
@@ -291,6 +298,7 @@ def overlay(
         atlas["patterns"] = pairs
     if chosen.ordered:
         atlas["series"] = [names[model] for model in chosen.ordered]
+        atlas["checkpoints"] = of_one_training(chosen.ordered)
     if in_bytes:
         atlas["shown_sentences"] = _BYTES_SHOWN
         further["corpora"] = _BYTES_CORPORA

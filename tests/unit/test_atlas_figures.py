@@ -17,7 +17,7 @@ from attention_atlas.atlas.figures import correlation_map
 from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.matching import AGREEMENT, DEPTH, MEAN
 from attention_atlas.atlas.matching_figure import matching_figure
-from attention_atlas.atlas.measures import MEASURES, SOURCES
+from attention_atlas.atlas.measures import MEASURES, SOURCES, HeadMeasures
 from attention_atlas.atlas.models_figure import models_figure
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.atlas.series_figure import series_figure
@@ -59,14 +59,17 @@ def test_measures_of_many_models_can_be_read(models, panels, tmp_path, monkeypat
     numbers = generator()
     tables = {f"{LABEL.model}-{seed}": pd.DataFrame({name: numbers.random(384) for name in COMPARED}) for seed in range(models)}
     tables[f"{LABEL.model}-0"] = tables[f"{LABEL.model}-0"].drop(columns="relation_margin")
-    monkeypatch.setattr(module_of_models_figure, "read_compared", lambda models: (None, tables))
+    measured = {name: HeadMeasures(table, chances={"induction": 0.03}) for name, table in tables.items()}
+    monkeypatch.setattr(module_of_models_figure, "read_compared_measures", lambda models: (None, measured))
     draws = Draws(**dict.fromkeys((field.name for field in fields(Draws)), 100))
     with saved_figures() as figures:
         models_figure([], draws, LABEL, {"png": tmp_path / "models.png"})
     (figure,) = figures
     assert figure.problems == []
     assert "not measured" in figure.texts
-    assert sum(" (share)" in " ".join(text.split()) or " (nats)" in text for text in figure.texts) == panels
+    units = ("(share)", "(nats)", "(difference of shares)", "(mean sign)")
+    assert sum(" ".join(text.split()).endswith(units) for text in figure.texts) == panels
+    assert "dashed: value of a head without the effect" in " ".join(" ".join(figure.texts).split())
 
 
 @pytest.mark.parametrize("count", [3, 6])
@@ -85,16 +88,17 @@ def test_the_agreement_of_many_models_can_be_read(count, tmp_path):
     assert "Mean of the measures" in figure.texts
 
 
+@pytest.mark.parametrize("checkpoints", [True, False])
 @pytest.mark.parametrize("names", [COMPARED[:12], COMPARED, [*COMPARED, *(f"pattern_{k}" for k in range(20))]])
-def test_long_series_can_be_read(names, tmp_path):
+def test_long_series_can_be_read(names, checkpoints, tmp_path):
     rows = pd.DataFrame(
         [(position, f"{LABEL.model}-step{position}000", name) for position in range(1, 21) for name in names],
         columns=["position", "model", "measure"],
     )
-    rows = rows.assign(mean=generator().random(len(rows)), smallest=0, largest=1, n=384)
+    rows = rows.assign(mean=generator().random(len(rows)), smallest=0, largest=1, n=384, chance=0.1)
     rows = rows.assign(ci_low=rows["mean"] - 0.1, ci_high=rows["mean"] + 0.1)
     with saved_figures() as figures:
-        series_figure(write(rows, tmp_path / "series.tsv", SERIES), LABEL, {"png": tmp_path / "series.png"})
+        series_figure(write(rows, tmp_path / "series.tsv", SERIES), LABEL, {"png": tmp_path / "series.png"}, checkpoints)
     (figure,) = figures
     assert figure.problems == []
     assert "20 models, n = 384 heads each" in " ".join(" ".join(figure.texts).split())

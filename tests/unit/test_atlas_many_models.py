@@ -8,7 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
 from compared_models import compared_model, shape_of
+from matplotlib.collections import LineCollection, PolyCollection
 
+from attention_atlas.atlas import series_figure as module_of_series_figure
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.atlas.matching import write_matching
@@ -42,6 +44,9 @@ def test_a_series_has_the_mean_and_the_range_of_heads_in_its_order():
     assert (second["mean"], second["smallest"], second["largest"]) == pytest.approx((values.mean(), values.min(), values.max()))
     assert second["ci_low"] < second["mean"] < second["ci_high"]
     assert second["n"] == 5
+    assert rows["chance"].isna().all()
+    with_chance = series_rows(tables, DRAWS, {"step2": {"entropy": 0.3}})
+    assert with_chance["chance"].tolist() == pytest.approx([np.nan, 0.3], nan_ok=True)
 
 
 def test_findings_are_counted_over_models_without_controls():
@@ -72,7 +77,7 @@ def built(tmp_path_factory):
     shapes = [shape_of(model) for model in models]
     files = {name: folder / f"{name}.tsv" for name in ("heads", "measures", "correlations", "models", "findings", "claims")}
     write_heads(models[0]["tables"], "step2", (2, 2), {}, {}, files["heads"], files["measures"], folder / "m.html", "Test run")
-    write_correlations(files["heads"], DRAWS, files["correlations"])
+    write_correlations(files["heads"], files["measures"], DRAWS, files["correlations"])
     write_models(shapes, DRAWS, "Test run", LABEL, files["models"], files["findings"], folder / "f.html", files["claims"])
     write_matching(shapes, DRAWS, folder / "matches.tsv", folder / "matching.tsv")
     write_series(shapes, ["step1", "step2"], DRAWS, folder / "series.tsv")
@@ -90,7 +95,8 @@ def built(tmp_path_factory):
         "run": "Test run",
         "label": LABEL,
     }
-    write_page(**page, out=folder / "atlas.html", models=models, comparison=comparison)
+    write_page(**page, out=folder / "atlas.html", models=models, comparison=comparison, checkpoints=True)
+    write_page(**page, out=folder / "apart.html", models=models, comparison=comparison)
     write_page(**page, out=folder / "single.html")
     without_series = replace(comparison, series=None)
     write_page(**page, out=folder / "pair.html", models=models[:2], comparison=without_series)
@@ -113,6 +119,8 @@ def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):
     assert comparison["matches"]["step1"][0] == [1, 0]
     assert comparison["matches"]["step1"][2] == [3, 0]
     assert comparison["series"] == ["step1", "step2"]
+    assert comparison["checkpoints"] is True
+    assert data_of(built / "pair.html")["comparison"]["checkpoints"] is False
     means = read_table(built / "models.tsv").set_index(["model", "measure"])
     assert comparison["means"]["step1"]["entropy"][0] == pytest.approx(means.loc[("step1", "entropy"), "mean"], rel=1e-4)
     single = data_of(built / "single.html")
@@ -147,6 +155,32 @@ def test_the_figure_of_a_series_is_drawn(built, tmp_path):
     text = pictures["svg"].read_text(encoding="utf-8")
     assert "step1" in text
     assert "Entropy" in text
+    assert "head without the effect" in text
+    series = read_table(built / "series.tsv").set_index(["model", "measure"])["chance"]
+    assert series["step1", "induction"] == 0.05, "that of uniform attention"
+    assert np.isnan(series["step1", "entropy"])
+
+
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_only_checkpoints_of_one_training_are_joined(built, tmp_path, checkpoints, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(module_of_series_figure, "save_figure", lambda figure, *_: drawn.update(figure=figure))
+    series_figure(built / "series.tsv", LABEL, {}, checkpoints)
+    panels = [axis for axis in drawn["figure"].axes if axis.lines]
+    lines = [line for axis in panels for line in axis.lines]
+    assert {len(line.get_xdata()) for line in lines} == {2}
+    assert {line.get_linestyle() for line in lines} == ({"-"} if checkpoints else {"None"})
+    filled = [part for axis in panels for part in axis.collections if isinstance(part, PolyCollection)]
+    assert bool(filled) == checkpoints, "no band between two models"
+    induction = next(axis for axis in panels if axis.get_title(loc="left").replace("\n", " ").startswith("Induction"))
+    heights = {
+        round(float(segment[0][1]), 4)
+        for part in induction.collections
+        if isinstance(part, LineCollection)
+        for segment in part.get_segments()
+        if segment[0][1] == segment[1][1]
+    }
+    assert heights == {0.05}, "the value of a head without the effect"
 
 
 @pytest.fixture
@@ -248,6 +282,15 @@ def test_an_address_with_an_unknown_model_says_so(opened):
     opened.evaluate("location.hash = 'model=step1&head=2-1'")
     opened.wait_for_selector("#address-note", state="hidden")
     assert opened.locator("#model option:checked").inner_text() == "step1"
+
+
+def test_models_of_several_trainings_are_not_joined(opened, built):
+    assert opened.locator("#curve svg polyline").count() == 1
+    opened.goto((built / "apart.html").as_uri())
+    opened.wait_for_selector("#matrix svg")
+    assert opened.locator("#curve svg .value").count() == 2
+    assert opened.locator("#curve svg :is(polyline, polygon)").count() == 0
+    assert opened.locator("#curve svg line.extent").count() == opened.locator("#curve svg line.interval").count() == 2
 
 
 def test_two_models_have_no_curve_and_one_model_has_no_comparison(opened, built):

@@ -94,6 +94,9 @@ def test_means_and_correlations_with_the_first_model():
     small = heads_of(2).iloc[:10]
     rows = model_rows({"a": one, "b": two, "c": small}, {"a": False, "b": False, "c": True}, DRAWS)
     assert list(rows.columns) == MODELS
+    assert rows["chance"].isna().all()
+    with_chance = model_rows({"a": one}, {"a": False}, DRAWS, {"a": {"to_sep": 0.1}}).set_index("measure")["chance"]
+    assert with_chance.dropna().to_dict() == {"to_sep": 0.1}
     row = rows.set_index(["model", "measure"]).loc[("b", "to_sep")]
     assert row["mean"] == pytest.approx(two["to_sep"].mean())
     assert row["ci_low"] < row["mean"] < row["ci_high"]

@@ -16,7 +16,7 @@ from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import check_files, in_braces, main, overlay, text_notes
+from tools.atlas import check_files, in_braces, main, of_one_training, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -251,6 +251,7 @@ def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(f
     run, added = overlay([str(parent / "step*"), str(folder)])
     settings = configured(added)["runs"][run]
     assert settings["atlas"]["series"] == ["tiny-model-step1", "tiny-model-step2", "tiny-model-step10"]
+    assert settings["atlas"]["checkpoints"] is True
     assert settings["model"] == "tiny-model-step10", "the last one"
     assert settings["atlas"]["compared"] == [
         *("tiny-model-step1", "tiny-model-step2", "tiny-model-hf", "tiny-model-step10-random"),
@@ -264,6 +265,20 @@ def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
     assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
     run, added = overlay("someone/m@step1 other/m@step1")
     assert "series" not in configured(added)["runs"][run]["atlas"]
+
+
+@pytest.mark.parametrize(
+    ("names", "checkpoints"),
+    [
+        (["g/m@step1", "g/m@step512"], True),
+        (["runs/checkpoint-500", "runs/checkpoint-1000"], True),
+        (["a/m@epoch_1", "b/m@epoch_2"], False),
+        (["g/m-seed_0", "g/m-seed_1"], False),
+        (["g/m@main", "g/m@step1"], False),
+    ],
+)
+def test_only_names_that_differ_in_a_step_are_of_one_training(names, checkpoints):
+    assert of_one_training(names) is checkpoints
 
 
 @pytest.mark.parametrize(
@@ -289,6 +304,7 @@ def test_names_on_the_hub_in_braces_are_a_series(folder, monkeypatch):
     run, added = overlay("someone/m-seed_{0..2} other/m")
     settings = configured(added)["runs"][run]
     assert settings["atlas"]["series"] == ["someone-m-seed-0", "someone-m-seed-1", "someone-m-seed-2"]
+    assert settings["atlas"]["checkpoints"] is False
     assert settings["model"] == "someone-m-seed-2"
     assert settings["atlas"]["compared"][-2:] == ["other-m", "someone-m-seed-2-random"]
     run, added = overlay("someone/m@step{1,5}")

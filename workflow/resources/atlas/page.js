@@ -678,9 +678,17 @@
     const svg = svgElement("svg", { viewBox: `0 0 ${CURVE} ${CURVE_HEIGHT + 24}`, width: CURVE, height: CURVE_HEIGHT + 24, role: "img", "aria-label": name, class: "strip" });
     svg.append(svgElement("title", {}, name));
     const band = (pairs, kind) => svg.append(svgElement("polygon", { class: kind, points: [...pairs.map((pair, k) => `${x(k)},${y(pair[0])}`), ...pairs.map((pair, k) => `${x(k)},${y(pair[1])}`).reverse()].join(" ") }));
-    band(ranges, "range");
-    band(means.map((mean) => [mean[1], mean[2]]), "band");
-    svg.append(svgElement("polyline", { class: "curve", points: means.map((mean, k) => `${x(k)},${y(mean[0])}`).join(" ") }));
+    const intervals = means.map((mean) => [mean[1], mean[2]]);
+    if (comparison.checkpoints) {
+      band(ranges, "range");
+      band(intervals, "band");
+      svg.append(svgElement("polyline", { class: "curve", points: means.map((mean, k) => `${x(k)},${y(mean[0])}`).join(" ") }));
+    } else {
+      // There is nothing between two models that are not checkpoints of one training.
+      const bars = (pairs, kind) => pairs.forEach((pair, k) => svg.append(svgElement("line", { class: kind, x1: x(k), x2: x(k), y1: y(pair[0]), y2: y(pair[1]) })));
+      bars(ranges, "extent");
+      bars(intervals, "interval");
+    }
     means.forEach((mean, k) => {
       const point = svgElement("circle", { class: "value", cx: x(k), cy: y(mean[0]), r: 3.5 });
       point.append(svgElement("title", {}, `${named[k].name}: ${withEnds(mean)}`));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.compared import ComparedModel, mean_over_heads, read_compared
+from attention_atlas.atlas.compared import ComparedModel, chances, mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws, correlation
 from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric, takes_few_values
@@ -29,7 +30,7 @@ from attention_atlas.stats.extremes import largest_of_intervals, widths
 
 Floats = npt.NDArray[np.float64]
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
-MODELS += ["within_layers", "p", "n"]
+MODELS += ["within_layers", "p", "n", "chance"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
 ALL_MODELS, OF_SERIES = "all models", "models of the series"
@@ -40,16 +41,23 @@ MOST = 0.5
 """Share above which a head directs most of its attention to a target."""
 
 
-def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
+def model_rows(
+    tables: Mapping[str, pd.DataFrame],
+    random_weights: Mapping[str, bool],
+    draws: Draws,
+    chance: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+) -> pd.DataFrame:
     """One row per model and measure, columns `MODELS`.
 
     mean: over heads, with its interval by bootstrap over heads. spearman: with the first model's head of the same layer and
-    number, if the shapes are equal; within_layers and p as in `correlation`.
+    number, if the shapes are equal; within_layers and p as in `correlation`. chance: value of a head without the effect, if it
+    is known.
 
     Args:
         tables: model -> one row per head, the run's model first.
         random_weights: model -> whether it is a random-weights control.
         draws: settings of the bootstrap and of permutations.
+        chance: model -> measure -> value of a head without the effect.
     """
     first_model = next(iter(tables))
     rows = []
@@ -57,7 +65,12 @@ def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, 
         for name in numeric(table):
             mean = mean_over_heads(table[name], draws)
             agreement = [np.nan] * 5 if model == first_model else _agreement(tables[first_model], table, name, draws)
-            rows.append([model, random_weights[model], name, *mean, *agreement, int(table[name].count())])
+            rows.append(
+                [
+                    *(model, random_weights[model], name, *mean, *agreement),
+                    *(int(table[name].count()), chance.get(model, {}).get(name, np.nan)),
+                ]
+            )
     return pd.DataFrame(rows, columns=MODELS)
 
 
@@ -302,9 +315,10 @@ def write_models(
     Raises:
         AtlasError: a table cannot be used.
     """
-    compared, tables = read_compared(models)
+    compared, measured = read_compared_measures(models)
+    tables = {name: measures.table for name, measures in measured.items()}
     controls = {model.name: model.random_weights for model in compared}
-    write_table(model_rows(tables, controls, draws), out)
+    write_table(model_rows(tables, controls, draws, {name: chances(measures) for name, measures in measured.items()}), out)
     tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
     findings = model_findings(tested, controls, draws)
     write_table(findings, findings_out)

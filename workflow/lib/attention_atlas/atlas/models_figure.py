@@ -12,7 +12,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.atlas.compared import mean_over_heads, read_compared
+from attention_atlas.atlas.compared import chances, mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import SOURCES
 from attention_atlas.figures.style import BLACK, NOTE, PAGE, PALETTE, TALLEST, footnote, page_figure, plain, save_figure
@@ -34,8 +34,8 @@ def models_figure(
 ) -> None:
     """Draw each measure of all heads by model, with the mean and its interval.
 
-    Mean and interval are the unrounded values of models.tsv. If many models leave too little room, the last measures are only
-    in models.tsv.
+    Mean, interval and chance are the unrounded values of models.tsv. If many models leave too little room, the last measures
+    are only in models.tsv.
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
@@ -46,7 +46,9 @@ def models_figure(
     Raises:
         AtlasError: a table cannot be used.
     """
-    _, tables = read_compared(models)
+    _, measured = read_compared_measures(models)
+    tables = {name: measures.table for name, measures in measured.items()}
+    chance = {name: chances(measures) for name, measures in measured.items()}
     names = [name for name in _SHOWN if any(name in table for table in tables.values())]
     model_titles = [wrap(model, _NAME_LINE, max_lines=4, placeholder="…") for model in tables]
     model_height = max(0.32, 0.04 + 0.12 * max(map(len, model_titles)))
@@ -65,6 +67,8 @@ def models_figure(
             # Spread evenly over the row so that heads do not overlap; random offsets would change between runs.
             spread = place + 0.3 * np.sin(np.arange(len(table)) * 2.4)
             sns.scatterplot(x=table[name], y=spread, s=7, color=colours[model], alpha=0.6, linewidth=0, ax=axis)
+            if name in chance[model]:
+                axis.plot([chance[model][name]] * 2, [place - 0.45, place + 0.45], color=NOTE, linestyle="--", linewidth=0.9)
             mean, low, high = mean_over_heads(table[name], draws)
             axis.plot([low, high], [place, place], color=BLACK, linewidth=1.8)
             axis.plot(mean, place, "D", color=BLACK, markersize=3.5)
@@ -78,4 +82,7 @@ def models_figure(
         axis.set_visible(False)
     sizes = list(dict.fromkeys(str(len(table)) for table in tables.values()))
     models_label = replace(label, model=f"{len(tables)} models")
-    save_figure(figure, pictures, footnote(models_label, f"n = {' or '.join(sizes)} heads per model"))
+    drawn_chance = (
+        "; dashed: value of a head without the effect" if any(set(names) & set(known) for known in chance.values()) else ""
+    )
+    save_figure(figure, pictures, footnote(models_label, f"n = {' or '.join(sizes)} heads per model{drawn_chance}"))

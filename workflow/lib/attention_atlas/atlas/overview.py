@@ -62,7 +62,8 @@ ARTIFACTS = (
         "Models",
         "Measures of heads of several models, including random weights",
         "Measures of all heads of each compared model: each point is one head, the diamond the mean over heads, the bar its 95 "
-        "% interval by bootstrap over heads. The page tests the findings on each model.",
+        "% interval by bootstrap over heads. A dashed line: the value of a head without the effect, such as that of uniform "
+        "attention. The page tests the findings on each model.",
         needs=["sentences", "compared"],
         files=["models_findings.tsv", "models_findings.html", "models_claims.tsv"],
     ),
@@ -81,7 +82,8 @@ ARTIFACTS = (
         "Series of models",
         "Each measure over checkpoints or seeds of a model",
         "Mean of each measure over heads with its 95 % interval, and the range of heads, over the models of the series in "
-        "their order.",
+        "their order. Means are joined by a line only if the models are checkpoints of one training (setting checkpoints). A "
+        "dashed line: the value of a head without the effect.",
         needs=["sentences", "compared", "series"],
     ),
 )

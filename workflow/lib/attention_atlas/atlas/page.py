@@ -280,6 +280,7 @@ def write_page(
     models: Sequence[Mapping[str, Any]] = (),
     comparison: Comparison = NO_COMPARISON,
     sources: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    checkpoints: bool = False,
 ) -> None:
     """Write the page.
 
@@ -295,6 +296,7 @@ def write_page(
         models: data of each compared model, see `page_models.page_model`, the run's model first.
         comparison: tables of their comparison.
         sources: measure -> files with its values, to which the page links.
+        checkpoints: whether the models of the series are checkpoints of one training.
 
     Raises:
         AtlasError: a table or a shard cannot be used, or the tables describe different heads.
@@ -315,7 +317,7 @@ def write_page(
     folder = Path(out).parent
     data["sources"] = _addresses(sources, folder)
     data["name"] = str(heads["model"].iloc[0])
-    data["comparison"] = comparison_data(compared, comparison)
+    data["comparison"] = comparison_data(compared, comparison, checkpoints)
     data["others"] = [_other_model(model, shown_sentences, _MOST_WEIGHTS // len(compared), folder) for model in compared[1:]]
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 

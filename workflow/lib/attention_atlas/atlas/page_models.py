@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.compared import ComparedModel
+from attention_atlas.atlas.compared import ComparedModel, chances
 from attention_atlas.atlas.matching import AGREEMENT, MATCHES
-from attention_atlas.atlas.measures import SOURCES, HeadMeasures, inside_null, numeric, read_measures
+from attention_atlas.atlas.measures import HeadMeasures, inside_null, numeric, read_measures
 from attention_atlas.atlas.models import MODEL_FINDINGS, MODELS
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.io.tables import read_table
@@ -59,13 +59,14 @@ def page_model(values: Mapping[str, Any]) -> PageModel:
     return PageModel(ComparedModel(**shape), values["sentences"], values["evidence"])
 
 
-def comparison_data(models: Sequence[PageModel], comparison: Comparison) -> dict[str, Any]:
+def comparison_data(models: Sequence[PageModel], comparison: Comparison, checkpoints: bool = False) -> dict[str, Any]:
     """Data of the page on the compared models side by side; empty without compared models.
 
     models: name, shape, values of each measure by head, on the same sentences for all models, and what they are compared with,
     see `_nulls`. means, agreement: model ->
     measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and their distance, or None.
     findings: one row per finding, with value and verdict by model. series: names of its models in order.
+    checkpoints: whether these are of one training, so that their means are joined by a line.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -82,6 +83,7 @@ def comparison_data(models: Sequence[PageModel], comparison: Comparison) -> dict
         "matches": _matches(read_table(comparison.matches, MATCHES), models, first.layers * first.heads),
         "findings": _findings(read_table(comparison.findings, MODEL_FINDINGS)),
         "series": _series(comparison.series),
+        "checkpoints": checkpoints,
     }
 
 
@@ -101,15 +103,15 @@ def _values(model: ComparedModel) -> dict[str, Any]:
 def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
     """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
     table = measured.table
-    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in measured.of(source)}
+    known = chances(measured)
     nulls = {}
     for name in numeric(table):
         low, high, _ = null_of(name)
-        inside = inside_null(table, name, chances.get(name))
+        inside = inside_null(table, name, known.get(name))
         if inside is None:
             continue
         drawn = low in table and table[low].notna().any()
-        ends = (table[low].min(), table[high].max()) if drawn else (chances.get(name), chances.get(name))
+        ends = (table[low].min(), table[high].max()) if drawn else (known.get(name), known.get(name))
         nulls[name] = [*map(_number, ends), int((~inside & table[name].notna()).sum())]
     return nulls
 

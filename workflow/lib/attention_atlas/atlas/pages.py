@@ -90,7 +90,7 @@ PAGES = (
         function="atlas.series_figure:series_figure",
         inputs={"series": "series.tsv"},
         pictures="series",
-        params={"label": ("label", "sentences")},
+        params={"label": ("label", "sentences"), "checkpoints": ("settings", "checkpoints")},
     ),
     Page(
         rule="atlas_page",
@@ -113,7 +113,7 @@ PAGES = (
         },
         outputs={"out": "atlas.html"},
         params={"shown_sentences": ("settings", "shown_sentences"), "label": ("page_label",), "models": ("page_models",)}
-        | {"sources": ("measure_sources",), **_RUN},
+        | {"sources": ("measure_sources",), "checkpoints": ("settings", "checkpoints"), **_RUN},
         reads=(("shown_sentences", "attention", "json"), ("page_files",), ("source_files",)),
         reported={"atlas.html": "measures"},
         resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.compared import mean_over_heads, read_compared
+from attention_atlas.atlas.compared import chances, mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.tables import write_table
 
-SERIES = ["position", "model", "measure", "mean", "ci_low", "ci_high", "smallest", "largest", "n"]
+SERIES = ["position", "model", "measure", "mean", "ci_low", "ci_high", "smallest", "largest", "n", "chance"]
 
 
-def series_rows(tables: Mapping[str, pd.DataFrame], draws: Draws) -> pd.DataFrame:
+def series_rows(
+    tables: Mapping[str, pd.DataFrame], draws: Draws, chance: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+) -> pd.DataFrame:
     """One row per model and measure, columns `SERIES`.
 
     position: position of the model in the series, from 1. mean: over heads, with its interval by bootstrap over heads.
-    smallest, largest: over heads. n: number of heads with a value.
+    smallest, largest: over heads. n: number of heads with a value. chance: value of a head without the effect,
+    if it is known.
 
     Args:
         tables: model -> one row per head, in the order of the series.
         draws: settings of the bootstrap.
+        chance: model -> measure -> value of a head without the effect.
     """
     rows = []
     for position, (model, table) in enumerate(tables.items(), start=1):
@@ -32,7 +38,7 @@ def series_rows(tables: Mapping[str, pd.DataFrame], draws: Draws) -> pd.DataFram
             values = table[name].dropna()
             if len(values):
                 facts = (position, model, name, *mean_over_heads(table[name], draws))
-                rows.append([*facts, values.min(), values.max(), len(values)])
+                rows.append([*facts, values.min(), values.max(), len(values), chance.get(model, {}).get(name, np.nan)])
     return pd.DataFrame(rows, columns=SERIES)
 
 
@@ -48,5 +54,6 @@ def write_series(models: Sequence[Mapping[str, Any]], series: Sequence[str], dra
     Raises:
         AtlasError: a table cannot be used.
     """
-    _, tables = read_compared([model for model in models if model["name"] in series])
-    write_table(series_rows({name: tables[name] for name in series}, draws), out)
+    _, measured = read_compared_measures([model for model in models if model["name"] in series])
+    tables = {name: measured[name].table for name in series}
+    write_table(series_rows(tables, draws, {name: chances(measured[name]) for name in series}), out)

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
-import seaborn as sns
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from attention_atlas.atlas.measures import SOURCES
 from attention_atlas.atlas.series import SERIES
 from attention_atlas.figures.legends import legend_below
-from attention_atlas.figures.style import BLUE, GREY, PAGE, TALLEST, footnote, page_figure, plain, save_figure
+from attention_atlas.figures.style import BLACK, BLUE, GREY, PAGE, TALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
@@ -26,13 +29,19 @@ _TITLE_LINES = {4: (27, 3), 5: (22, 4)}
 _MOST_NAMES, _LONGEST_NAME = 6, 22
 """Maximum number of models named on the axis, and of characters in a name; longer series have every second name, and so on."""
 
+_RANGE, _INTERVAL = 0.2, 0.35
+"""Opacities of the bands."""
+_MARKER: dict[str, Any] = {"marker": "o", "markersize": 3.5}
 
-def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw one curve for each measure over the models of a series: the mean over heads with its interval, and the range.
+
+def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, str | Path], checkpoints: bool = False) -> None:
+    """Draw each measure over the models of a series: the mean over heads with its interval, the range, and the chance value.
 
     Args:
         series: table from `write_series`.
         label: label of run and sentences.
+        checkpoints: whether the models are checkpoints of one training: only then is there anything between two of them, and
+            their means are joined by a line.
         pictures: format -> file.
 
     Raises:
@@ -48,10 +57,7 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
     figure, axes = page_figure(rows, columns, PAGE - 0.25, height, sharex=True)
     for axis, name in zip(axes.flat, names, strict=False):
         of_measure = table[table["measure"] == name].sort_values("position")
-        place = of_measure["position"]
-        axis.fill_between(place, of_measure["smallest"], of_measure["largest"], color=GREY, alpha=0.2, linewidth=0)
-        axis.fill_between(place, of_measure["ci_low"], of_measure["ci_high"], color=BLUE, alpha=0.35, linewidth=0)
-        sns.lineplot(x=place, y=of_measure["mean"], color=BLUE, marker="o", markersize=3.5, linewidth=1.4, ax=axis)
+        _draw(axis, of_measure, checkpoints)
         measure = _MEASURES.get(name)
         title = fill(measure.title if measure else name, title_line, max_lines=title_lines, placeholder="…")
         axis.set_title(plain(title), fontsize=6.5)
@@ -66,11 +72,40 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
         axis.set_xlim(0.7, len(models) + 0.3)
         # Only the last panel of each column has model names.
         axis.tick_params(labelbottom=k + columns >= len(names))
-    handles = [
-        Line2D([], [], color=BLUE, marker="o", markersize=3.5, label="mean over heads"),
-        Patch(color=BLUE, alpha=0.35, linewidth=0, label="its 95 % interval"),
-        Patch(color=GREY, alpha=0.2, linewidth=0, label="range of heads"),
-    ]
-    legend_below(figure, [], 3, handles)
+    legend_below(figure, [], 4, _handles(checkpoints, table["chance"].notna().any()))
     count = f"{len(models)} models, n = {table['n'].max()} heads each"
     save_figure(figure, pictures, footnote(replace(label, model="a series of models"), count))
+
+
+def _draw(axis: Axes, rows: pd.DataFrame, checkpoints: bool) -> None:
+    """One measure over the positions of a series: bands and a line for checkpoints, otherwise bars and points."""
+    place = rows["position"]
+    if checkpoints:
+        axis.fill_between(place, rows["smallest"], rows["largest"], color=GREY, alpha=_RANGE, linewidth=0)
+        axis.fill_between(place, rows["ci_low"], rows["ci_high"], color=BLUE, alpha=_INTERVAL, linewidth=0)
+    else:
+        axis.vlines(place, rows["smallest"], rows["largest"], color=GREY, alpha=2 * _RANGE, linewidth=3)
+        axis.vlines(place, rows["ci_low"], rows["ci_high"], color=BLUE, linewidth=1.4)
+    style = {"linestyle": "-" if checkpoints else "none", "linewidth": 1.4, **_MARKER}
+    axis.plot(place, rows["mean"], color=BLUE, **style)
+    known = rows.dropna(subset="chance")
+    axis.hlines(known["chance"], known["position"] - 0.4, known["position"] + 0.4, color=BLACK, linestyle="--", linewidth=0.8)
+
+
+def _handles(checkpoints: bool, with_chance: bool) -> list[Artist]:
+    chance = (
+        [Line2D([], [], color=BLACK, linestyle="--", linewidth=0.8, label="head without the effect")] if with_chance else []
+    )
+    if checkpoints:
+        return [
+            Line2D([], [], color=BLUE, label="mean over heads", **_MARKER),
+            Patch(color=BLUE, alpha=_INTERVAL, linewidth=0, label="its 95 % interval"),
+            Patch(color=GREY, alpha=_RANGE, linewidth=0, label="range of heads"),
+            *chance,
+        ]
+    return [
+        Line2D([], [], color=BLUE, linestyle="none", label="mean over heads", **_MARKER),
+        Line2D([], [], color=BLUE, linewidth=1.4, label="its 95 % interval"),
+        Line2D([], [], color=GREY, alpha=2 * _RANGE, linewidth=3, label="range of heads"),
+        *chance,
+    ]

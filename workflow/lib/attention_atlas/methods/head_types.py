@@ -109,7 +109,9 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
     """
     labels, means = clusters(features, len(TYPES), seed, method)
     if len(set(labels.tolist())) == 1:
-        raise AtlasError("the four clusters of heads cannot be named: heads that are all alike have no types. Use another model.")
+        raise AtlasError(
+            "the four clusters of heads cannot be named: heads that are all alike have no types. Use another model."
+        )
     named = names(means)
     fitted = fitted_names(fits(means), [TYPES.index(name) for name in named])
     return HeadTypes(tuple(named[label] for label in labels), tuple(fitted[label] for label in labels))
