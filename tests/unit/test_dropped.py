@@ -100,7 +100,7 @@ def test_windows_and_questions_are_counted_apart(tmp_path):
         ["kept", "window", 3],
         ["too long", "window", 1],
         ["kept", "question", 2],
-        ["not there: the corpus ends before its limit of 5", "window", 1],
+        ["absent: the corpus has fewer windows than its limit of 5", "window", 1],
     ]
     assert frame["share"].tolist()[:2] == [0.75, 0.25]
 
