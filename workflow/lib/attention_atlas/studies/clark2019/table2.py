@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
@@ -16,6 +18,8 @@ from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
 from attention_atlas.studies.clark2019.coreference_windows import DIVISION_COLUMNS
 from attention_atlas.studies.clark2019.systems import BEST_HEAD, RANDOM_HEAD, shown_rows
 
+PAPER_HEAD = "5-4"
+"""The best head of the paper's Table 2, layer and head."""
 _SYSTEM_NAMES = {
     CHANCE: "A candidate at random",
     "nearest": "Nearest other mention",
@@ -45,7 +49,8 @@ def table2_pages(
         windows_path: Table 2 for both divisions into windows on the same documents, None where the run names one division.
         random_path: Table 2 of the model with random weights, None where the run names none.
         label: run, model and corpus.
-        table_out: Table 2, with the best head of the model with random weights as system `RANDOM_HEAD`.
+        table_out: Table 2, with the best head of the model with random weights as system `RANDOM_HEAD`, and the published
+            values, see `with_published`.
         out: page of Table 2.
         options_out, options_html_out: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy; its page.
 
@@ -56,7 +61,7 @@ def table2_pages(
     if random_path:
         random = read_table(random_path, list(COLUMNS)).query("system == @BEST_HEAD").assign(system=RANDOM_HEAD)
         table = pd.concat([table, random.astype({"layer": "Int64", "head": "Int64"})], ignore_index=True)
-    write_table(table, table_out)
+    write_table(with_published(table), table_out)
     options = read_table(options_path, ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy"])
     if windows_path:
         divided = read_table(windows_path, list(DIVISION_COLUMNS)).query("mention_type == 'all'")
@@ -74,7 +79,7 @@ def table2_pages(
         f"{summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
         _names_known(int(summary["first_names"])),
-        "Paper: values for BERT-base on CoNLL-2012; its best head is 5-4.",
+        f"Paper: values for BERT-base on CoNLL-2012; its best head is {PAPER_HEAD}.",
     ]
     kinds = {"all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
     names = {"system": "System", **kinds, **{f"paper_{kind}": f"Paper: {title}" for kind, title in kinds.items()}}
@@ -95,6 +100,16 @@ def table2_pages(
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 
+def with_published(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with paper_head (of the paper's best head) and paper_accuracy (a share); empty for systems not in the paper."""
+    shares = _paper_rows() / 100
+    cells = [
+        shares.at[system, f"paper_{kind}"] if system in shares.index else math.nan
+        for system, kind in zip(table["system"], table["mention_type"], strict=True)
+    ]
+    return table.assign(paper_head=np.where(table["system"] == BEST_HEAD, PAPER_HEAD, ""), paper_accuracy=cells)
+
+
 def _systems_of(rows: pd.DataFrame) -> list[str]:
     """The system of each row of `shown_rows`; empty for rows that are not in the paper's table."""
     by_title = {title: name for name, title in _SYSTEM_NAMES.items() if name != BEST_HEAD}
@@ -111,10 +126,11 @@ def _paper_rows() -> pd.DataFrame:
     """Table 2 of the paper in %: a row for each system, by its name on the page, and a column for each type of mention."""
     published = load_published("clark2019")
     cells: dict[str, dict[str, object]] = {name: {"system": name} for name in ("nearest", "head_match", "rule_based")}
-    cells[BEST_HEAD] = {"layer": 5, "head": 4}
+    layer, head = PAPER_HEAD.split("-")
+    cells[BEST_HEAD] = {"layer": int(layer), "head": int(head)}
     rows = {
         name: [printed(published, "Table 2", "accuracy", mention_type=kind, **cell) for kind in ROWS]
         for name, cell in cells.items()
     }
     numbers = [[None if value is None else value.value for value in values] for values in rows.values()]
-    return pd.DataFrame(numbers, index=list(rows), columns=[f"paper_{kind}" for kind in ROWS])
+    return pd.DataFrame(numbers, index=list(rows), columns=[f"paper_{kind}" for kind in ROWS]).astype(float)
