@@ -174,6 +174,10 @@ def test_the_page_of_positions_shows_the_strongest_head_of_each_layer(tmp_path):
     positions(tmp_path / "s.tsv", SAMPLE, tmp_path / "p.tsv", tmp_path / "p.html")
     table = read_table(tmp_path / "p.tsv")
     columns = ["position", "layer", "head", "mean_attention", "ci_low", "ci_high", "n", "unit", "units"]
+    # First the strongest head of each position, then the second of each; the others follow.
+    assert table["position"].tolist() == ["next", "previous", "current"] * 6
+    for _, heads in table.groupby("position"):
+        assert heads["mean_attention"].tolist() == sorted(heads["mean_attention"], reverse=True)
     assert table.columns.tolist() == columns
     assert table.groupby("position").size().to_dict() == {"next": 6, "previous": 6, "current": 6}
     page = read(tmp_path / "p.html")

@@ -602,13 +602,16 @@ def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_he
     recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5)
     model_results, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
     random, random_summary = run_on(tmp_path, training, evaluation, "r", RANDOM_PROBES, recipe)
-    heads, outs = tmp_path / "heads.tsv", [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "t3.html")]
+    heads, outs = (
+        tmp_path / "heads.tsv",
+        [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "leads.tsv", "t3.html")],
+    )
     tables = ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads)
 
     def page(right):
         heads_table(heads, evaluation, every, right)
         table3(tables, 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
-        return outs[3].read_text()
+        return outs[4].read_text()
 
     text = page(right=1.0)
     assert "Attention only" in text
@@ -656,7 +659,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     first = model_results.read_bytes()
     assert run("m", ALL_PROBES)[0].read_bytes() == first
 
-    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "t3.html")]
+    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "leads.tsv", "t3.html")]
     heads = heads_table(tmp_path / "heads.tsv", evaluation)
     table3(
         ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads),
@@ -668,10 +671,8 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
         *outs,
     )
     table = read_table(outs[0])
-    assert list(dict.fromkeys(table["probe"])) == [
-        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words"),
-        *("shuffled_attention_words", "attention_only", "attention_words", "bias_free_attention_words"),
-    ]
+    others = ["best_offset", "best_head", "shuffled_attention_words", "bias_free_attention_words"]
+    assert [name for name in dict.fromkeys(table["probe"]) if name in others] == others
     scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
     heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
     # The last word of a sentence is punctuation here and does not count.
@@ -691,6 +692,28 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     )
     assert pd.isna(scored.loc[("right_branching", "-"), "training"])
     assert scored.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
-    assert "ROOT fixed" in outs[3].read_text()
-    assert "Epochs: 2, the same for every probe." in outs[3].read_text()
+    assert "ROOT fixed" in outs[4].read_text()
+    assert "Epochs: 2, the same for every probe." in outs[4].read_text()
+    leads = read_table(outs[3])
+    assert leads[["over", "root_alignment"]].to_numpy().tolist() == [
+        [over, alignment]
+        for alignment in ("legacy", "fixed")
+        for over in ("distances_words", "random_attention_words", "attention_only")
+    ]
+    for row in leads.itertuples():
+        over = scored.loc[(row.over, "-" if row.over == "attention_only" else row.root_alignment), "uas"]
+        expected = scored.loc[("attention_words", row.root_alignment), "uas"] - over
+        assert row.value == pytest.approx(expected, abs=1e-5)
+    # The rows of the paper's table come first, in its order; they alone have its values.
+    columns = ["probe", "root_alignment", "decoding", "punctuation", "paper_uas"]
+    assert table[columns].head(5).to_numpy().tolist() == [
+        ["right_branching", "-", "argmax", "without", 0.26],
+        ["distances_words", "legacy", "argmax", "without", 0.58],
+        ["random_attention_words", "legacy", "argmax", "without", 0.30],
+        ["attention_only", "-", "argmax", "without", 0.61],
+        ["attention_words", "legacy", "argmax", "without", 0.77],
+    ]
+    assert table.loc[5:, ["paper_uas", "notebook_uas"]].isna().all(axis=None)
+    assert table["notebook_uas"].dropna().to_dict() == {4: 0.78}
+    assert table.loc[5:, "decoding"].eq("tree").to_list() == sorted(table.loc[5:, "decoding"].eq("tree"))
     assert isinstance(table, pd.DataFrame)

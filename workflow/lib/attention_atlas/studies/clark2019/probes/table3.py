@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.corpora.examples import Example, read_examples
@@ -15,7 +16,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.units import independent_units
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval, resampled_counts
 from attention_atlas.studies.clark2019.probes.names import (
     ATTENTION,
@@ -30,8 +31,9 @@ RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
-    *("root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
+    *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
+LEAD_COLUMNS = ("probe", "over", "root_alignment", "value", "ci_low", "ci_high", "n", "unit", "units", "seeds", "over_seeds")
 _KEYS = ["probe", "root_alignment", "decoding"]
 # Row of the page -> probe, and the published value.
 _ROWS = {
@@ -78,6 +80,7 @@ def table3(
     out: str | Path,
     seeds_out: str | Path,
     gains_out: str | Path,
+    leads_out: str | Path,
     html_out: str | Path,
 ) -> None:
     """Write Table 3: columns `COLUMNS`; one row for each seed; the gains by aligning ROOT; and the page in the paper's layout.
@@ -93,6 +96,7 @@ def table3(
         training_title: title of the training treebank.
         out, seeds_out, html_out: files to write.
         gains_out: see `root_gains`.
+        leads_out: see `probe_leads`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -119,8 +123,7 @@ def table3(
     table["training"] = [_in_words(summaries[name]) if name in summaries else "" for name in table["probe"]]
     has_vectors = table["probe"].str.endswith("words")
     table["vectors"] = np.where(has_vectors, training["vectors"], "")
-    order = {name: k for k, name in enumerate(_ROWS)}
-    table = table.sort_values("probe", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    table = in_order(with_published(table))
     write_table(table[list(COLUMNS)], out)
     by_seed = (
         results.groupby([*_KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum().reset_index()
@@ -129,7 +132,33 @@ def table3(
     by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
     write_table(by_seed.drop(columns=["right", "right_all", "words_all"]).rename(columns={"words": "n"}), seeds_out)
     write_table(root_gains(model_results, units, resamples, seed), gains_out)
+    write_table(probe_leads(results, units, resamples, seed), leads_out)
     _page(table, training, random_training, label, training_title, html_out)
+
+
+def with_published(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with paper_uas and notebook_uas, shares: what the paper and the authors' notebook print of the same quantity.
+
+    The paper has each word's best candidate, without punctuation, and ROOT aligned as in the published code.
+    """
+    published = load_published("clark2019")
+    items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
+    columns = {name: published_column(published, item, "table3", "mean(uas)", table) for name, item in items.items()}
+    return table.assign(**columns).astype(dict.fromkeys(items, float))
+
+
+def in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the paper's table first, in its order; then the same with ROOT aligned, further rows, and other scores."""
+    order = {name: k for k, name in enumerate(_ROWS)}
+    keys = pd.DataFrame(
+        {
+            "published": table["paper_uas"].isna(),
+            "tree": table["decoding"] != "argmax",
+            "punctuation": table["punctuation"] != "without",
+            "probe": table["probe"].map(order),
+        }
+    )
+    return table.loc[keys.sort_values(list(keys), kind="stable").index].reset_index(drop=True)
 
 
 def _units_of_records(examples: Sequence[Example]) -> tuple[pd.Series, str]:
@@ -205,6 +234,56 @@ def root_gains(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: i
         row = {"probe": probe, "value": gains.sum() / sizes.sum(), "ci_low": float(low[0]), "ci_high": float(high[0])}
         rows.append(row | {"n": int(sizes[0].sum()), "unit": units[1], "units": gains.shape[1], "seeds": len(seeds)})
     return pd.DataFrame(rows, columns=["probe", "value", "ci_low", "ci_high", "n", "unit", "units", "seeds"])
+
+
+def probe_leads(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: int, seed: int) -> pd.DataFrame:
+    """UAS of the probe on attention and words less that of every other probe of the paper's Table 3, without punctuation.
+
+    Columns `LEAD_COLUMNS`: value; ci_low, ci_high (bootstrap over units, the same for both probes, and over the draws of each
+    probe); n (words), unit, units, seeds, over_seeds (draws of both probes). Probes without word vectors have no alignment of
+    ROOT: they are compared with both alignments.
+
+    Args:
+        results: columns of the probes' tables, and draw.
+        units: of `_units_of_records`.
+        resamples, seed: of the bootstrap.
+    """
+    scored = results[results["decoding"] == "argmax"].assign(unit=lambda frame: frame["record"].map(units[0]))
+    wide = {
+        (str(probe), str(alignment)): tuple(
+            frame.pivot_table(index="draw", columns="unit", values=name, aggfunc="sum").to_numpy(float)
+            for name in ("right", "words")
+        )
+        for (probe, alignment), frame in scored.groupby(["probe", "root_alignment"], sort=False)
+    }
+    rows = []
+    for alignment in ("legacy", "fixed"):
+        for over in (DISTANCES_WORDS, RANDOM, ATTENTION):
+            first = wide.get((ATTENTION_WORDS, alignment))
+            second = wide.get((over, alignment), wide.get((over, "-")))
+            if first is None or second is None:
+                continue
+            count = first[0].shape[1]
+            resampled = [
+                _resampled_uas(probe, count, resamples, seed, seed + 1 + number) for number, probe in enumerate((first, second))
+            ]
+            low, high = percentile_interval((np.concatenate(list(resampled[0])) - np.concatenate(list(resampled[1])))[:, None])
+            lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
+            row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
+            row |= {"ci_low": float(low[0]), "ci_high": float(high[0]), "n": int(first[1][0].sum()), "unit": units[1]}
+            rows.append(row | {"units": count, "seeds": len(first[0]), "over_seeds": len(second[0])})
+    return pd.DataFrame(rows, columns=list(LEAD_COLUMNS))
+
+
+def _resampled_uas(
+    probe: tuple[npt.NDArray[np.float64], ...], units: int, resamples: int, seed: int, draw_seed: int
+) -> Iterator[npt.NDArray[np.float64]]:
+    """[resample] UAS, in chunks, of a probe's right and total words [draw, unit], over resampled units and draws."""
+    right, words = probe
+    by_unit, by_draw = resampled_counts(units, resamples, seed), resampled_counts(len(right), resamples, draw_seed)
+    for drawn, draws in zip(by_unit, by_draw, strict=True):
+        top, bottom = (np.einsum("rd,du,ru->r", draws, values, drawn, optimize=True) for values in (right, words))
+        yield top / bottom
 
 
 def _baselines(examples: Sequence[Example]) -> list[pd.DataFrame]:
