@@ -16,7 +16,7 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.studies.clark2019.claims import surface_claims
 from attention_atlas.studies.clark2019.dependencies import claims_frame
-from attention_atlas.studies.clark2019.probes.table3 import root_gains
+from attention_atlas.studies.clark2019.probes.table3 import probe_leads, root_gains
 from attention_atlas.studies.clark2019.surface_claims import claim_statistics, middle_layers
 
 LAYERS, HEADS, SEGMENTS = 6, 4, 60
@@ -57,13 +57,33 @@ def test_the_strongest_head_is_chosen_on_the_other_half_of_the_documents():
 def test_broad_heads_are_found_on_other_documents():
     entropy = np.full((SEGMENTS, LAYERS, HEADS), 3.0)
     table = statistics(segment_values(entropy=entropy))
-    assert pd.isna(table.loc["broad_maximum", "value"])
-    assert table.loc["broad_maximum", ["place", "n", "units"]].tolist() == ["", 0, 0]
+    for name in ("broad_maximum", "broad_median"):
+        assert pd.isna(table.loc[name, "value"])
+        assert table.loc[name, ["place", "n", "units"]].tolist() == ["", 0, 0]
     entropy[:, 2, 1] = entropy[:, 4, 0] = 4.0
     maximum = np.full((SEGMENTS, LAYERS, HEADS), 0.9)
     maximum[:, 2, 1], maximum[:, 4, 0] = 0.05, 0.08
     row = statistics(segment_values(entropy=entropy, row_maximum=maximum)).loc["broad_maximum"]
     assert row[["place", "value"]].tolist() == ["5-1", pytest.approx(0.08)]
+
+
+def test_the_typical_broad_head_is_the_median_on_the_other_half():
+    entropy, maximum = np.full((2, SEGMENTS, LAYERS, HEADS), 3.0)
+    entropy[:, 2, :3] = 4.0
+    generator = np.random.default_rng(0)
+    maximum[:, 2, :3] = [0.05, 0.08, 0.3] + 0.02 * generator.normal(size=(SEGMENTS, 3))
+    # Broad on the tested documents alone.
+    choosing = choosing_half(20, 1)[np.arange(SEGMENTS) // 3]
+    entropy[~choosing, 5, 0], maximum[:, 5, 0] = 4.0, 0.0
+    row = statistics(segment_values(entropy=entropy, row_maximum=maximum)).loc["broad_median"]
+    assert row["value"] == pytest.approx(np.median(maximum[~choosing][:, 2, :3].mean(axis=0)))
+    assert row[["place", "n", "unit", "units"]].tolist() == ["3 heads", SEGMENTS // 2, "documents", 10]
+    assert row["ci_low"] < row["value"] < row["ci_high"]
+    by_document = maximum[~choosing][:, 2, 1].reshape(10, 3).sum(axis=1)[:, None]
+    level = expanded_level(0.95, 10)
+    low, high = bootstrap_ratio(by_document, np.full((10, 1), 3.0), 200, 1, level)
+    # The heads are far apart, so that the middle one is the median of every resample.
+    assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([low[0], high[0]])
 
 
 def test_one_segment_decides_nothing():
@@ -73,6 +93,7 @@ def test_one_segment_decides_nothing():
     assert table.loc["previous", "n"] == 0
 
 
+NO_SURFACE = pd.DataFrame({"measure": ["cls"], "layer": [1], "value": [np.nan]}).iloc[:0]
 NOT_MEASURED = {name: np.full((SEGMENTS, LAYERS, HEADS), np.nan) for name in MEASURES}
 
 
@@ -82,7 +103,7 @@ def verdicts(seed, level):
     by_document = 0.1 * generator.normal(size=(20, LAYERS, HEADS)).repeat(3, axis=0)
     values = level + by_document + 0.05 * generator.normal(size=(SEGMENTS, LAYERS, HEADS))
     table = statistics(NOT_MEASURED | {"next": values}, resamples=1000, seed=seed)
-    claims = dict(surface_claims(table.reset_index()))
+    claims = dict(surface_claims(table.reset_index(), NO_SURFACE))
     in_sample = values.mean(axis=0).max()
     return claims["txt_next_heads"].verdict, in_sample
 
@@ -108,18 +129,19 @@ def test_relations_of_the_claim_are_tested_on_the_other_half():
     scores = random_scores(gold)
     table = claims_frame(scores, gold, AS_PUBLISHED, RESAMPLING).set_index("relation")
     rows = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING).set_index("relation")
-    assert table.index.tolist() == ["dobj", "det"]
-    assert table["level"].tolist() == [0.975] * 2
+    assert table.index.tolist() == ["dobj", "det", "all"]
+    assert table["level"].tolist() == [0.975, 0.975, 0.95], "the row All belongs to another claim"
     choosing = choosing_half(40, RESAMPLING.seed)[gold.sentence]
     for name, row in table.iterrows():
-        of_relation = gold.relation == name
-        chosen = best_head(scores.heads[of_relation & choosing].sum(axis=0))
-        hits = scores.heads[of_relation & ~choosing][(slice(None), *chosen)]
+        of_relation = gold.tokens_of(name, AS_PUBLISHED)
+        right = scores.of(name)[0]
+        chosen = best_head(right[of_relation & choosing].sum(axis=0))
+        hits = right[of_relation & ~choosing][(slice(None), *chosen)]
         assert row["value"] == pytest.approx(hits.mean())
         sums = [[hits[gold.sentence[of_relation & ~choosing] == k].sum() for k in range(40)]]
         sums.append([(gold.sentence[of_relation & ~choosing] == k).sum() for k in range(40)])
         pairs = np.array([pair for pair in zip(*sums, strict=True) if pair[1]], float)
-        level = expanded_level(0.975, len(pairs))
+        level = expanded_level(row["level"], len(pairs))
         low, high = bootstrap_ratio(pairs[:, :1], pairs[:, 1:], RESAMPLING.resamples, RESAMPLING.seed, level)
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((low[0], high[0]))
         assert row[["n", "unit", "units"]].tolist() == [len(hits), "sentences", len(pairs)]
@@ -198,3 +220,46 @@ def test_the_gain_of_a_probe_is_a_paired_difference_over_documents_and_seeds():
     without = [root_gains(probe_results(0, seed), units, 200, 0).iloc[0] for seed in range(40)]
     # Both sides of a 95 % interval: more than 7 of 40 come about once in a thousand.
     assert sum(not row["ci_low"] <= 0 <= row["ci_high"] for row in without) <= 7
+
+
+def several_probes(shares, seed=0, records=60, draws=3):
+    """Correct words of probes by sentence and draw; all probes see the same words."""
+    generator = np.random.default_rng(seed)
+    words = generator.integers(5, 15, size=records)
+    rows = [
+        (probe, alignment, "argmax", f"m/{draw}", record, int(words[record]), int(generator.binomial(words[record], share)))
+        for (probe, alignment), share in shares.items()
+        for draw in range(draws)
+        for record in range(records)
+    ]
+    return pd.DataFrame(rows, columns=["probe", "root_alignment", "decoding", "draw", "record", "words", "right"])
+
+
+def test_leads_of_the_probe_on_attention_and_words_over_the_others():
+    words, distances, random = "attention_words", "distances_words", "random_attention_words"
+    shares = {(words, "legacy"): 0.7, (words, "fixed"): 0.75, (distances, "legacy"): 0.5, (distances, "fixed"): 0.7}
+    shares |= {("attention_only", "-"): 0.4, (random, "legacy"): 0.3, ("shuffled_attention_words", "fixed"): 0.1}
+    results = several_probes(shares)
+    trees = results.assign(decoding="tree", right=0)
+    units = (pd.Series(np.arange(60) // 4, index=range(60)), "documents")
+    table = probe_leads(pd.concat([results, trees]), units, 300, 0).set_index(["over", "root_alignment"])
+    assert table.index.tolist() == [
+        *((distances, "legacy"), (random, "legacy"), ("attention_only", "legacy")),
+        *((distances, "fixed"), ("attention_only", "fixed")),
+    ]
+    sums = results.groupby(["probe", "root_alignment"])[["right", "words"]].sum()
+    uas = sums["right"] / sums["words"]
+    for (over, alignment), row in table.iterrows():
+        other = "-" if over == "attention_only" else alignment
+        assert row["value"] == pytest.approx(uas[words, alignment] - uas[over, other])
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+        assert row[["probe", "unit", "units", "seeds", "over_seeds"]].tolist() == [words, "documents", 15, 3, 3]
+        assert row["n"] == results.query("probe == 'attention_words' and root_alignment == 'legacy'")["words"].sum() / 3
+    assert table.loc[(distances, "legacy"), "ci_low"] > 0.1
+
+
+def test_leads_of_equal_probes_seldom_differ_from_zero():
+    units = (pd.Series(np.arange(60) // 4, index=range(60)), "documents")
+    shares = {("attention_words", "legacy"): 0.5, ("distances_words", "legacy"): 0.5}
+    rows = [probe_leads(several_probes(shares, seed), units, 200, 0).iloc[0] for seed in range(40)]
+    assert sum(not row["ci_low"] <= 0 <= row["ci_high"] for row in rows) <= 7

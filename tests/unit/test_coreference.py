@@ -16,7 +16,8 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.methods.units import Units
-from attention_atlas.stats.held_out import Resampling
+from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
+from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     DEFAULT,
@@ -28,6 +29,7 @@ from attention_atlas.studies.clark2019.antecedents import (
 from attention_atlas.studies.clark2019.coreference import (
     DIRECTIONS,
     Outcome,
+    claims_frame,
     heads_frame,
     judge,
     measure_coreference,
@@ -230,7 +232,7 @@ def test_tables_from_the_cache(tmp_path):
     examples = [example(k) for k in range(6)]
     shards, maps = cache_of(tmp_path, examples)
     options_of_run = {"candidates": "earlier_mentions", "head_rule": "auto"}
-    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
+    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv", "claims.tsv")]
     measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, [], Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
     columns = ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy", "ci_low", "ci_high", "chance"]
@@ -272,6 +274,12 @@ def test_tables_from_the_cache(tmp_path):
     assert f"Random weights: best attention head {int(best['layer'])}-{int(best['head'])}" in page
     written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
     assert written["random_best_head"].tolist() == written["best_head"].tolist()
+    published = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])[["paper_head", "paper_accuracy"]]
+    kinds = ["all", "pronoun", "proper", "nominal"]
+    assert published.loc["rule_based", "paper_accuracy"][kinds].tolist() == [0.69, 0.7, 0.77, 0.6]
+    assert published.loc["best_head", "paper_accuracy"][kinds].tolist() == [0.65, 0.64, 0.73, 0.58]
+    assert published.loc["best_head", "paper_head"].tolist() == ["5-4"] * 4
+    assert published.loc[["chance", "random_best_head"]].isna().all(axis=None)
     assert "1,5" in page.partition(" first names (the US Census")[0][-8:], "about 1,500 names"
     settings = set(read_table(tmp_path / "o.tsv").query("option == 'windows'")["setting"])
     assert settings == {"first, 6 documents in both", "all, 6 documents in both"}
@@ -285,7 +293,7 @@ def test_lists_of_names_are_read_and_moved_alone(tmp_path):
     lists = [tmp_path / "masculine.txt", tmp_path / "feminine.txt"]
     lists[0].write_text("Dog\n")
     lists[1].write_text("Ilse\n")
-    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
+    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv", "claims.tsv")]
     measure_coreference(shards, [tmp_path / "0.parquet"], 6, {}, True, lists, Resampling(3, 100, 0), *outs)
     rows = read_table(outs[2]).query("system == 'rule_based'").set_index("option")
     # Dog is a masculine name in these lists, so that her antecedent is Mary; without them the nearer dog agrees.
@@ -366,6 +374,35 @@ def test_intervals_of_heads_hold_for_the_better_direction():
 def test_one_document_gives_heads_no_interval():
     table = heads_frame(outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6), Resampling(2, 100, 0))
     assert table[["ci_low", "ci_high"]].isna().all(axis=None)
+
+
+def test_the_best_head_is_compared_with_rules_on_the_other_half_of_the_documents():
+    generator = np.random.default_rng(3)
+    documents = np.repeat(np.arange(20), 5)
+    outcome = outcome_of(generator.random((100, 2, 2, 3)) < 0.4, documents)
+    by_name = {name: (generator.random(100) < 0.5).astype(float) for name in BASELINES}
+    outcome = replace(outcome, systems=by_name | {"chance": np.full(100, 0.25)})
+    table = claims_frame(outcome, Resampling(5, 300, 7)).set_index("baseline")
+    assert table.index.tolist() == list(BASELINES)
+    choosing = choosing_half(20, 7)[documents]
+    chosen = best_head(outcome.heads[choosing].sum(axis=0))
+    hits = outcome.heads[(~choosing, *chosen)].astype(float)
+    for name, row in table.iterrows():
+        right = by_name[name][~choosing]
+        assert row[["head_accuracy", "baseline_accuracy"]].tolist() == pytest.approx([hits.mean(), right.mean()])
+        assert row["value"] == pytest.approx(hits.mean() - right.mean())
+        # Differences of the same mentions, over documents.
+        sums = np.array([(hits - right)[documents[~choosing] == k].sum() for k in np.unique(documents[~choosing])])
+        low, high = bootstrap_ratio(sums[:, None], np.full((10, 1), 5.0), 300, 7, expanded_level(0.95, 10))
+        assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([low[0], high[0]])
+        assert row[["n", "unit", "units"]].tolist() == [50, "documents", 10]
+    _, layer, head = best_head(outcome.heads.sum(axis=0))
+    assert set(table["place"]) == {f"{layer + 1}-{head + 1}"}
+
+
+def test_one_document_compares_nothing():
+    table = claims_frame(outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6), Resampling(2, 100, 0))
+    assert table[["value", "ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def test_alternatives_move_one_option_each():

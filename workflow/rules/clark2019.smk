@@ -209,6 +209,7 @@ rule clark2019_coreference:
         heads="results/{run}/clark2019/coreference_heads.tsv",
         options="results/{run}/clark2019/coreference_options.tsv",
         summary="results/{run}/clark2019/coreference_summary.tsv",
+        claims="results/{run}/clark2019/coreference_claims.tsv",
     log:
         "results/{run}/logs/clark2019/coreference.log",
     benchmark:
@@ -236,6 +237,7 @@ use rule clark2019_coreference as clark2019_coreference_variant with:
         heads="results/{run}/clark2019/variants/{variant}/coreference_heads.tsv",
         options="results/{run}/clark2019/variants/{variant}/coreference_options.tsv",
         summary="results/{run}/clark2019/variants/{variant}/coreference_summary.tsv",
+        claims="results/{run}/clark2019/variants/{variant}/coreference_claims.tsv",
     log:
         "results/{run}/logs/clark2019/variants/{variant}/coreference.log",
     benchmark:

@@ -15,4 +15,5 @@ with job(snakemake):
         heads_out=snakemake.output.heads,
         options_out=snakemake.output.options,
         summary_out=snakemake.output.summary,
+        claims_out=snakemake.output.claims,
     )

@@ -52,21 +52,22 @@ def comparison(
         frames["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
     published = load_published("clark2019")
     tested = list(claims(frames, labels))
-    of_claims = {identifier: measured_claim(claim, label) for identifier, claim, label in tested}
-    measured = measure(published, frames, labels) | of_claims
+    measured = measure(published, frames, labels) | {one.identifier: measured_claim(one) for one in tested if one.identifier}
     lines = joint_lines(labels.values())
     note = (
         "A number is compared only with the same model on the same data (exact), or on data made in the same way or with "
         "values read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of "
         "the head at the same layer and position. Claims on order and thresholds are tested on any model: our value is then "
-        "the statistic that tests the claim, and n the number of independent units of its interval. " + VERDICT_NOTE
+        "the statistic that tests the claim, and n the number of independent units of its interval; where the published value "
+        "is a list of layers, so is ours, without an interval. " + VERDICT_NOTE
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
-    placed = [
-        replace(claim, statement=f"{published[identifier].item}: {claim.statement}", ours=f"{claim.ours}; on {label.corpus}")
-        for identifier, claim, label in tested
-    ]
+    placed = []
+    for one in tested:
+        place = published[one.identifier].item if one.identifier else one.place
+        ours = f"{one.claim.ours}; on {one.label.corpus}"
+        placed.append(replace(one.claim, statement=f"{place}: {one.claim.statement}", ours=ours))
     notes = [*lines, "Claims of the paper on order and thresholds; comparison.tsv lists them beside the published values."]
     write_claims(placed, claims_out, claims_html, "Clark et al. 2019: claims and this run", notes)
 
@@ -88,10 +89,10 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
 def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Accuracies of all heads with the columns `best`, ci_low and ci_high.
 
-    Intervals are measured for the best heads alone: those of other heads are missing.
+    Where `heads` has no intervals, they are measured for the best heads alone: those of other heads are missing.
 
     Args:
-        heads: kind, layer, head, direction, n, correct, accuracy.
+        heads: kind, layer, head, direction, n, correct, accuracy; where every head has an interval, ci_low and ci_high.
         best: kind, layer, head, direction, accuracy, ci_low, ci_high of the best head of each kind.
         kind: column of the relation or type of mention.
     """
@@ -101,7 +102,8 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
         f"{row.layer}-{row.head} {str(row.direction).replace('_', ' ')} {100 * row.accuracy:.1f} %" for row in best.itertuples()
     ]
     words = dict(zip(best[kind], named, strict=True))
-    merged = heads.merge(best.drop(columns="accuracy"), on=place, how="left")
+    intervals = [name for name in ("ci_low", "ci_high") if name not in heads]
+    merged = heads.merge(best[[*place, *intervals]], on=place, how="left")
     return merged.assign(best=merged[kind].map(words).fillna("not measured"))
 
 

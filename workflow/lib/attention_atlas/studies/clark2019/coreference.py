@@ -20,9 +20,9 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.head_tables import accuracy_rows
-from attention_atlas.methods.units import Units, independent_units
+from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
-from attention_atlas.stats.held_out import Bools, Resampling
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     CoreferenceOptions,
@@ -36,13 +36,17 @@ from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_col
 
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
-"""Coverage of the interval of a head's accuracy in both directions together."""
+"""Coverage of intervals; for a head's accuracy, that of both directions together."""
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 ROWS = (ALL, *MENTION_TYPES)
 CHANCE = "chance"
 SYSTEMS = (CHANCE, *BASELINES, BEST_HEAD)
 COLUMNS = tuple(system_columns("mention_type"))
+CLAIM_COLUMNS = (
+    *("baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n"),
+    *UNIT_COLUMNS,
+)
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,38 @@ def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
+    """Accuracy of the best head less that of each baseline on all mentions, for the claims of section 4.3.
+
+    The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
+
+    Returns:
+        `CLAIM_COLUMNS`: baseline; place (best head on all documents); value with its interval (bootstrap over units of the
+        difference, widened where they are few, `expanded_level`); head_accuracy, baseline_accuracy on the tested half; n
+        (mentions of it); unit, units. NaN where one half has no mention.
+    """
+    choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
+    tested = ~choosing
+    _, layer, head = best_head(outcome.heads.sum(axis=0))
+    units = outcome.units.at(tested)
+    rows = []
+    for name in BASELINES:
+        row: dict[str, object] = {"baseline": name, "place": f"{layer + 1}-{head + 1}"}
+        row |= {"n": int(tested.sum()), "unit": units.name, "units": units.count}
+        if tested.any() and choosing.any():
+            head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
+            baseline_right = outcome.systems[name][tested]
+            difference = head_right - baseline_right
+            row |= {"value": difference.mean(), "head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
+            if units.count > 1:
+                sums, sizes = units.sums(difference[:, None]), units.sizes()[:, None]
+                level = expanded_level(LEVEL, units.count)
+                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
+                row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+
+
 def measure_coreference(
     shards: Sequence[str | Path],
     example_files: Sequence[str | Path],
@@ -199,6 +235,7 @@ def measure_coreference(
     heads_out: str | Path,
     options_out: str | Path,
     summary_out: str | Path,
+    claims_out: str | Path,
 ) -> None:
     """Score all heads and baselines and write the tables.
 
@@ -214,6 +251,7 @@ def measure_coreference(
         heads_out: all heads on every type of mention.
         options_out: option, setting, system, mention_type, layer, head, direction, n, accuracy: each option changed alone.
         summary_out: quantity, value.
+        claims_out: statistics of the paper's claims, columns `CLAIM_COLUMNS`.
 
     Raises:
         AtlasError: the cache cannot be used, or the corpus has no mentions or no head words by the requested rule.
@@ -236,6 +274,7 @@ def measure_coreference(
     table = table2_frame(results[0], resampling)
     write_table(table, out)
     write_table(heads_frame(results[0], resampling), heads_out)
+    write_table(claims_frame(results[0], resampling), claims_out)
     rows = []
     for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
         shown = variant_rule if name == "head_rule" else variant.option_text(name) if name else "the run's own"

@@ -31,7 +31,7 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
-from attention_atlas.published.claims import level_of_parts
+from attention_atlas.published.claims import LEVEL, level_of_parts
 from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 
@@ -57,7 +57,7 @@ class DependencyOutputs:
         options: the same best heads with each option changed alone, see `options_frame`.
         noop: attention to [SEP] with and without the relation, see `noop_frame`.
         summary: quantity, value (sentences, words, share of words with several word pieces).
-        claims: held-out accuracy of the relations of the paper's claim, see `claims_frame`.
+        claims: held-out accuracy of the relations of the paper's claims and of all words, see `claims_frame`.
     """
 
     heads: str | Path
@@ -115,17 +115,17 @@ def measure_dependencies(
 
 
 def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
-    """Accuracy of the best heads of `OVER_75`, chosen on one half of the documents, on the other half.
+    """Accuracy of the best heads of `OVER_75` and of the row All, chosen on one half of the documents, on the other half.
 
     Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units, widened where they
-    are few, `expanded_level`), level (coverage of each interval, so that all hold together), n (tokens of the tested half),
-    unit, units.
+    are few, `expanded_level`), level (coverage of each interval, so that those of `OVER_75` hold together), n (tokens of the
+    tested half), unit, units.
     """
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     present = [relation for relation in OVER_75 if (gold.relation == relation).any()]
-    level = level_of_parts(max(len(present), 1))
+    levels = dict.fromkeys(present, level_of_parts(max(len(present), 1))) | {ALL: LEVEL}
     rows = []
-    for relation in present:
+    for relation, level in levels.items():
         right, of_relation = scores.of(relation)[0], gold.tokens_of(relation, options)
         _, layer, head = best_head(right[of_relation].sum(axis=0))
         row = {"relation": relation, "place": f"{layer + 1}-{head + 1}", "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}

@@ -181,6 +181,7 @@ PAGES = (
             "out": "table3.tsv",
             "seeds_out": "table3_seeds.tsv",
             "gains_out": "table3_gains.tsv",
+            "leads_out": "table3_leads.tsv",
             "html_out": "table3.html",
         },
         params={
@@ -217,14 +218,16 @@ PAGES = (
         rule="clark2019_comparison",
         function="studies.clark2019.comparison:comparison",
         inputs=tables(
-            *("surface", "surface_summary", "surface_claims", "gradient_claims"),
-            *("dependencies", "dependency_heads", "dependency_summary", "dependency_claims"),
+            *("surface", "surface_summary", "surface_claims", "gradients", "gradient_claims"),
+            *("dependencies", "dependency_heads", "dependency_summary", "dependency_claims", "clustering_test"),
         )
         | {
             "tables__table2": ("table_if", "coreference", "table2.tsv"),
             "tables__coreference_heads": ("table_if", "coreference", "coreference_heads.tsv"),
+            "tables__coreference_claims": ("table_if", "coreference", "coreference_claims.tsv"),
             "tables__table3": ("table_if", "probe_training", "table3.tsv"),
             "tables__table3_gains": ("table_if", "probe_training", "table3_gains.tsv"),
+            "tables__table3_leads": ("table_if", "probe_training", "table3_leads.tsv"),
             "tables__training": ("training_summary",),
         },
         outputs={

@@ -13,12 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.methods.units import UNIT_COLUMNS, Units
-from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
+from attention_atlas.stats.bootstrap import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.held_out import Resampling, choosing_half
 
 Floats = npt.NDArray[np.float64]
 COLUMNS = ["claim", "place", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS]
-PREVIOUS, NEXT, MIDDLE_SEP, SEP_SEP, BROAD_MAXIMUM = "previous", "next", "middle_sep", "sep_sep", "broad_maximum"
+PREVIOUS, NEXT, MIDDLE_SEP, SEP_SEP = "previous", "next", "middle_sep", "sep_sep"
+BROAD_MEDIAN, BROAD_MAXIMUM = "broad_median", "broad_maximum"
 Choice = Callable[[npt.NDArray[np.bool_]], tuple[int, ...] | None]
 """Which segments -> what is chosen on them, None where nothing can be."""
 BROAD_ENTROPY = 3.8
@@ -33,11 +34,11 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     """Statistics of the claims, columns `COLUMNS`.
 
     claim: `previous`, `next` (attention of the strongest head), `middle_sep` (share of [SEP] in the middle layers), `sep_sep`
-    (attention from [SEP] to [SEP] in the strongest layer), `broad_maximum` (largest weight of a row, for the broad head with
-    the largest). place: what is chosen on all segments, as layer or layer-head; the middle layers; empty where no head is
-    broad. value: mean over the segments of one half of the units, of what is chosen on the other half; of all segments for
-    `middle_sep`. ci_low, ci_high: bootstrap over units, made longer where they are few (`expanded_level`). n: segments with a
-    value.
+    (attention from [SEP] to [SEP] in the strongest layer), `broad_median` (largest weight of a row, median over the broad
+    heads), `broad_maximum` (the same of the broad head with the largest). place: what is chosen on all segments, as layer or
+    layer-head, or how many heads are broad; the middle layers; empty where no head is broad. value: mean over the segments of
+    one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low, ci_high: bootstrap
+    over units, made longer where they are few (`expanded_level`). n: segments with a value.
 
     Args:
         by_measure: measure -> [layer, head] of every segment.
@@ -63,10 +64,17 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
         add(SEP_SEP, by_layer, _strongest(by_layer))
     entropy, maximum = stacked["entropy"], stacked["row_maximum"]
 
+    def broad(items: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return entropy[items].mean(axis=0) > BROAD_ENTROPY
+
     def broadest(items: npt.NDArray[np.bool_]) -> tuple[int, ...] | None:
-        is_broad = entropy[items].mean(axis=0) > BROAD_ENTROPY
+        is_broad = broad(items)
         return _largest(np.where(is_broad, maximum[items].mean(axis=0), -1.0)) if is_broad.any() else None
 
+    count = int(broad(np.ones(len(entropy), dtype=bool)).sum())
+    chosen_heads = broad(choosing) if choosing.any() else np.zeros(entropy.shape[1:], dtype=bool)
+    of_broad = np.where(choosing[:, None], np.nan, maximum[:, chosen_heads])  # [segment, broad head]
+    rows.append(_row(BROAD_MEDIAN, f"{count} heads" if count else "", of_broad, units, resampling))
     add(BROAD_MAXIMUM, maximum, broadest)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -95,15 +103,21 @@ def _heldout_values(values: Floats, choose: Choice, choosing: npt.NDArray[np.boo
 
 
 def _row(claim: str, place: str, values: Floats, units: Units, resampling: Resampling) -> dict[str, object]:
-    has_value = ~np.isnan(values)
+    """Mean over segments of values [segment], or the median over heads of the means of [segment, head]; NaN: no value."""
+    by_head = values.reshape(len(values), -1)
+    has_value = ~np.isnan(by_head).any(axis=1) & (by_head.shape[1] > 0)
     row: dict[str, object] = {"claim": claim, "place": place, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
     row |= {"n": int(has_value.sum()), "unit": units.name, "units": 0}
     if has_value.any():
         drawn = units.at(has_value)
-        sums, sizes = drawn.sums(values[has_value][:, None]), drawn.sizes()[:, None]
-        row |= {"value": values[has_value].mean(), "units": drawn.count}
+        sums, sizes = drawn.sums(by_head[has_value]), drawn.sizes()
+        row |= {"value": np.median(by_head[has_value].mean(axis=0)), "units": drawn.count}
         if drawn.count > 1:
             level = expanded_level(_LEVEL, drawn.count)
-            low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
-            row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+            means = [
+                (counts @ sums) / (counts @ sizes)[:, None]
+                for counts in resampled_counts(drawn.count, resampling.resamples, resampling.seed)
+            ]
+            low, high = percentile_interval(np.median(np.concatenate(means), axis=1), level)
+            row |= {"ci_low": float(low), "ci_high": float(high)}
     return row
