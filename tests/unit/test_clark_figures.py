@@ -84,7 +84,7 @@ def of_figure6(folder):
     heads.loc[[7, 100, 101, 200, 300], "relation"] = [*FIGURE5_RELATIONS[:4], "coreference, pobj"]
     starts = pd.concat(heads[["layer", "head", "x", "y"]].assign(start=start, x=heads["x"] * 0.7) for start in range(1, 6))
     apart = pd.DataFrame({"layer_distance": range(LAYERS)}).assign(js=0.4, ci_low=0.38, ci_high=0.42)
-    test = pd.DataFrame({"quantity": ["procrustes_mean"], "value": [0.33]})
+    test = pd.DataFrame({"quantity": ["displacement_mean", "layout_radius"], "value": [0.333, 1.414]})
     return partial(
         figure6,
         write(heads, folder / "heads.tsv"),

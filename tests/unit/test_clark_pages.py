@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 from page_cells import cells, headings
 
 from attention_atlas.figures.attention_lines import LEFT, RIGHT, draw_attention_lines
-from attention_atlas.figures.by_layer import RANDOM, draw_by_layer
+from attention_atlas.figures.by_layer import MOSTLY_NARROW, NARROW, RANDOM, draw_by_layer, layer_legend, range_label
 from attention_atlas.figures.quantities import SEP_TO_SEP, TO_PUNCTUATION, Quantity
 from attention_atlas.figures.style import GREY, VERMILION, plt, save_figure
 from attention_atlas.io.run_label import RunLabel, run_label_of
@@ -314,9 +314,15 @@ TEXTS = {
         *("Head 2-2: 55 % of its attention to the next token", "[SEP]", "...", ">a$b$<", "one segment (seg1)"),
         "No head of this model attends broadly: the largest mean entropy is 0.55 nats (threshold 0.6).",
     ],
-    "figure2": ["Layer", "Mean attention (share)", "To . and ,", "From [SEP] to [SEP]", "6 heads", "n = 40 segments"],
-    "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70)", "From [CLS]", "n = 40 segments"],
-    "positions": ["To the previous token", "positional from 0.5", "published: largest head (BERT-base)", "n = 40 segments"],
+    "figure2": ["Layer", "Mean attention (share)", "To . and ,", "From [SEP] to [SEP]", "n = 40 segments, 6 heads; special"],
+    "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70 nats)", "From [CLS]", "n = 40 segments"],
+    "positions": [
+        "To the previous token",
+        "To the current token",
+        "positional from 0.5",
+        "published: largest head (BERT-base)",
+        "n = 40 segments",
+    ],
     "figure5": [
         *("Head 8-11: det, 94.3 % right", "determiners to nouns", "Head 8-11: pobj", "prepositions to objects"),
         *("house", "n = 3 sentences"),
@@ -413,6 +419,30 @@ def test_figure_2_has_bands_of_a_model_with_random_weights(tmp_path, monkeypatch
     plt.close(figures[1])
 
 
+def test_figure_2_names_the_special_token_with_most_attention(tmp_path):
+    surface = surface_frame()
+    for measure, value in (("cls", 0.36), ("sep", 0.02)):
+        surface.loc[surface["measure"] == measure, "value"] = value
+    write_table(surface, tmp_path / "s.tsv")
+    figure2(tmp_path / "s.tsv", None, REAL, tmp_path / "f2.tsv", {"svg": tmp_path / "f2.svg"})
+    text = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", read(tmp_path / "f2.svg")))
+    assert "special tokens by attention from layer 2 on: [CLS] (36.0 %), [SEP] (2.0 %)." in text
+    write_table(surface[~surface["measure"].isin(["cls", "sep"])], tmp_path / "s.tsv")
+    figure2(tmp_path / "s.tsv", None, REAL, tmp_path / "f2.tsv", {"svg": tmp_path / "f2.svg"})
+    assert "special tokens" not in read(tmp_path / "f2.svg")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "label"),
+    [([0.004, 0.009], NARROW), ([0.004, 0.009, 0.02], MOSTLY_NARROW), ([0.004, 0.02], ""), ([0.2, 0.02], "")],
+)
+def test_the_legend_says_where_bands_are_narrower_than_the_line(ranges, label):
+    rows = [("cls", layer, value) for layer, width in enumerate(ranges, 1) for value in (0.1, 0.1 + width / 2, 0.1 + width)]
+    frame = pd.DataFrame(rows, columns=["target", "layer", "value"])
+    assert range_label(frame, "target", "value", 1.0) == RANDOM + label
+    assert range_label(frame, "target", "value", 100.0) == RANDOM + NARROW
+
+
 def test_published_values_stand_beside_those_of_the_run(tmp_path, monkeypatch):
     figures = []
     for name in ("figure2", "figure4", "positions_figure"):
@@ -429,7 +459,7 @@ def test_published_values_stand_beside_those_of_the_run(tmp_path, monkeypatch):
     assert to_cls[:2].tolist() == [[1, 0.052], [2, 0.256]]
     assert hollow[1]["From all tokens"][0].get_xydata()[0].tolist() == [1, 3.6]
     assert hollow[2]["To the previous token"][0].get_xydata()[0].tolist() == [2, 0.547]
-    assert [12, 0.314] in hollow[2]["To the token itself"][0].get_xydata().tolist()
+    assert [12, 0.314] in hollow[2]["To the current token"][0].get_xydata().tolist()
     for figure in figures:
         plt.close(figure)
 
@@ -452,6 +482,22 @@ def test_dots_are_heads_and_lines_are_means():
     assert dots[:, 0].round().tolist() == [1, 1, 1, 2, 2]
     assert len({tuple(dot) for dot in dots.tolist()}) == 5, "no head hides another"
     assert (np.diff(dots[:3, 0]) > 0.1).all()
+    plt.close()
+
+
+def test_heads_of_one_series_are_dots_and_several_series_have_a_mark_each():
+    frame = pd.DataFrame({"m": ["x", "y"], "layer": 1, "head": 1, "value": [0.1, 0.2]})
+    series = [("x", Quantity("x", "ex", "red", "^")), ("y", Quantity("y", "why", "blue", "s"))]
+    _, (one, two) = plt.subplots(1, 2)
+    draw_by_layer(one, frame, series[:1], "m", "value")
+    draw_by_layer(two, frame, series, "m", "value")
+    corners = [len(marks.get_paths()[0].vertices) for marks in (*one.collections, *two.collections)]
+    circle = len(plt.scatter(0, 0, marker="o").get_paths()[0].vertices)
+    assert corners[0] == circle
+    assert circle not in corners[1:]
+    drawn = [quantity for _, quantity in series]
+    assert layer_legend(drawn[:1])[0].get_marker() == "o"
+    assert [handle.get_marker() for handle in layer_legend(drawn)] == ["^", "s"]
     plt.close()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial import procrustes
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from small_shards import write_example_shards
 
 from attention_atlas.attention.divergence import head_divergence
@@ -23,6 +23,7 @@ from attention_atlas.studies.clark2019.clustering import (
     named_heads,
     on_layout,
     permutation_p,
+    root_mean_square,
 )
 from attention_atlas.studies.clark2019.figure6 import figure6
 from attention_atlas.studies.clark2019.figure6_test import figure6_test
@@ -79,7 +80,8 @@ def test_points_of_the_plane_are_found_again():
     quality = layout_quality(distances, layout, reseeded)
     assert quality["stress"] < 1e-3
     assert quality["pearson"] > 0.999
-    assert quality["procrustes_max"] < 1e-6
+    assert quality["displacement_max"] < 1e-3 * quality["layout_radius"]
+    assert quality["layout_radius"] == pytest.approx(np.sqrt(np.square(points - points.mean(axis=0)).sum() / 15), rel=1e-3)
     # Turned so that x is the widest direction.
     assert layout[:, 0].std() >= layout[:, 1].std()
     assert np.abs(layout.mean(axis=0)).max() < 1e-9
@@ -165,16 +167,31 @@ def test_intervals_by_distance_of_layers():
     assert table.loc[1, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.2, 0.2])
 
 
-def test_a_layout_is_laid_on_another_one_with_the_disparity_of_procrustes_analysis():
+def test_a_layout_is_moved_rotated_and_mirrored_onto_another_one_and_keeps_its_size():
     random = np.random.default_rng(0)
     layout = random.normal(size=(12, 2)) + 5
-    turned = np.array([[0.0, -3.0], [-3.0, 0.0]])
+    turned = np.array([[0.0, -1.0], [-1.0, 0.0]])
     np.testing.assert_allclose(on_layout(layout, layout @ turned - 7), layout, atol=1e-9)
-    moved = layout @ turned + random.normal(scale=1.5, size=layout.shape)
-    aligned = on_layout(layout, moved)
-    left = np.square(aligned - layout).sum() / np.square(layout - layout.mean(axis=0)).sum()
-    assert left == pytest.approx(procrustes(layout, moved)[2])
-    assert 0.01 < left < 0.9
+    # Of another size, or with other positions: the distances between its heads stay.
+    for moved in (3 * layout @ turned, layout @ turned + random.normal(scale=0.5, size=layout.shape)):
+        aligned = on_layout(layout, moved)
+        np.testing.assert_allclose(pdist(aligned), pdist(moved))
+        np.testing.assert_allclose(aligned.mean(axis=0), layout.mean(axis=0))
+        angles = np.linspace(0, 2 * np.pi, 721)
+        around = aligned - aligned.mean(axis=0)
+        rotations = [np.array([[np.cos(k), -np.sin(k)], [np.sin(k), np.cos(k)]]) for k in angles]
+        centred = layout - layout.mean(axis=0)
+        best = min(root_mean_square(around @ rotation - centred) for rotation in rotations)
+        assert root_mean_square(aligned - layout) == pytest.approx(best)
+
+
+def test_displacements_are_of_layouts_from_other_seeds():
+    layout = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
+    wider = 1.5 * layout
+    quality = layout_quality(cdist(layout, layout), layout, [layout, wider])
+    assert quality["layout_radius"] == pytest.approx(np.sqrt(2.5))
+    assert quality["displacement_max"] == pytest.approx(0.5 * np.sqrt(2.5))
+    assert quality["displacement_mean"] == pytest.approx(0.25 * np.sqrt(2.5))
 
 
 def test_tables_and_figure_from_shards(tmp_path):
@@ -215,6 +232,8 @@ def test_tables_and_figure_from_shards(tmp_path):
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure6(paths[0], paths[1], paths[3], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
     shown = pictures["svg"].read_text(encoding="utf-8")
-    assert f"Procrustes disparity {test.loc['procrustes_mean', 'value']:.2f}" in shown
+    numbers = test["value"]
+    assert f"RMS displacement {numbers['displacement_mean']:.3f}, RMS radius {numbers['layout_radius']:.3f}" in shown
+    assert "Positions in 5 layouts" in shown
     assert "det (2-3)" in shown
     assert all(path.stat().st_size > 1000 for path in pictures.values())

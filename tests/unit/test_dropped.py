@@ -22,8 +22,8 @@ def write_shard(folder, number, records, dropped):
     return folder / f"{number}.parquet", folder / f"{number}.dropped.tsv"
 
 
-def table(folder, corpora):
-    dropped_table(corpora, "Run on <corpora>.", "Left out", folder / "out.tsv", folder / "out.html")
+def table(folder, corpora, *scored):
+    dropped_table(corpora, "Run on <corpora>.", "Left out", folder / "out.tsv", folder / "out.html", *scored)
     return pd.read_csv(folder / "out.tsv", sep="\t")
 
 
@@ -60,6 +60,20 @@ def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     # Shares are of the records that are there.
     assert frame["share"].dropna().sum() == pytest.approx(1)
     assert frame["share"].isna().tolist() == [False, False, True]
+
+
+def test_records_that_are_kept_but_not_scored_are_counted(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 1, 3, 4], {2: "too long"})
+    scores = pd.DataFrame({"system": ["chance"] * 3, "gender": ["all", "masculine", "feminine"], "n": [3, 1, 2]})
+    scores.to_csv(tmp_path / "gap.tsv", sep="\t", index=False)
+    corpora = {name: ([examples], [dropped], 5) for name in ("GAP", "trees")}
+    frame = table(tmp_path, corpora, tmp_path / "gap.tsv", "GAP", "the pronoun refers to neither name")
+    assert outcomes(frame, "GAP") == {
+        **{"kept": 4, "too long": 1, "kept, but not scored: the pronoun refers to neither name": 1},
+    }
+    assert frame["share"].iloc[2] == 0.2
+    assert outcomes(frame, "trees") == {"kept": 4, "too long": 1}
+    assert outcomes(table(tmp_path, corpora), "GAP") == {"kept": 4, "too long": 1}
 
 
 def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):

@@ -15,10 +15,16 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures.quantities import LAYER, Quantity
 from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
 
-HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean (band: range)"
+HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean and range"
 """Labels of marks, lines and bands in legends."""
+NARROW, MOSTLY_NARROW = " (narrower than the line)", " (mostly narrower than the line)"
+"""Added to the label of bands, all or most of which cannot be seen."""
 _SPREAD = 0.5
 """Width over which the heads of a layer are spread."""
+_LINE = 0.01
+"""Width of a line as a share of the height of a panel."""
+_DOT = "o"
+"""Mark of heads in a panel of one series; its colour and title name the series."""
 
 
 def draw_by_layer(
@@ -29,7 +35,9 @@ def draw_by_layer(
     value: str,
     published: pd.DataFrame | None = None,
 ) -> None:
-    """Draw every head as a dot and the mean over the heads of a layer as a line.
+    """Draw every head as a mark and the mean over the heads of a layer as a line.
+
+    In a panel of one series the marks are dots; several series have a mark each.
 
     Args:
         axes: axes to draw on.
@@ -50,7 +58,8 @@ def draw_by_layer(
         beside = (rank - 0.5) / rank.max() - 0.5
         dots = heads.assign(layer=heads["layer"] + width * (beside + place - (len(present) - 1) / 2))
         style = {"color": drawn.colour, "ax": axes, "legend": False}
-        sns.scatterplot(dots, x="layer", y=value, s=9, marker=drawn.marker, alpha=0.55, linewidth=0, zorder=3, **style)
+        marker = _DOT if len(present) == 1 else drawn.marker
+        sns.scatterplot(dots, x="layer", y=value, s=9, marker=marker, alpha=0.55, linewidth=0, zorder=3, **style)
         sns.lineplot(heads, x="layer", y=value, estimator="mean", errorbar=None, zorder=2, label=drawn.name, **style)
     layers = int(frame["layer"].max())
     if published is not None and not published.empty:
@@ -78,24 +87,36 @@ def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quan
             )
 
 
-def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D]:
+def range_label(frame: pd.DataFrame, column: str, value: str, height: float) -> str:
+    """Label of the bands of `draw_range`, which says if all of them, or over half, are narrower than the line of the mean.
+
+    Args:
+        frame, column, value: as for `draw_range`.
+        height: of the panels, in the unit of the values.
+    """
+    values = frame.groupby([column, "layer"])[value]
+    narrow = (values.max() - values.min() < _LINE * height).mean()
+    return RANDOM + (NARROW if narrow == 1 else MOSTLY_NARROW if narrow > 0.5 else "")
+
+
+def layer_legend(series: Sequence[Quantity], random: str = "", published: str = "") -> list[Line2D]:
     """Handles of a legend for what `draw_by_layer` and `draw_range` draw.
 
     Args:
         series: series in the order of the legend; a single one is labelled as head and mean, several by their names.
-        random: whether there are bands of a model with random weights.
+        random: label of the bands of a model with random weights (`range_label`); empty if there are none.
         published: source of the published values; empty if there are none.
     """
     handles: list[Line2D] = []
     if len(series) == 1:
         drawn = series[0]
         dot: dict[str, Any] = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
-        handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=HEADS, **dot)]
+        handles += [Line2D([], [], color=drawn.colour, marker=_DOT, label=HEADS, **dot)]
         handles += [Line2D([], [], color=drawn.colour, label=MEAN)]
     else:
         handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=drawn.name) for drawn in series]
     if random:
-        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=RANDOM))
+        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=random))
     if published:
         colour = series[0].colour if len(series) == 1 else BLACK
         style = PUBLISHED | {"color": colour}

@@ -25,6 +25,9 @@ def dropped_table(
     title: str,
     out: str | Path,
     html_out: str | Path,
+    scored_path: str | Path | None = None,
+    scored_corpus: str = "",
+    scored_reason: str = "",
 ) -> None:
     """Write corpus, outcome (kept, or the reason of dropping), unit, n and share for every corpus of a study.
 
@@ -36,6 +39,10 @@ def dropped_table(
         line: run, model and corpus, above the table.
         title: heading of the page.
         out, html_out: files to write.
+        scored_path: a table with the column n, the number of records of one corpus that were scored, at its largest over the
+            rows; None where all kept records are.
+        scored_corpus: that corpus.
+        scored_reason: why the others were not scored.
     """
     rows = []
     for corpus, (example_files, dropped_files, limit) in corpora.items():
@@ -56,6 +63,10 @@ def dropped_table(
             )
         if questions:
             rows.append({"corpus": corpus, "outcome": "kept", "unit": "question", "n": questions})
+        if scored_path is not None and corpus == scored_corpus:
+            n = outcomes[RECORD, "kept"] - int(read_table(scored_path, ["n"])["n"].max())
+            outcome = f"kept, but not scored: {scored_reason}"
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": n, "share": n / total})
         if total < limit:
             outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
             rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.spatial import procrustes
+from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
@@ -29,8 +29,10 @@ _MEANING = {
     "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
     "pearson": "correlation of distances in the plane with the divergences",
     "spearman": "rank correlation of the same",
-    "procrustes_mean": "mean disparity of layouts from other seeds after rotation and scaling (0: the same picture)",
-    "procrustes_max": "largest of these disparities",
+    "layout_radius": "root-mean-square distance of the heads from the centre of the layout (nats per token)",
+    "displacement_mean": "root-mean-square displacement of the heads in a layout from another seed, after moving, rotating and "
+    "mirroring it (nats per token; 0: the same picture), mean over layouts",
+    "displacement_max": "largest of these displacements (nats per token)",
     "within_layer": "mean divergence of heads of one layer (nats per token)",
     "between_layers": "mean divergence of heads of different layers (nats per token)",
     "difference": "between minus within (nats per token)",
@@ -75,7 +77,7 @@ def cluster_heads(
         layers_out: layer_distance, pairs, js, ci_low, ci_high, unit, units.
         test_out: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
         starts_out: start (from 1), layer, head, x, y: the heads in layouts from other random starts, aligned with the layout by
-            Procrustes analysis.
+            `on_layout`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -150,22 +152,31 @@ def _rotated(layout: Floats) -> Floats:
 
 
 def on_layout(layout: Floats, moved: Floats) -> Floats:
-    """A layout [head, 2] moved, rotated, mirrored and scaled so that it lies on another one (Procrustes analysis)."""
-    standard, aligned, _ = procrustes(layout, moved)
-    centre = layout.mean(axis=0)
-    return aligned * np.linalg.norm(layout - centre) / np.linalg.norm(standard) + centre
+    """A layout [head, 2] moved, rotated and mirrored so that it lies on another one (orthogonal Procrustes analysis).
+
+    It keeps its size: scaling would shrink layouts that differ, and draw all heads towards the centre.
+    """
+    centre, centred = layout.mean(axis=0), moved - moved.mean(axis=0)
+    rotation, _ = orthogonal_procrustes(centred, layout - centre)
+    return centred @ rotation + centre
+
+
+def root_mean_square(vectors: Floats) -> float:
+    """Root of the mean squared length of vectors [head, 2]."""
+    return float(np.sqrt(np.square(vectors).sum(axis=1).mean()))
 
 
 def layout_quality(distances: Floats, layout: Floats, reseeded: list[Floats]) -> dict[str, float]:
     """How well the plane preserves the distances, and how much the layout depends on the seed."""
     divergences, plane_distances = squareform(distances, checks=False), pdist(layout)
-    disparities = [procrustes(layout, reseeded_layout)[2] for reseeded_layout in reseeded]
+    displacements = [root_mean_square(on_layout(layout, reseeded_layout) - layout) for reseeded_layout in reseeded]
     return {
         "stress": float(np.sqrt(((divergences - plane_distances) ** 2).sum() / (divergences**2).sum())),
         "pearson": float(pearsonr(divergences, plane_distances).statistic),
         "spearman": float(spearmanr(divergences, plane_distances).statistic),
-        "procrustes_mean": float(np.mean(disparities)),
-        "procrustes_max": float(np.max(disparities)),
+        "layout_radius": root_mean_square(layout - layout.mean(axis=0)),
+        "displacement_mean": float(np.mean(displacements)),
+        "displacement_max": float(np.max(displacements)),
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, values_from_zero
+from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, range_label, values_from_zero
 from attention_atlas.figures.quantities import (
     ATTENTION,
     OTHERS_TO_SEP,
@@ -22,6 +22,7 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import TARGETS
 from attention_atlas.published.drawn import published_column
 from attention_atlas.studies.clark2019.names import PUBLISHED_MODEL
+from attention_atlas.studies.clark2019.sink import special_token_shares
 
 TRAINED, RANDOM = "trained", "random"
 PANELS = {
@@ -73,12 +74,17 @@ def figure2(
     grid[0, -1].tick_params(labelbottom=True)
     grid[0, -1].xaxis.label.set_visible(True)
     grid[-1, -1].axis("off")
-    handles = layer_legend([TO_SEP], random is not None, PUBLISHED_MODEL)
+    height = grid[0, 0].get_ylim()[1]
+    bands = "" if random is None else range_label(random, "target", "mean_attention", height)
+    handles = layer_legend([TO_SEP], bands, PUBLISHED_MODEL)
     for handle in [*handles[:2], handles[-1]]:
         handle.set_color(BLACK)
     grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
     heads = len(table[["layer", "head"]].drop_duplicates())
-    save_figure(figure, pictures, footnote(label, f"n = {int(table['n'].max())} segments, {heads} heads"))
+    count = f"n = {int(table['n'].max())} segments, {heads} heads"
+    tokens = special_token_shares(table.rename(columns={"target": "measure", "mean_attention": "value"}))
+    named = f"special tokens by attention from layer 2 on: {tokens}" if tokens else ""
+    save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, named]))))
 
 
 def _targets(path: str | Path) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def figure4(
     handles = layer_legend([ENTROPY], published=PUBLISHED_MODEL)
     for handle in handles[:3]:
         handle.set_color(BLACK)
-    handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=f"uniform attention ({uniform:.2f})"))
+    handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=f"uniform attention ({uniform:.2f} nats)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     heads = len(table[["layer", "head"]].drop_duplicates())
     save_figure(figure, pictures, footnote(label, f"n = {int(table['n'].max())} segments, {heads} heads"))

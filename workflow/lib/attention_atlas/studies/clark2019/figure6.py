@@ -29,7 +29,7 @@ from attention_atlas.figures.quantities import (
     TO_PUNCTUATION,
     TO_SEP,
 )
-from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, PAGE, SEQUENTIAL, footnote, page_figure, save_figure
+from attention_atlas.figures.style import BLACK, BLUE, GREY, PAGE, SKY, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 
@@ -37,12 +37,14 @@ _BEHAVIOURS = {
     "none": ("no clear behaviour", GREY, "o"),
     "next": (f"to the {TO_NEXT.name}", TO_NEXT.colour, TO_NEXT.marker),
     "previous": (f"to the {TO_PREVIOUS.name}", TO_PREVIOUS.colour, TO_PREVIOUS.marker),
-    "broad": ("broad attention", ORANGE, "X"),
-    "cls": ("to [CLS]", TO_CLS.colour, "P"),
+    "broad": ("broad attention", SKY, "X"),
+    "cls": ("to [CLS]", TO_CLS.colour, "D"),
     "sep": ("to [SEP]", TO_SEP.colour, TO_SEP.marker),
     "punctuation": ("to . and ,", TO_PUNCTUATION.colour, TO_PUNCTUATION.marker),
 }
 _MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "legend": False}
+_LAYERS, _LIGHTEST = "viridis", 0.9
+"""Colour map of layers, and its lightest colour as a share: still visible on white, and distinct for colour-blind readers."""
 _AXIS = "MDS axis {number} (nats per token)"
 
 
@@ -117,8 +119,8 @@ def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
 
 def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     layers = int(heads["layer"].max())
-    colours = plt.get_cmap(SEQUENTIAL, layers + 2)
-    palette = {number: colours(number + 1) for number in range(1, layers + 1)}
+    steps = np.linspace(0, _LIGHTEST, layers)
+    palette = dict(zip(range(1, layers + 1), plt.get_cmap(_LAYERS)(steps).tolist(), strict=True))
     sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
     shown = ListedColormap(list(palette.values()))
     scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
@@ -132,15 +134,15 @@ def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: Mappi
     axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.4, alpha=0.5, zorder=1))
     sns.scatterplot(heads, x="x", y="y", color=BLUE, ax=axes, **_MARKS)
     axes.set_title(
-        f"Places in {starts['start'].nunique()} layouts from other random starts\n"
-        f"(Procrustes disparity {test['procrustes_mean']:.2f}; 0: the same)"
+        f"Positions in {starts['start'].nunique()} layouts from other random starts\n"
+        f"(RMS displacement {test['displacement_mean']:.3f}, RMS radius {test['layout_radius']:.3f})"
     )
 
 
 def _by_distance(axes: Axes, distances: pd.DataFrame) -> None:
     errors = [distances["js"] - distances["ci_low"], distances["ci_high"] - distances["js"]]
-    sns.lineplot(distances, x="layer_distance", y="js", color=BLUE, marker="o", markeredgewidth=0, ax=axes)
-    axes.errorbar(distances["layer_distance"], distances["js"], yerr=errors, fmt="none", color=BLUE, capsize=2, elinewidth=1)
+    sns.lineplot(distances, x="layer_distance", y="js", color=BLUE, linewidth=0.8, marker="o", ms=2, mew=0, ax=axes)
+    axes.errorbar(distances["layer_distance"], distances["js"], yerr=errors, fmt="none", color=BLACK, capsize=3, elinewidth=0.8)
     axes.set_title("By distance of layers, with 95 % intervals")
     axes.set(xlabel="Layers apart (0: same layer)", ylabel=DIVERGENCE.axis)
     values_from_zero(axes, distances["ci_high"].tolist())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _PUBLISHED = ("published/clark2019.csv",)
 _SEGMENTS = {"label": ("label", "segments")}
 _DEPENDENCIES = {"label": ("label", "dependencies")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
+_DROPPED = dropped_page("clark2019", "Clark et al. 2019: dropped examples, by reason")
 PAGES = (
     Page(
         rule="clark2019_table1",
@@ -59,7 +62,15 @@ PAGES = (
         params={"variants": ("variant_tables",), **_DEPENDENCIES},
         reads=(("variant_files",),),
     ),
-    dropped_page("clark2019", "Clark et al. 2019: dropped examples, by reason"),
+    replace(
+        _DROPPED,
+        inputs={"scored_path": ("table_if", "gap", "gap.tsv")},
+        params={
+            **_DROPPED.params,
+            "scored_corpus": ("title_if", "gap"),
+            "scored_reason": "the pronoun refers to neither name or to both",
+        },
+    ),
     Page(
         rule="clark2019_figure1",
         function="studies.clark2019.figure1:figure1",

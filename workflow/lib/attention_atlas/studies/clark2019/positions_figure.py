@@ -1,4 +1,4 @@
-"""Section 3.1 as a figure: attention to the next, the previous and the same token, by layer."""
+"""Section 3.1 as a figure: attention to the next, the previous and the current token, by layer."""
 
 from __future__ import annotations
 

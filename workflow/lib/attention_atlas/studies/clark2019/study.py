@@ -45,25 +45,28 @@ ARTIFACTS = (
         "Mean attention to [CLS], to [SEP], and to full stops and commas; and to [SEP] from all other tokens and from [SEP] "
         "itself (Clark et al. 2019, Figure 2). Dots are heads, lines their means; the grey band is the range over the heads of "
         "the model with random weights, if the run names one. Hollow marks: values read off the paper's figure, for BERT-base "
-        "on Wikipedia; they are comparable only in a run of the same model and corpus. Means are over queries, then over "
-        "segments with equal weight.",
+        "on Wikipedia, by absolute layer (12 layers); they are comparable only in a run of the same model and corpus. Means "
+        "are over queries, then over segments with equal weight. BERT attends to [SEP] most, other models may attend to [CLS] "
+        "instead: the line below the figure gives both.",
         needs=["segments"],
     ),
     table(
         "positions",
         "Section 3.1",
         "Attention to the next, previous and current token",
-        "Attention to the next, previous and current token (Clark et al. 2019, section 3.1).",
+        "Attention to the next, previous and current token (Clark et al. 2019, section 3.1), by the rank of the head: first "
+        "the strongest head of each position.",
         needs=["segments"],
         files=["surface.tsv"],
     ),
     figure(
         "positions_figure",
         "Section 3.1, figure",
-        "Attention to the previous, next and same token, by layer",
-        "Mean attention of every head to the previous token, to the next token, and to the token itself (Clark et al. 2019, "
+        "Attention to the previous, next and current token, by layer",
+        "Mean attention of every head to the previous token, to the next token, and to the current token (Clark et al. 2019, "
         "section 3.1, which has no figure). Dots are heads, lines their means. A head is called positional above the dashed "
-        "line. Hollow marks: the largest head of a layer in the paper's notebook, for BERT-base on Wikipedia.",
+        "line. Hollow marks: the largest head of a layer in the paper's notebook, for the layers whose value could be read, "
+        "for BERT-base on Wikipedia, by absolute layer (12 layers).",
         needs=["segments"],
     ),
     figure(
@@ -71,10 +74,10 @@ ARTIFACTS = (
         "Figure 3",
         "Gradient of the masked-language-model loss with respect to attention, by target",
         "Magnitude of the derivative of the masked-language-model loss with respect to the attention weights to [SEP], [CLS], "
-        "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Dots are heads, lines their means, "
+        "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Marks are heads, lines their means, "
         "on a logarithmic scale. The paper does not say which tokens are masked or how it averages, so four readings are "
-        "drawn, each over the same queries in all layers (the setting gradients.rows). The page of variants (Figure 3, "
-        "variants) says which masked-LM head predicts the tokens.",
+        "drawn, each over the same queries in all layers (the setting gradients.rows). The notes of Figure 3, variants, say "
+        "which masked-LM head predicts the tokens.",
         needs=["segments"],
     ),
     table(
@@ -82,8 +85,8 @@ ARTIFACTS = (
         "Figure 3, variants",
         "The gradient by layer in every variant that the paper leaves open",
         "Mean gradient by layer and target class in every variant: tokens masked as in pre-training or not at all; mean over "
-        "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3). The page also names the "
-        "special token that the model attends to most.",
+        "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3). The notes name the masked-LM "
+        "head and the special token that the model attends to most.",
         needs=["segments"],
     ),
     figure(
@@ -92,16 +95,19 @@ ARTIFACTS = (
         "Entropy of attention, from all tokens and from [CLS]",
         "Entropy of attention over all tokens (left) and from [CLS] alone (right), by layer (Clark et al. 2019, Figure 4). "
         "Dots are heads, lines their means. The dashed line is a head that attends to all tokens alike. Hollow marks: values "
-        "read off the paper's figure, for BERT-base on Wikipedia segments, whose lengths differ from those of other corpora.",
+        "read off the paper's figure, for BERT-base on Wikipedia segments, by absolute layer (12 layers); lengths of segments "
+        "differ between corpora.",
         needs=["segments"],
     ),
     table(
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
-        "The most accurate head for each dependency relation, with a bootstrap interval over documents. Further columns "
-        "give the accuracy under held-out selection, the random-weights control where the run has one, the best fixed "
-        "offset and the published values (Clark et al. 2019, Table 1).",
+        "The most accurate head for each dependency relation, with a bootstrap interval over documents for which the head is "
+        "held fixed (Clark et al. 2019, Table 1). Held-out: head (heldout accuracy) or offset (heldout baseline) chosen on the "
+        "other folds of documents. Baseline: the best fixed offset. Margin: accuracy of the head less that of the baseline; "
+        "tested margin: the same with both chosen on one half of the documents and compared on the other, as the p-values are. "
+        "Further columns give the random-weights control where the run has one, and the published values.",
         needs=["dependencies"],
         files=["dependencies.tsv", "dependency_heads.tsv", "dependency_head_relations.tsv"],
     ),
@@ -124,7 +130,10 @@ ARTIFACTS = (
         "The best coreference head and rule-based baselines, by type of mention",
         "Share of mentions whose head word picks the head word of an antecedent: the best attention head, and the rule-based "
         "baselines and the best head of a model with random weights over the same candidates, by type of mention, with "
-        "bootstrap intervals over documents (Clark et al. 2019, Table 2).",
+        "bootstrap intervals over documents (Clark et al. 2019, Table 2). Systems: chance, a candidate at random; nearest, the "
+        "nearest other mention; head match, the nearest with the same head word; rule-based, the nearest mention of the first "
+        "of four sieves that is not empty (same words; same head word; number, gender and person agree; any). The head is "
+        "chosen on the same documents; held-out: on the other folds of documents.",
         needs=["coreference"],
         uses=["coreference_windows"],
         files=["coreference_heads.tsv"],
@@ -143,7 +152,8 @@ ARTIFACTS = (
         "GAP",
         "Pronoun resolution by gender on GAP, an addition to the paper",
         "Accuracy of choosing between two names by the attention from a pronoun, by gender of the pronoun, on GAP (Webster "
-        "et al. 2018). This gender-balanced check of Table 2 is not in Clark et al. (2019).",
+        "et al. 2018). This gender-balanced check of Table 2 is not in Clark et al. (2019). Passages in which the pronoun "
+        "refers to neither name are left out; the table of dropped examples counts them.",
         needs=["gap"],
         files=["gap_heads.tsv"],
     ),
@@ -153,11 +163,12 @@ ARTIFACTS = (
         "Probing classifiers on attention, with and without words, and their baselines",
         "Accuracy of probes that predict dependency heads from all attention heads, over several seeds. The probes use "
         "attention alone, attention with word vectors, distances with word vectors, or a model with random weights. "
-        "Results are given with the published code's misalignment of ROOT and with it fixed (Clark et al. 2019, Table 3). "
-        "The page says how the number of epochs was chosen, and whether attention alone beats the best single head.",
+        "Results are given with the published code's misalignment of ROOT (legacy) and with it fixed (Clark et al. 2019, Table "
+        "3). The rows of the paper come first: each word's best candidate, without punctuation. The notes say how the number "
+        "of epochs was chosen, and whether attention alone beats the best single head.",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
-        files=["table3_seeds.tsv", "table3_gains.tsv"],
+        files=["table3_seeds.tsv", "table3_gains.tsv", "table3_leads.tsv"],
     ),
     figure(
         "figure6",
@@ -165,9 +176,11 @@ ARTIFACTS = (
         "Heads in the plane by their Jensen-Shannon divergences",
         "Heads in the plane by multidimensional scaling of the Jensen-Shannon divergences of their attention (Clark et al. "
         "2019, Figure 6): by behaviour, with the best heads of some relations circled, and by layer. Third panel: how stable "
-        "the plane is. Each line leads from a head to its position in a layout from another random start, aligned with this "
-        "one by Procrustes analysis; long lines mean unstable positions. Last panel: mean divergence of two heads by the "
-        "distance between their layers, which does not depend on the plane. The orientation of the plane has no meaning.",
+        "the plane is. Each line leads from a head to its position in a layout from another random start, which is moved, "
+        "rotated and mirrored onto this one, but not scaled; long lines mean unstable positions. RMS displacement: "
+        "root-mean-square length of the lines; RMS radius: root-mean-square distance of the heads from the centre. Last panel: "
+        "mean divergence of two heads by the distance between their layers, which does not depend on the plane. The "
+        "orientation of the plane has no meaning.",
         needs=["segments", "dependencies"],
         uses=["coreference"],
         files=["figure6_layers.tsv", "figure6_starts.tsv", "head_distances.tsv"],
@@ -204,7 +217,7 @@ ARTIFACTS = (
         "dropped",
         "Dropped",
         "Dropped examples, by reason",
-        "Number of records dropped from each corpus, by reason.",
+        "Number of records dropped from each corpus, by reason, and of passages of GAP that are kept but not scored.",
         needs=["segments", "dependencies"],
         uses=["coreference", "coreference_windows", "gap", "probe_training", "variants"],
     ),
@@ -221,7 +234,7 @@ ARTIFACTS = (
         "Claims",
         "The paper's claims on order and thresholds, tested on the run's model",
         "What the paper says about order and thresholds, tested on this run's model: the claim, its statistic with an "
-        "interval, and whether it holds (Clark et al. 2019, sections 1 and 3).",
+        "interval, and whether it holds (Clark et al. 2019, sections 1 and 3 to 6).",
         needs=["segments", "dependencies"],
         uses=["coreference", "coreference_windows", "probe_training", "vectors"],
     ),
