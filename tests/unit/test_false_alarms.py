@@ -38,9 +38,11 @@ LEVELS = (0.01, 0.05)
 REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
 
 
-@cache
-def disabled_heads(metric, seed, lost=0.0, gained=0.0):
-    """`disabling_tables.effect_rows`: every model errs at random; the planted head errs `lost` more often, or `gained` less."""
+def disabled_effects(metric, seed, lost=0.0, gained=0.0, scale=1.0):
+    """Every model errs at random; the planted head errs `lost` more often, or `gained` less.
+
+    Predictions under all heads are scaled and shifted (correlation only).
+    """
     generator = np.random.default_rng(seed)
     if metric == CORRELATION:
         truth = generator.normal(size=EXAMPLES)
@@ -56,8 +58,15 @@ def disabled_heads(metric, seed, lost=0.0, gained=0.0):
         answers[1 + PLANTED, wrong] = 1 - truth[wrong]
     right = generator.random(EXAMPLES) < gained
     answers[1 + PLANTED, right] = truth[right]
-    made = disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
-    return disabling_tables.effect_rows(made, DRAWS, seed)
+    if metric == CORRELATION:
+        answers[1:] = scale * answers[1:] + (scale - 1)
+    return disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
+
+
+@cache
+def disabled_heads(metric, seed, lost=0.0, gained=0.0, scale=1.0):
+    """`disabling_tables.effect_rows` of `disabled_effects`."""
+    return disabling_tables.effect_rows(disabled_effects(metric, seed, lost, gained, scale), DRAWS, seed)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +172,56 @@ def test_gains_of_disabling_a_head(metric, data_sets):
     planted = [disabled_heads(metric, seed, gained=0.95)[1] for seed in range(40)]
     for name in ("best", "heldout"):
         assert np.mean([row[f"{name}_ci_low"] > 0 for row in planted]) > 0.5, name
+
+
+@REPETITIONS
+def test_disabled_heads_that_scale_predictions(data_sets):
+    """Heads that halve the predictions of a regression, and shift them, keep the level and the power of the test."""
+    p = p_by_test(disabled_heads(CORRELATION, seed, scale=0.5)[0] for seed in range(data_sets))
+    for name in ("p", "p_adjusted"):
+        assert_level(p[name], f"kovaleva2019 correlation, scaled, {name}")
+    planted = p_by_test((disabled_heads(CORRELATION, seed, 0.9, scale=0.5)[0] for seed in range(40)), planted=True)
+    unscaled = p_by_test((disabled_heads(CORRELATION, seed, 0.9)[0] for seed in range(40)), planted=True)
+    print(f"kovaleva2019 correlation: power {unscaled['detected'].mean():.2f}, scaled {planted['detected'].mean():.2f}")
+    assert planted["detected"].mean() == unscaled["detected"].mean() > 0.7
+
+
+@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+def test_a_head_that_destroys_the_score_does_not_widen_the_gain_of_another(metric):
+    made = disabled_effects(metric, 0, gained=0.5)
+    wrong = made.truth.max() + made.truth.min() - made.truth
+    beside = disabling_tables.Effects(np.concatenate([made.changed, wrong[None, None]], axis=1), made.base, made.truth, metric)
+    without, with_destroyed = (disabling_tables.heldout_gain(effect, DRAWS, 0, 0.95) for effect in (made, beside))
+    assert beside.deltas()[0, -1] < -0.5
+    assert with_destroyed == without
+
+
+def chosen_heads(generator, examples, heads, gains):
+    """Heads that change a tenth of the predictions at random, and make wrong ones right to a true gain of accuracy (0 to 1)."""
+    truth = np.ones(examples)
+    difference = generator.random((heads, examples))
+    base = (generator.random(examples) < 0.5).astype(float)
+    changed = np.where(difference < 0.1, 1 - base, base)
+    for head, gain in enumerate(gains):
+        changed[head, generator.random(examples) < 2 * gain] = 1
+    return disabling_tables.Effects(changed[None], base[None], truth, ACCURACY)
+
+
+@REPETITIONS
+@pytest.mark.parametrize("heads", [2, 12])
+def test_held_out_gains_are_covered(data_sets, heads):
+    """The interval covers the mean of the true gains of the two chosen heads, if heads are alike and if they are not."""
+    for spread in (0.0, 0.1):
+        gains = np.linspace(0, spread, heads)
+        missed = 0
+        for seed in range(data_sets):
+            made = chosen_heads(np.random.default_rng(seed), 200, heads, gains)
+            even = np.arange(200) % 2 == 0
+            best = [int(made.among(half).deltas()[0].argmax()) for half in (even, ~even)]
+            low, high = disabling_tables.heldout_gain(made, DRAWS, seed, 0.95)[1:]
+            missed += not low <= gains[best].mean() <= high
+        print(f"{heads} heads, gains to {spread}: misses {missed / data_sets:.4f}")
+        assert missed <= binom.ppf(0.9995, data_sets, 0.05)
 
 
 @REPETITIONS

@@ -18,7 +18,7 @@ from attention_atlas.studies.kovaleva2019.change_statistics import (
 from attention_atlas.studies.kovaleva2019.claims import claims
 from attention_atlas.studies.kovaleva2019.frame_heads import frame_rows
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, Measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE
+from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, LAYER, NETWORK, RULES
 from attention_atlas.studies.kovaleva2019.table1 import GAINS, exchanged_gain
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
@@ -33,7 +33,8 @@ def tables(verdict, task="rte"):
     rows = [(LAST_LAYERS, "real", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
     rows.append((FREQUENT, HEADLINE, "", 0.2, low, high, 0.95, 120))
     rows.append((RARE, HEADLINE, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
-    gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40) for name, ends in by_task.items()]
+    rows += [(FREQUENT, NETWORK, "", 0.33, 0.31, 0.35, 0.95, 120), (RARE, NETWORK, "", 0.07, 0.06, 0.08, 0.95, 120)]
+    gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40, "examples") for name, ends in by_task.items()]
     disabling = [
         dict.fromkeys(("best_delta", "heldout_delta"), 0.2)
         | {"action": "uniform", "unit": "heads", "task": name, "level": 0.98, "n": 40}
@@ -45,11 +46,31 @@ def tables(verdict, task="rte"):
         {"layer": [1, 1, 1], "head": [1, 2, 3], "value": [0.1, 0.3, 0.2], "control": 0.05, "margin": 0.2, "n_margin": 30}
     )
     heads["margin_all_low"], heads["margin_all_high"] = [-0.9, 0.1, low], [-0.8, 0.3, high]
+    by_annotator = {annotator: {"annotator": annotator, "class": CLASSES, "share": 0.2} for annotator in (RULES, NETWORK)}
+    disabled = [
+        {"task": name, "action": action, "layer": 1, "head": head, "delta": 0.2, "n": 40, "pair_level": 0.99}
+        | {"ci_low": 0.15, "ci_high": 0.25}
+        | dict(zip(("pair_ci_low", "pair_ci_high"), ends if head == 3 and action == "uniform" else (0.1, 0.3), strict=True))
+        for action in ("uniform", "zero")
+        for name, ends in by_task.items()
+        for head in (1, 2, 3)
+    ]
+    # Not among the two heads with the most attention on frame links.
+    disabled[0] |= {"pair_ci_low": -0.9, "pair_ci_high": -0.8}
     return {
         "statistics": pd.DataFrame(rows, columns=STATISTICS),
         "gains": pd.DataFrame(gains, columns=GAINS),
         "disabling": pd.DataFrame(disabling),
-        "figure2": pd.DataFrame({"annotator": HEADLINE, "class": CLASSES, "share": 0.2}),
+        "figure2": pd.concat(map(pd.DataFrame, by_annotator.values())),
+        "figure8": pd.DataFrame(disabled),
+        "patterns": pd.DataFrame(
+            [
+                (annotator, folds, "diagonal", recall, precision)
+                for annotator, recall, precision in ((RULES, 0.62, 0.71), (NETWORK, 0.4, 0.33))
+                for folds in (LAYER, "text")
+            ],
+            columns=["annotator", "folds", "class", "recall", "precision"],
+        ),
         "figure3": heads,
         "table1": pd.DataFrame({"task": TASKS}),
     }
@@ -58,9 +79,45 @@ def tables(verdict, task="rte"):
 @pytest.mark.parametrize("verdict", [HOLDS, FAILS, OPEN])
 def test_each_claim_comes_out_each_way(verdict):
     tested = list(claims(tables(verdict)))
-    assert len(tested) == 7
+    assert len(tested) == 8
     assert {claim.statement: claim.verdict for claim in tested} == {claim.statement: verdict for claim in tested}
     assert all(claim.n and claim.unit in ("examples", "sentences") and claim.statistic for claim in tested)
+
+
+def test_claims_about_classes_name_the_annotator_and_give_the_values_of_both():
+    made = tables(OPEN)
+    rules = (made["statistics"]["statistic"] == RARE) & (made["statistics"]["of"] == RULES)
+    made["statistics"].loc[rules, ["value", "ci_low", "ci_high"]] = 0.0977083, 0.0953299, 0.100087
+    frequent, rare = (claim for claim in claims(made) if "maps are" in claim.statement)
+    assert rare.verdict == OPEN
+    assert rare.statement == "Diagonal maps are rare (less than 10 %)"
+    for claim in (frequent, rare):
+        assert "maps as the rules classify them, whose errors are not in the interval" in claim.statistic
+    # The upper end lies above the threshold of 10 %, and is not shown as 10.0.
+    assert "rules 9.8 [9.5 to 10.01], network 7.0 [6.0 to 8.0]" in rare.ours
+    assert "rules 62 % and 71 %, network 40 % and 33 %" in rare.ours
+    assert "rules: Vertical 20 %" in frequent.ours
+    assert "network: Vertical 20 %" in frequent.ours
+    assert "network 33.0 [31.0 to 35.0]" in frequent.ours
+
+
+def test_intervals_show_on_which_side_of_zero_they_end():
+    made = tables(HOLDS)
+    made["disabling"].loc[0, ["best_ci_low", "heldout_ci_high"]] = -0.0267, 0.0
+    largest, heldout = (claim.ours for claim in claims(made) if claim.statement.startswith("In every task"))
+    assert largest.startswith("MRPC +0.2 [-0.03, +0.3]")
+    assert heldout.startswith("MRPC +0.2 [+0.1, +0.0]")
+
+
+def test_disabled_frame_heads_are_those_with_the_most_attention_on_frame_links():
+    made = tables(HOLDS)
+    (claim,) = (claim for claim in claims(made) if "frame links does not lower" in claim.statement)
+    assert claim.verdict == HOLDS, "head 1-1 loses, and is not one of them"
+    assert claim.level == 0.99
+    assert claim.ours.startswith("1-2: MRPC +0.2 [+0.1, +0.3], RTE")
+    assert "; 1-3: MRPC" in claim.ours
+    made["figure8"] = made["figure8"][made["figure8"]["head"] != 3]
+    assert not [claim for claim in claims(made) if "frame links does not lower" in claim.statement], "a model of another shape"
 
 
 def test_the_exception_of_the_paper_decides_nothing():

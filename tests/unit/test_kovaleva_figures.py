@@ -18,7 +18,7 @@ from attention_atlas.studies.kovaleva2019.figure5 import figure5
 from attention_atlas.studies.kovaleva2019.figure6 import figure6
 from attention_atlas.studies.kovaleva2019.figure7 import _FEATURES as FEATURES
 from attention_atlas.studies.kovaleva2019.figure7 import figure7
-from attention_atlas.studies.kovaleva2019.figure8 import figure8
+from attention_atlas.studies.kovaleva2019.figure8 import colour_bound, figure8
 from attention_atlas.studies.kovaleva2019.figure9 import figure9
 from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, PADDED, REAL, REAL_SAME, RULES, TASKS
 from attention_atlas.studies.kovaleva2019.task_panels import columns_of
@@ -51,7 +51,7 @@ def of_figure2(folder):
 def of_figure3(folder):
     rows = all_heads()[["layer", "head"]].assign(value=generator().random(LAYERS * HEADS), control=0.1, n=12345)
     rows = rows.assign(margin=rows["value"] - 0.5, margin_all_low=rows["value"] - 0.7)
-    return partial(figure3, write(rows, folder / "f.tsv"), "target_to_fe", "all", LABEL)
+    return partial(figure3, write(rows, folder / "f.tsv"), "target_to_fe", "all", LABEL, folder / "figure3.tsv")
 
 
 def of_figure4(folder):
@@ -86,7 +86,7 @@ def changed(rows):
     """Changes of scores; none in one task."""
     delta = np.where(rows["task"] == "rte", 0, generator().normal(-3, 8, len(rows)))
     metric = rows["task"].map(METRICS).fillna("accuracy")
-    facts = {"action": "uniform", "baseline": 88.8, "p_adjusted": 0.04, "n": 12345, "seeds": 10}
+    facts = {"action": "uniform", "baseline": 88.8, "p_adjusted": 0.04, "seed_rho": -0.12, "n": 12345, "seeds": 10}
     return rows.assign(metric=metric, delta=delta, ci_low=delta - 5, ci_high=delta + 5, **facts)
 
 
@@ -96,7 +96,9 @@ def of_figure8(folder):
 
 def of_figure9(folder):
     rows = combined({"task": TASKS, "layer": range(1, LAYERS + 1)})
-    return partial(figure9, write(changed(rows), folder / "f.tsv"), LABELS)
+    by_seed = combined({"task": TASKS, "layer": range(1, LAYERS + 1), "seed": range(10)}, {"kind": "uniform", "baseline": 88.8})
+    by_seed = by_seed.assign(head="", value=88.8 - generator().random(len(by_seed)))
+    return partial(figure9, write(changed(rows), folder / "f.tsv"), write(by_seed, folder / "s.tsv"), LABELS)
 
 
 FIGURES = {f"figure{k}": globals()[f"of_figure{k}"] for k in range(1, 10)}
@@ -113,6 +115,34 @@ def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
         assert [text.splitlines()[0] for text in figures[0].texts if "no change" in text] == ["RTE: accuracy 88.8"]
     if name in ("figure2", "figure3", "figure5", "figure6", "figure7", "figure8", "figure9"):
         assert any("ublished" in text for text in figures[0].texts)
+
+
+def test_figure7_keeps_the_published_rows_of_features_without_a_value_here(tmp_path):
+    rows = combined(
+        {"task": ["mrpc"], "mode": [AS_PUBLISHED, CORRECTED], "feature": ["sep", "punct"], "head": range(1, 13)},
+        {"value": 0.2, "n": 40},
+    )
+    nouns = combined({"task": ["mrpc"], "mode": [AS_PUBLISHED, CORRECTED], "feature": ["noun"]}, {"absent": "no tags"})
+    path = write(pd.concat([rows, nouns]), tmp_path / "f.tsv")
+    with saved_figures() as figures:
+        figure7(path, {"mrpc": LABEL}, {"png": tmp_path / "figure7.png"})
+    assert figures[0].problems == []
+    assert {*FEATURES.values()} - {*figures[0].texts} == set(), "the paper has all but punctuation, which is ours"
+
+
+def test_one_head_with_a_large_change_leaves_the_others_their_colours(tmp_path):
+    rows = changed(all_heads(layers=6, heads=12).assign(task="stsb"))
+    rows["delta"] = np.tile(np.linspace(-1.5, 1.5, 36), 2)
+    rows.loc[13, "delta"] = -30.7
+    assert 1.4 <= colour_bound(rows["delta"]) <= 1.5
+    assert colour_bound(pd.Series([0.0] * 71 + [-30.0])) == 30
+    assert colour_bound(pd.Series([0.0] * 72)) == 0
+    with saved_figures() as figures:
+        figure8(write(rows, tmp_path / "f.tsv"), {"stsb": LABEL}, {"png": tmp_path / "figure8.png"})
+    assert figures[0].problems == []
+    (title,) = (text for text in figures[0].texts if text.startswith("STS-B"))
+    assert title.splitlines()[1:4] == ["n = 12345, 10 seeds", "between seeds ρ = −0.12", "−30.7 (2-2), +1.5 (3-12)"]
+    assert any("points (accuracy and F1 in %, correlation × 100)" in text for text in figures[0].texts)
 
 
 def test_panels_leave_at_most_one_slot_empty_for_up_to_eight_tasks():

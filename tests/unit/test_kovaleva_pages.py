@@ -19,6 +19,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.published.run_pages import examples_of
 from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.change_tables import ChangeOutputs, change_tables
 from attention_atlas.studies.kovaleva2019.comparison import comparison
@@ -159,14 +160,16 @@ def built(tmp_path_factory):
         "n": 9,
         "n_margin": 9,
     }
-    write_table(head_rows(values, "value").assign(**margins), folder / "figure3.tsv")
+    write_table(head_rows(values, "value").assign(**margins), folder / "frames.tsv")
+    figure3(folder / "frames.tsv", "fe_to_target", "zip", SETTINGS["mrpc"], folder / "figure3.tsv", {})
     rows = [
         {"annotator": annotator, "folds": folds, "class": name, "n": 100 if name != "macro" else 500}
         for annotator in (NETWORK, RULES)
         for folds in FOLDS
         for name in (*CLASSES, "macro")
     ]
-    write_table(pd.DataFrame(rows).assign(f1=0.7, ci_low=0.6, ci_high=0.8), folder / "patterns.tsv")
+    scores = {"precision": 0.7, "recall": 0.8, "f1": 0.7, "ci_low": 0.6, "ci_high": 0.8}
+    write_table(pd.DataFrame(rows).assign(**scores), folder / "patterns.tsv")
     return folder
 
 
@@ -245,9 +248,31 @@ def test_links_are_means_over_the_examples_that_have_them_and_absent_ones_have_a
     # No published code pairs nouns with pronouns: no row, and no reason.
     assert set(table.query("mode == 'as_published'")["link"]) == {"subj_verb", "verb_subj"}
     absent = table.query("task == 'qnli'")
-    assert set(absent["absent"]) == {"spaCy is not installed"}
-    assert absent["layer"].isna().all()
-    assert "spaCy is not installed" in (built / "links.html").read_text(encoding="utf-8")
+    assert absent["absent"].tolist() == ["spaCy is not installed"], "one row, one reason"
+    assert absent[["model", "mode", "link", "layer", "value", "n", "n_margin"]].isna().all(axis=None)
+    assert "Without any link: QNLI (spaCy is not installed)." in (built / "links.html").read_text(encoding="utf-8")
+
+
+def test_links_of_a_run_without_tags_have_a_reason_and_no_row_of_zeros(tmp_path):
+    measures = {task: {1: save_measures(tmp_path / task, 1, tagged=False)} for task in ("stsb", "qnli")}
+    names = ("figure2", "head_classes", "figure5", "figure6", "figure7", "features", "links", "options", "statistics")
+    change_tables(measures, 100, 0, ChangeOutputs(*(tmp_path / f"{name}.tsv" for name in names)))
+    links = read(tmp_path, "links")
+    assert links["task"].tolist() == ["stsb", "qnli"]
+    assert links["absent"].tolist() == ["spaCy is not installed"] * 2
+    assert examples_of(links) == "", "without tags, the number of examples with a link is unknown, not 0"
+    assert examples_of(read(tmp_path, "figure7")) == f"{EXAMPLES // 2} to {EXAMPLES} examples"
+    links_page(tmp_path / "links.tsv", SETTINGS, tmp_path / "links.html")
+    page = (tmp_path / "links.html").read_text(encoding="utf-8")
+    assert page.count("spaCy is not installed") == 1
+    assert "Without any link: STS-B, QNLI (spaCy is not installed)." in page
+
+
+def test_tables_name_what_n_counts(built):
+    names = ("figure2", "head_classes", "figure5", "figure6", "figure7", "features", "links", "options", "figure8", "figure9")
+    for name in (*names, "table1", "gains", "disabling"):
+        assert examples_of(read(built, name)).endswith(" examples"), name
+    assert examples_of(read(built, "figure3")) == "9 sentences"
 
 
 def test_options_move_what_they_move(built):
@@ -261,7 +286,7 @@ def test_options_move_what_they_move(built):
     by_mode = read(built, "figure7").query("task == 'stsb' and feature == 'pron'").groupby("mode")["value"].mean()
     assert spelling["stsb"] == pytest.approx(by_mode["corrected"] - by_mode["as_published"], abs=1e-4)
     assert np.isnan(spelling["qnli"]), "no tags"
-    gone = options[options["n"] == 0]
+    gone = options[options["n"].isna()]
     assert set(gone["task"]) == {"qnli"}
     assert set(gone["absent"]) == {"spaCy is not installed"}
     assert gone["mean_change"].isna().all()
@@ -292,14 +317,22 @@ def test_options_show_how_far_the_pairs_of_section_4_5_move_the_heads(built):
 
 
 def test_the_head_that_matters_is_found(built):
-    figure8 = read(built, "figure8").query("action == 'uniform'").set_index(["task", "layer", "head"])
+    figure8 = read(built, "figure8").query("action == 'uniform'").set_index(["task", "layer", "head"]).sort_index()
     for task in TASKS:
         task_rows = figure8.loc[task]
         assert task_rows["delta"].idxmin() == (2, 3)
-        assert task_rows.loc[(2, 3), "ci_high"] < 0
+        # Student's t of the two seeds of MRPC has one degree of freedom.
+        assert (task_rows.loc[(2, 3), "ci_high"] < 0) == (len(SEEDS[task]) == 1)
         assert task_rows.loc[(2, 3), "p"] < 0.05
     assert figure8.loc["stsb", "p_mcnemar"].isna().all()
     assert figure8.loc["sst2", "p_mcnemar"].notna().all()
+    seeds = read(built, "disabling").set_index(["task", "action", "unit"])["seed_rho"].sort_index()
+    assert figure8.groupby("task")["seed_rho"].first()["mrpc"] == seeds["mrpc", "uniform", "heads"]
+    assert -0.3 < seeds["mrpc", "uniform", "heads"] < 0.5
+    assert seeds["stsb", "uniform"].isna().all(), "one seed"
+    for task in TASKS:
+        # Two heads in each of four tasks.
+        assert figure8.loc[task, "pair_level"].to_numpy() == pytest.approx(1 - 0.05 / 8)
     assert {*figure8["unit"], *read(built, "figure9")["unit"]} == {"examples"}
     assert "resample examples: the corpora name no documents" in (built / "disabling.html").read_text(encoding="utf-8")
     summary = read(built, "disabling").set_index(["task", "action", "unit"])
@@ -329,6 +362,15 @@ def test_table1_has_every_state_and_both_constants(built):
     assert table.loc[("qnli", "accuracy", "untrained"), "seeds"] == 4
     untrained = table.loc[("qnli", "accuracy", "untrained")]
     assert untrained["min"] <= untrained["value"] <= untrained["max"]
+    # Four seeds that guess differ by more than resampled examples do.
+    alone = 1.96 * np.sqrt(untrained["value"] * (100 - untrained["value"]) / 50 / 4)
+    assert (untrained["ci_high"] - untrained["ci_low"]) / 2 > alone
+    assert table.loc[("mrpc", "f1", "tuned"), "paper_value"] == 87.9
+    assert table.loc[("stsb", "correlation", "random"), "paper_value"] == 2.9
+    assert (
+        table.loc[("sst2", "accuracy", "majority"), "paper_value"] != table.loc[("sst2", "accuracy", "majority"), "paper_value"]
+    )
+    assert table["ci_high"].max() <= 100
     page = (built / "table1.html").read_text(encoding="utf-8")
     assert "87.9" in page  # the paper's F1 on MRPC
     assert "chance with chance" in page
@@ -451,12 +493,13 @@ def test_figures_are_drawn_and_are_the_same_each_time(built, tmp_path):
     drawings = {
         "figure1": lambda files: figure1(built / "figure1.tsv", one, files),
         "figure2": lambda files: figure2(built / "figure2.tsv", built / "patterns.tsv", SETTINGS, files),
-        "figure3": lambda files: figure3(built / "figure3.tsv", "fe_to_target", "zip", one, files),
+        "figure3": lambda files: figure3(built / "frames.tsv", "fe_to_target", "zip", one, tmp_path / "figure3.tsv", files),
         "figure4": lambda files: figure4(built / "figure4.tsv", one, files),
         **{
             f"figure{k}": lambda files, k=k, draw=draw: draw(built / f"figure{k}.tsv", SETTINGS, files)
-            for k, draw in ((5, figure5), (6, figure6), (7, figure7), (8, figure8), (9, figure9))
+            for k, draw in ((5, figure5), (6, figure6), (7, figure7), (8, figure8))
         },
+        "figure9": lambda files: figure9(built / "figure9.tsv", built / "disabling_by_seed.tsv", SETTINGS, files),
     }
     for name, draw in drawings.items():
         files = {kind: tmp_path / f"{name}.{kind}" for kind in PICTURES}

@@ -163,7 +163,11 @@ def test_an_optional_package_that_is_missing_alone_is_no_failure(monkeypatch, wi
         monkeypatch.setattr(kovaleva_study, "missing_tagger", lambda name, problem=problem: problem)
         outcome = preflight(resolve(raw), "one", [])
         ((study, extra),) = outcome.extras
-        assert (study, extra.problem, extra.artifacts) == ("kovaleva2019", problem, ("features", "links"))
+        assert (study, extra.problem, extra.artifacts) == (
+            "kovaleva2019",
+            problem,
+            ("figure7", "features", "links", "options", "comparison"),
+        )
         assert outcome.failures == []
         assert ("optional    package spaCy and its model" in as_text(outcome)) == bool(problem)
         assert (", 1 optional package missing." in as_text(outcome)) == bool(problem)

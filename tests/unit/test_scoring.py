@@ -71,12 +71,40 @@ def test_exchanged_predictions_give_the_differences_of_exchanged_models(metric):
         for place, changed in enumerate(ours[1:]):
             one, other = np.where(swap, ours[0], changed), np.where(swap, changed, ours[0])
             if metric == CORRELATION:
-                # Ranks are those of each model's own predictions, exchanged with them.
+                # Ranks, and standardised predictions, are those of each model, exchanged with them.
                 continue
             assert differences[place, row] == pytest.approx(SLOW[metric](one, TRUTH) - SLOW[metric](other, TRUTH))
     whole = swapped_differences(metric, ours[0], ours[1:], TRUTH, np.stack([np.zeros(60), np.ones(60)]))
     assert whole[:, 0] == pytest.approx(-whole[:, 1])
     assert whole[:, 0] == pytest.approx(score(metric, ours[1:], TRUTH) - score(metric, ours[0], TRUTH))
+
+
+def two_models(examples=200, seed=0):
+    """Truth, predictions of a model, and of one that is worse."""
+    generator = np.random.default_rng(seed)
+    truth = generator.normal(2.5, 1.2, examples)
+    base = truth + generator.normal(0, 0.6, examples)
+    return truth, base, base + generator.normal(0, 0.5, examples)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(0.7, 0), (1, 1), (0.01, -40)])
+def test_the_null_of_a_correlation_does_not_depend_on_the_scale_of_predictions(factor, shift):
+    truth, base, changed = two_models()
+    swaps = (np.random.default_rng(1).random((500, len(truth))) < 0.5).astype(float)
+    as_predicted = swapped_differences(CORRELATION, base, changed[None], truth, swaps)
+    for first, second in ((base, factor * changed + shift), (factor * base + shift, changed)):
+        assert swapped_differences(CORRELATION, first, second[None], truth, swaps) == pytest.approx(as_predicted, abs=1e-9)
+    # Neither does the score.
+    assert score(CORRELATION, factor * changed + shift, truth) == pytest.approx(score(CORRELATION, changed, truth))
+
+
+def test_equal_predictions_have_no_correlation_after_an_exchange():
+    truth, base, _ = two_models(40)
+    swaps = np.zeros((1, 40))
+    constant = np.full(40, 2.3)
+    assert swapped_differences(CORRELATION, base, constant[None], truth, swaps)[0, 0] == pytest.approx(
+        -score(CORRELATION, base, truth)
+    )
 
 
 def test_constant_answers():

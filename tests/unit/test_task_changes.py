@@ -385,7 +385,31 @@ def test_one_of_144_heads_is_significant_with_a_thousand_exchanges():
 def test_seeds_share_their_exchanges():
     one = made_effects(0.1)
     twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, ACCURACY)
-    pd.testing.assert_frame_equal(effect_rows(twice, 200, 0)[0], effect_rows(one, 200, 0)[0])
+    (table, facts), (single, of_one) = effect_rows(twice, 200, 0), effect_rows(one, 200, 0)
+    pd.testing.assert_frame_equal(table, single)
+    assert facts["seed_rho"] == pytest.approx(1)
+    assert np.isnan(of_one["seed_rho"])
+
+
+def test_seeds_that_differ_widen_the_interval_and_not_the_test():
+    one = made_effects(0.0)
+    changed = np.repeat(one.changed, 3, axis=0)
+    # Condition 0 errs in 0, 30 and 60 of the examples that it otherwise gets right.
+    right = np.flatnonzero(one.changed[0, 0] == one.truth)
+    for seed, errors in enumerate((0, 30, 60)):
+        changed[seed, 0, right[:errors]] = 3 - one.truth[right[:errors]]
+    seeds = Effects(changed, np.repeat(one.base, 3, axis=0), one.truth, ACCURACY)
+    table = effect_rows(seeds, 1000, 0, pair_level=0.99)[0]
+    assert table.loc[0, "p"] < 0.01
+    assert table.loc[0, "ci_low"] < 0 < table.loc[0, "ci_high"]
+    # Student's t of three seeds: 15, 0 and -15 percentage points around the mean.
+    half = 4.30 * 15 / np.sqrt(3)
+    assert (table.loc[0, "ci_high"] - table.loc[0, "ci_low"]) / 2 == pytest.approx(half, rel=0.1)
+    other = effect_rows(one, 1000, 0)[0].loc[1:]
+    assert table.loc[1:, "ci_low"].to_numpy() == pytest.approx(other["ci_low"].to_numpy()), "the other conditions do not differ"
+    wider = (table["pair_ci_low"] <= table["ci_low"]) & (table["pair_ci_high"] >= table["ci_high"])
+    assert wider.all()
+    assert (table["pair_level"] == 0.99).all()
 
 
 def test_differences_tests_and_halves_are_those_of_plain_formulas():
@@ -407,6 +431,9 @@ def test_differences_tests_and_halves_are_those_of_plain_formulas():
     gain, low, high = heldout_gain(effects, 200, 0, 0.95)
     assert gain == pytest.approx(np.mean(gains))
     assert low < gain < high
+    # The half-width is that of one direction: 100 examples, not 200, since the directions are dependent.
+    spread = [(right[5, half].astype(float) - before[half]).std() for half in (even, ~even)]
+    assert (high - low) / 2 == pytest.approx(1.96 * np.mean(spread) / 10, rel=0.2)
     assert facts["heldout_delta"] == pytest.approx(100 * gain)
     assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
 

@@ -16,33 +16,32 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.change_statistics import ChangeStatistics
-from attention_atlas.studies.kovaleva2019.link_tables import LINK_COLUMNS, NO_EXAMPLE, link_rows
+from attention_atlas.studies.kovaleva2019.link_tables import COUNTED, LINK_COLUMNS, NO_EXAMPLE, known_count, link_rows
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
 from attention_atlas.studies.kovaleva2019.names import CLASSES, LINKS, PADDED, REAL_SAME, TUNED, VERB_LINKS
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 
 Floats = npt.NDArray[np.floating]
-OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n", "absent"]
+OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n", "unit", "absent"]
 
 
 @dataclass(frozen=True)
 class ChangeOutputs:
-    """Files of `change_tables`.
+    """Files of `change_tables`. unit: what n counts; n is missing where only tags could tell how many examples have a feature.
 
     Attributes:
-        classes: task, annotator, class, share, ci_low, ci_high, maps, n.
+        classes: task, annotator, class, share, ci_low, ci_high, maps, n, unit.
         head_classes: task, annotator, layer, head, class, maps (how many maps of a head are of a class, over examples and
-            seeds), n (examples).
-        cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, seeds.
-        special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
+            seeds), n, unit.
+        cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, unit, seeds.
+        special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, unit, seeds.
         first_row: task, mode (as_published: tokens by their spelling; corrected: by their words), feature, head, value, ci_low,
-            ci_high, n, seeds, absent (why there is no value, in one row without a
-            head).
+            ci_high, n, unit, seeds, absent (why there is no value, in one row without a head).
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
-            without it), n, absent (why there is no value).
+            without it), n, unit, absent (why there is no value).
         links: task, model, mode, link, layer, head, value (examples with the link), value_zero (all examples, 0 without it),
             control (other pairs at the same distances), margin, margin_all_low, margin_all_high (an interval for all heads
-            together), n, n_margin, absent (why there is no value).
+            together), n, n_margin, unit, absent (why there is no value; a row without a link where a task has none).
         options: `OPTIONS`.
         statistics: `change_statistics.STATISTICS`.
     """
@@ -93,8 +92,9 @@ def change_tables(
                 values = np.mean([m.first_row[MODELS.index(TUNED), number, :, place] for m in seed_measures], axis=0)
                 rows = mean_rows(values[:, None], resamples, seed).drop(columns="layer").assign(absent="")
                 if rows.empty:
-                    rows = pd.DataFrame([{"n": 0, "absent": _reason(seed_measures[0], feature)}], columns=rows.columns)
-                first_row.append(rows.astype({"head": "Int64"}).assign(feature=feature, mode=mode, **facts))
+                    reason = _reason(seed_measures[0], feature)
+                    rows = pd.DataFrame([{"n": known_count(0, reason), "absent": reason}], columns=rows.columns)
+                first_row.append(rows.astype({"head": "Int64", "n": "Int64"}).assign(feature=feature, mode=mode, **facts))
             features += [
                 _feature_rows(seed_measures, model, mode_name, feature).assign(
                     task=task, model=model, mode=mode_name, feature=feature
@@ -106,19 +106,19 @@ def change_tables(
         options += _option_rows(task, seed_measures)
         statistics.add(task, seed_measures)
     head = ["layer", "head"]
-    measured = ["value", "ci_low", "ci_high", "n", "seeds"]
-    write_table(pd.DataFrame(classes), outputs.classes)
-    write_table(pd.concat(of_heads, ignore_index=True), outputs.head_classes)
-    write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], outputs.cosine)
-    write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], outputs.special)
-    write_table(
-        pd.concat(first_row, ignore_index=True)[["task", "mode", "feature", "head", *measured, "absent"]], outputs.first_row
-    )
+    measured = ["value", "ci_low", "ci_high", "n", "unit", "seeds"]
     keys = ["task", "model", "mode", "feature"]
-    grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n", "absent"]]
-    write_table(grid, outputs.features)
+    write_table(pd.DataFrame(classes).assign(unit=COUNTED), outputs.classes)
+    write_table(pd.concat(of_heads, ignore_index=True).assign(unit=COUNTED), outputs.head_classes)
+    for frames, columns, path in (
+        (cosine, ["task", "crop", *head, *measured], outputs.cosine),
+        (special, ["task", "feature", *head, *measured], outputs.special),
+        (first_row, ["task", "mode", "feature", "head", *measured, "absent"], outputs.first_row),
+        (features, [*keys, *head, "value", "value_zero", "n", "unit", "absent"], outputs.features),
+    ):
+        write_table(pd.concat(frames, ignore_index=True).assign(unit=COUNTED)[columns], path)
     write_table(pd.concat(links, ignore_index=True)[LINK_COLUMNS], outputs.links)
-    write_table(pd.DataFrame(options)[OPTIONS], outputs.options)
+    write_table(pd.DataFrame(options).assign(unit=COUNTED).astype({"n": "Int64"})[OPTIONS], outputs.options)
     write_table(statistics.table(), outputs.statistics)
 
 
@@ -153,7 +153,9 @@ def _feature_rows(seed_measures: Sequence[Measures], model: str, mode: str, feat
     zero = np.nan_to_num(values) if count else values
     reason = "" if count else _reason(seed_measures[0], feature)
     rows = head_rows(_head_means(values), "value")
-    return rows.assign(value_zero=_head_means(zero).ravel(), n=int(count), absent=reason)
+    return rows.assign(value_zero=_head_means(zero).ravel(), n=known_count(int(count), reason), absent=reason).astype(
+        {"n": "Int64"}
+    )
 
 
 def _reason(measures: Measures, feature: str) -> str:
@@ -206,7 +208,7 @@ def _moved(
         "mean_change": float(change.mean()),
         "largest_change": float(change[np.abs(change).argmax()]) if np.isfinite(change).all() else float("nan"),
         "rho": rho,
-        "n": int(_with_feature(first).sum()),
+        "n": known_count(int(_with_feature(first).sum()), absent),
         "absent": absent,
     }
 

@@ -9,7 +9,7 @@ from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.quantities import HEAD, LAYER, WEIGHT
 from attention_atlas.figures.style import DIVERGING, PAGE, SEQUENTIAL, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED, PUBLISHED_MODEL, digitised
 
 _WORDS = {
@@ -20,19 +20,23 @@ _WORDS = {
 _PAIRING = {"zip": "tokens paired one by one", "all": "all pairs of tokens"}
 
 
-def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def figure3(
+    path: str | Path, direction: str, pairing: str, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]
+) -> None:
     """Draw the mean largest weights, their differences from pairs at the same distance, and the published weights.
 
     Args:
         path: of `frame_heads`.
         direction, pairing: of the figure.
         label: run, model and corpus.
+        out: the table with a column for what n counts.
         pictures: format -> file.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     table = read_table(path, ["layer", "head", "value", "control", "margin", "margin_all_low", "n"])
+    write_table(table.assign(unit="sentences"), out)
     published = digitised("fig3_framenet").rename(columns={"mean_max_weight": "value"})
     bound = float(table["margin"].abs().max())
     sure = table[table["margin_all_low"] > 0].nlargest(max(1, len(table) // 20), "margin")

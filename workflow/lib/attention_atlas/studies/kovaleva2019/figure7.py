@@ -53,7 +53,7 @@ def figure7(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     tasks = list(dict.fromkeys(table["task"]))
     table = table[table["value"].notna()]
     rows = pd.concat([table, _published()], ignore_index=True)
-    features = [name for name in _FEATURES if (table["feature"] == name).any()]
+    features = [name for name in _FEATURES if (rows["feature"] == name).any()]
     columns = columns_of(len(tasks))
     bands = [tasks[start : start + columns] for start in range(0, len(tasks), columns)]
     height = len(bands) * (len(_KINDS) * (_ROW * len(features) + 0.1) + 0.5) + 0.7

@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 _MARGIN = ["margin", "margin_all_low", "margin_all_high"]
 LINK_COLUMNS = [
     *("task", "model", "mode", "link", "layer", "head", "value", "value_zero", "control"),
-    *(*_MARGIN, "n", "n_margin", "absent"),
+    *(*_MARGIN, "n", "n_margin", "unit", "absent"),
 ]
 _TITLES = {
     SUBJ_VERB: "subject to verb",
@@ -43,17 +43,21 @@ _TITLES = {
 }
 _MODELS = {BASE: "pre-trained", TUNED: "fine-tuned"}
 NO_EXAMPLE = "no example has such words"
+COUNTED = "examples"
+"""What n counts in the tables of changes."""
 
 
 def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
     """One row for each head, for each model, mode and link; one row without a head where a link is absent.
+
+    A task without any link, all for the same reason, has a single row: task and reason.
 
     Args:
         task: its name.
         seed_measures: the measures of each seed, of which values are means.
         resamples, seed: of the bootstrap over examples.
     """
-    frames = []
+    frames, absent = [], []
     for model, model_name in enumerate(MODELS):
         for mode, mode_name in enumerate(MODES):
             for link, link_name in enumerate(LINKS):
@@ -67,9 +71,24 @@ def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed
                 elif mode_name == CORRECTED or link_name in VERB_LINKS:
                     first = seed_measures[0]
                     reason = first.untagged or (first.unlinked if link_name in VERB_LINKS else "") or NO_EXAMPLE
-                    empty = dict.fromkeys(LINK_COLUMNS, np.nan) | facts | {"n": 0, "n_margin": 0, "absent": reason}
-                    frames.append(pd.DataFrame([empty]))
-    return [frame.astype({"layer": "Int64", "head": "Int64"}) for frame in frames]
+                    absent.append(facts | dict.fromkeys(("n", "n_margin"), known_count(0, reason)) | {"absent": reason})
+    reasons = {row["absent"] for row in absent}
+    if not frames and len(reasons) == 1:
+        count = known_count(0, *reasons)
+        absent = [{"task": task, "n": count, "n_margin": count, "absent": reasons.pop()}]
+    frames += [pd.DataFrame([dict.fromkeys(LINK_COLUMNS, np.nan) | row]) for row in absent]
+    counts = dict.fromkeys(("layer", "head", "n", "n_margin"), "Int64")
+    return [frame.assign(unit=COUNTED).astype(counts) for frame in frames]
+
+
+def known_count(count: int, absent: str) -> float:
+    """How many examples have the words; NaN, not 0, where only tags could tell.
+
+    Args:
+        count: examples with a value.
+        absent: why there is no value; empty where there is one.
+    """
+    return float("nan") if absent and absent != NO_EXAMPLE else float(count)
 
 
 def _head_rows(values: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
@@ -93,11 +112,13 @@ def links_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
     """
     table = read_table(path, LINK_COLUMNS)
     corrected = table[table["mode"] == CORRECTED]
+    without = table[table["link"].isna()].groupby("absent", sort=False)["task"]
+    gone = "; ".join(f"{', '.join(TASK_TITLES[task] for task in tasks)} ({reason})" for reason, tasks in without)
     rows = []
     for (task, link, model), heads in corrected.groupby(["task", "link", "model"], sort=False):
         facts = {"task": TASK_TITLES[str(task)], "link": _TITLES[str(link)], "model": _MODELS[str(model)]}
         if heads["value"].isna().all():
-            rows.append(facts | {"n": 0, "absent": heads["absent"].iloc[0]})
+            rows.append(facts | {"n": heads["n"].iloc[0], "absent": heads["absent"].iloc[0]})
             continue
         best = heads.loc[heads["value"].idxmax()]
         numbers = {name: best[name] for name in ("value", "control", *_MARGIN)}
@@ -112,7 +133,7 @@ def links_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
         "control: other pairs of tokens at the same distances in the example; margin: the difference, with a simultaneous 95 % "
         f"interval for all heads, none for fewer than {FEWEST_EXAMPLES} examples. A subject is a word with the relation nsubj "
         "to a verb; all nouns and pronouns of a text are paired, since coreference is not annotated. Links that a task lacks "
-        "are empty, with the reason.",
+        "are empty, with the reason." + (f" Without any link: {gone}." if gone else ""),
     ]
     names = {"largest": "Largest (layer-head)", "margin_all_low": "Low", "margin_all_high": "High"}
     formats = dict.fromkeys(("value", "control", *_MARGIN), ".3f") | {"above": ".0%", "n": "d"}

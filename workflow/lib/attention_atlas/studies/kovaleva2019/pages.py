@@ -17,12 +17,12 @@ _FRAMES = {"label": ("label", "frames")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
-def _task_figure(figure: str, table: str, digitised: str) -> Page:
+def _task_figure(figure: str, table: str, digitised: str, **inputs: str) -> Page:
     """A figure of all tasks, drawn from a table that it copies, beside values that were read off the paper's figure."""
     return Page(
         rule=f"kovaleva2019_{figure}",
         function=f"studies.kovaleva2019.{figure}:{figure}",
-        inputs={"path": table},
+        inputs={"path": table, **inputs},
         copies={f"{figure}.tsv": "path"},
         pictures=figure,
         params=_LABELS,
@@ -78,7 +78,7 @@ PAGES = (
         rule="kovaleva2019_figure3",
         function="studies.kovaleva2019.figure3:figure3",
         inputs={"path": "frames.tsv"},
-        copies={"figure3.tsv": "path"},
+        outputs={"out": "figure3.tsv"},
         pictures="figure3",
         params={"direction": ("settings", "direction"), "pairing": ("settings", "pairing"), **_FRAMES},
         resources=("published/digitised/fig3_framenet.csv",),
@@ -95,7 +95,7 @@ PAGES = (
     _task_figure("figure6", "changes/special.tsv", "fig6_sep_cls"),
     _task_figure("figure7", "changes/first_row.tsv", "fig7_cls_last_layer"),
     _task_figure("figure8", "disabling_heads.tsv", "fig8_disable_head"),
-    _task_figure("figure9", "disabling_layers.tsv", "fig9_disable_layer"),
+    _task_figure("figure9", "disabling_layers.tsv", "fig9_disable_layer", by_seed_path="disabling_by_seed.tsv"),
     Page(
         rule="kovaleva2019_features",
         function="studies.kovaleva2019.features:features_page",

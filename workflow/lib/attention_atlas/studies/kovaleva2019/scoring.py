@@ -56,6 +56,11 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
 def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
     """Differences of scores when the predictions of two models are exchanged at random: the null of a paired permutation test.
 
+    A correlation does not depend on the scale of the predictions, so the exchanged ones must not either: predictions are
+    standardised (for Pearson's) or ranked (for Spearman's) within each model before the exchange. A model whose predictions
+    are shifted or scaled then has the same null distribution. With raw predictions, a mixture of two scales correlates badly
+    with the truth, which widens the null distribution.
+
     Args:
         metric: see `score`.
         base: [example] predictions of one model.
@@ -85,10 +90,18 @@ def _terms(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
         return [predicted * positive, predicted, np.broadcast_to(positive, predicted.shape)]
     terms = []
     for values, reference in ((flat, truth), (rankdata(flat, axis=1), rankdata(truth))):
-        # Centred first, so that large means do not cost precision.
-        x, y = values - reference.mean(), np.broadcast_to(reference - reference.mean(), values.shape)
+        x, y = _standardised(values), np.broadcast_to(_standardised(reference), values.shape)
         terms += [x, y, x * x, y * y, x * y]
     return terms
+
+
+def _standardised(values: Floats) -> Floats:
+    """Mean 0 and standard deviation 1 over the last axis; 0 where all values are equal."""
+    centred = values - values.mean(axis=-1, keepdims=True)
+    spread = centred.std(axis=-1, keepdims=True)
+    # Rounding of the mean leaves a spread in equal values.
+    varies = spread > 1e-12 * np.abs(values).max(axis=-1, keepdims=True)
+    return np.divide(centred, spread, out=np.zeros_like(centred), where=varies)
 
 
 def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:

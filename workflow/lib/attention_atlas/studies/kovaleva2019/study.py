@@ -6,6 +6,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.pages import PAGES
+from attention_atlas.studies.kovaleva2019.points import POINTS
 from attention_atlas.studies.kovaleva2019.taggers import missing_tagger
 from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
@@ -42,7 +43,7 @@ ARTIFACTS = (
         "Shares of the classes of maps in every task",
         "Shares of the five classes among all maps of the fine-tuned models: by rules, by a network trained on labelled maps, "
         "and as published (Kovaleva et al. 2019, Figure 2). The macro F1 is measured on labelled maps of layers that neither "
-        "was tuned on. SST-2 has single sentences and so no blocks: its share of blocks is the error of the classifier. The "
+        "was tuned on. SST-2 has single sentences and so no blocks: blocks there are errors of the classifier. The "
         "paper's text says that up to 61 % of the maps are heterogeneous; in its figure that is the share of heterogeneous and "
         "block maps together. Comparable only in a run of the same model and data.",
         files=["changes/head_classes.tsv"],
@@ -72,7 +73,7 @@ ARTIFACTS = (
         "Cosine between maps before and after fine-tuning",
         "Mean cosine, over examples and seeds, between the maps of each head before and after fine-tuning: maps padded to one "
         "length, as in the published code; maps of the same examples at their real length; and the published values (Kovaleva "
-        "et al. 2019, Figure 5). Darker: changed more. Padding raises the cosine, since padded rows hardly change. The table "
+        "et al. 2019, Figure 5). Darker: changed more. The comparison of padded maps includes the rows of padding. The table "
         "also has all examples at their real length. Comparable only in a run of the same model and data.",
     ),
     figure(
@@ -90,34 +91,41 @@ ARTIFACTS = (
         "Last layer of the fine-tuned models: the largest attention weight of [CLS] on a token with a linguistic feature, "
         "averaged over the examples that have one (their number is beside the row) and over seeds (Kovaleva et al. 2019, "
         "Figure 7). By spelling, as in the published code: all tokens spelled like a token of a word with the feature. By "
-        "word: only the tokens of these words. White: no example has the feature, or there are no tags; punctuation is not in "
-        "the paper. Comparable only in a run of the same model and data.",
+        "word: only the tokens of these words. White: no value, because no example has the feature or the texts have no tags "
+        "(column absent); punctuation is not in the paper. Comparable only in a run of the same model and data.",
     ),
     figure(
         "figure8",
         "Figure 8",
         "Change in score when one head is disabled",
-        "Change in each task's score when one head attends uniformly to all real tokens (Kovaleva et al. 2019, Figure 8). "
-        "Each panel has its own colour scale around 0, except where no head changes the score. Dots: p < 0.05 by a paired "
-        "permutation test, adjusted for all heads of a panel by the maximum statistic. Above each panel: the score of the "
-        "full model, and the published score with the published range of changes. Comparable only in a run of the same model "
-        "and data.",
+        f"Change in each task's score when one head attends uniformly to all real tokens, in {POINTS}, mean over seeds "
+        "(Kovaleva et al. 2019, Figure 8). Each panel has its own colour scale around 0, which ends at the change that 95 % of "
+        "its heads do not exceed; an arrow shows that some heads lie beyond it. Dots: p < 0.05 for the models of these seeds "
+        "by a paired permutation test over examples, adjusted for all heads of a panel by the maximum statistic. Above each "
+        "panel: the score of the full model; the rank correlation of the changes of heads between seeds (ρ, mean over pairs of "
+        "seeds); the largest loss and gain with their heads (layer-head); the published score with the published range of "
+        "changes. Comparable only in a run of the same model and data.",
     ),
     figure(
         "figure9",
         "Figure 9",
         "Change in score when a whole layer is disabled",
-        "Change in each task's score when all heads of a layer attend uniformly to all real tokens, with 95 % bootstrap "
-        "intervals over examples (Kovaleva et al. 2019, Figure 9). Orange: p < 0.05 by a paired permutation test, adjusted "
-        "for all layers of a panel by the maximum statistic. Hollow marks: published changes. Comparable only in a run of the "
-        "same model and data.",
+        f"Change in each task's score when all heads of a layer attend uniformly to all real tokens, in {POINTS}, mean over "
+        "seeds (Kovaleva et al. 2019, Figure 9). 95 % intervals are for models trained with any seed: over examples and, with "
+        "several seeds, over seeds (Student's t, so that they are wide for few seeds). Circles: each seed "
+        "(disabling_by_seed.tsv). Orange: p < 0.05 for the models of these seeds by a paired permutation test over examples, "
+        "adjusted for all layers of a panel by the maximum statistic; an interval can contain 0 where p is small, because it "
+        "includes other seeds. Diamonds: published changes of the 12 layers of BERT-base, each at the number of its layer, "
+        "whatever the number of layers of the run's model. Comparable only in a run of the same model and data.",
     ),
     table(
         "table1",
         "Table 1",
         "Tasks without fine-tuning, from random weights, and fine-tuned",
         "Scores without fine-tuning over many random classification layers, fine-tuned from random weights, and fine-tuned "
-        "from pre-trained weights, beside the majority and the best constant answer (Kovaleva et al. 2019, Table 1).",
+        "from pre-trained weights, beside the majority, the best constant answer and the published scores (Kovaleva et al. "
+        f"2019, Table 1), in {POINTS}. Intervals are over examples and, where a state has several models, over seeds; those of "
+        "the gains (table1_gains.tsv) are over examples, for the models of these seeds.",
         files=["table1_gains.tsv"],
     ),
     table(
@@ -125,7 +133,7 @@ ARTIFACTS = (
         "Section 4.1",
         "How well the classifiers of maps agree with labels and with each other",
         "Agreement of the network and of the rules with labels made by eye, by cross-validation over texts, heads and "
-        "layers, and with each other (Kovaleva et al. 2019, section 4.1).",
+        "layers, and with each other (Kovaleva et al. 2019, section 4.1); n counts labelled maps.",
         files=["labelling.html"],
         text_files=["labelling.html"],
     ),
@@ -134,14 +142,15 @@ ARTIFACTS = (
         "Section 4.4",
         "Attention to linguistic features before and after fine-tuning",
         "Attention to nouns, verbs, pronouns, subjects, objects, negation, punctuation and special tokens before and after "
-        "fine-tuning (Kovaleva et al. 2019, section 4.4).",
+        "fine-tuning (Kovaleva et al. 2019, section 4.4); the column absent says why a value is missing.",
     ),
     table(
         "links",
         "Section 4.5",
         "Attention between verbs and subjects, and between nouns and pronouns",
         "Attention between verbs and their subjects, and between nouns and pronouns, before and after fine-tuning, beside "
-        "pairs of words at the same distance (Kovaleva et al. 2019, section 4.5).",
+        "pairs of words at the same distance (Kovaleva et al. 2019, section 4.5). A task without any link has one row, with "
+        "the reason.",
     ),
     table(
         "frame_options",
@@ -154,15 +163,18 @@ ARTIFACTS = (
         "disabling",
         "Figures 8 and 9, tests",
         "Largest differences, held out and against chance",
-        "The largest gain and loss from disabling a head or a layer, under held-out selection, and tested with an adjustment "
-        "for the number of heads or layers (Kovaleva et al. 2019, Figures 8 and 9).",
+        "The largest gain and loss from disabling a head or a layer, tested with an adjustment for the number of heads or "
+        "layers, and the gain of the head or layer that is best on one half of the examples, measured on the other half "
+        f"(Kovaleva et al. 2019, Figures 8 and 9), in {POINTS}. Intervals and tests are over examples, for the models of these "
+        "seeds.",
         files=["disabling_by_seed.tsv"],
     ),
     table(
         "options",
         "Options",
         "Effect of each open choice on the values of heads",
-        "Change in the values of heads under each choice that the paper or its code leaves open (Kovaleva et al. 2019).",
+        "Change in the values of heads under each choice that the paper or its code leaves open (Kovaleva et al. 2019); the "
+        "column absent says why a value is missing.",
     ),
     table(
         "digitised",
@@ -196,6 +208,10 @@ ARTIFACTS = (
 )
 FRAME_BYTES = 8 * 24
 """Memory for each head and sentence of Figure 3: 24 values."""
+
+
+_TAGGED = ("figure7", "features", "links", "options", "comparison")
+"""Artefacts with values of words by their tags and relations."""
 
 
 def frames_of(config: Config, run: str) -> str | None:
@@ -282,7 +298,7 @@ def extras(config: Config, run: str) -> list[Extra]:
         return []
     titles = ", ".join(TASK_TITLES[task] for task in untagged)
     lacking = f"without gold tags in {titles}, features and links that need tags will be absent"
-    return [Extra(f"spaCy and its model {tagger}", ("features", "links"), lacking, missing_tagger(tagger))]
+    return [Extra(f"spaCy and its model {tagger}", _TAGGED, lacking, missing_tagger(tagger))]
 
 
 def _of_task(place: Place) -> Pair:
