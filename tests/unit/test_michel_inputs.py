@@ -160,6 +160,31 @@ def test_the_classifier_of_the_open_run_has_one_task_on_all_its_corpora():
     assert config["corpora"][training]["source"]["split"] not in splits
 
 
+def _records(config, name):
+    """Records of a file that a corpus contains, by position in the corpus's order of the file."""
+    corpus = config["corpora"][name]
+    source, start = corpus["source"], corpus.get("skip", 0)
+    return {(str(source), corpus.get("order"), record) for record in range(start, start + corpus["limit"])}
+
+
+def test_heads_of_table_6_are_selected_on_examples_without_other_uses():
+    """In the laptop run on pairs that no classifier was trained on; in the others, as in the paper, on training examples."""
+    config = shipped()
+    settings = config["runs"]["laptop"]["michel2019"]
+    selection = _records(config, settings["classification_selection"])
+    assert len(selection) == 300
+    trained_on = {model["training"]["corpus"] for model in config["models"].values() if model.get("training")}
+    families = {task["corpus"] for family in config["families"].values() for task in family["tasks"].values()}
+    assert settings["classification_importance"] in trained_on, "the classifier's training corpus"
+    for name in trained_on | families | {settings["classification"], settings["classification_other"]}:
+        assert not selection & _records(config, name), name
+    assert max(record for *_, record in selection) < 5463, "pairs of QNLI's development set"
+    for run in ("open", "paper"):
+        settings = config["runs"][run]["michel2019"]
+        training = config["models"][settings["classifier"]]["training"]["corpus"]
+        assert _records(config, settings["classification_selection"]) <= _records(config, training), run
+
+
 TOKENISED = ("translation", "translation_other", "translation_importance", "translation_test")
 """Roles of the overlay in the documentation that names the paper's own translation model."""
 

@@ -37,7 +37,8 @@ ROLES = {
     ),
     "classification_selection": Role(
         "glue",
-        "data on which the heads of Table 6 are selected; the test set is `classification` (the paper: 5,000 examples).",
+        "data on which the heads of Table 6 are selected; the test set is `classification` (the paper: 5,000 training "
+        "examples).",
         model="classifier",
     ),
     "dynamics": Role("parallel", "test set of Figure 5; a run without it skips the figure.", model="trained_translator"),
@@ -167,9 +168,9 @@ ARTIFACTS = (
     table(
         "table6",
         "Table 6",
-        "Classification with one head per layer, selected on held-out examples",
-        "Change in accuracy when all heads of a layer but one are masked; the head is selected on held-out "
-        "examples (Michel et al. 2019, Table 6).",
+        "Classification with one head per layer, selected on a separate set",
+        "Change in accuracy when all heads of a layer but one are masked; the head is selected on a separate set, of which no "
+        "example is reported (the paper: a part of the classifier's training set; Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
     ),
     table(
