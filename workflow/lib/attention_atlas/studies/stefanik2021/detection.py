@@ -11,6 +11,7 @@ import pandas as pd
 
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.units import DOCUMENTS
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_interval
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION, STATISTICS
@@ -27,7 +28,7 @@ from attention_atlas.studies.stefanik2021.regression import (
 from attention_atlas.studies.stefanik2021.word_statistics import word_statistics
 from attention_atlas.studies.stefanik2021.words import read_words
 
-RELATIVE = ["reduction", "layer", "head", "value", "ci_low", "ci_high", "n", "adjusted_low", "adjusted_high"]
+RELATIVE = ["reduction", "layer", "head", "value", "ci_low", "ci_high", "n", "adjusted_low", "adjusted_high", "unit"]
 HELD_OUT = [REGRESSION, MIX, HEAD, STATISTICS]
 """Columns of the scores of words, after document and place."""
 
@@ -66,7 +67,7 @@ def detection_tables(
         by_document = [
             relative_attention(np.moveaxis(features[places], 0, -1), words["key"].to_numpy()[places]) for places in groups
         ]
-        relative.append(_relative_rows(np.stack(by_document), resamples, fit.seed).assign(reduction=name))
+        relative.append(_relative_rows(np.stack(by_document), resamples, fit.seed).assign(reduction=name, unit=DOCUMENTS))
     write_table(pd.concat(relative, ignore_index=True)[RELATIVE], tables["relative_attention"])
     words, features = read_words(words_path, card.layers, card.heads, reduction)
     key, documents = words["key"].to_numpy(), words["record"].to_numpy()
@@ -81,8 +82,13 @@ def detection_tables(
     write_table(correlations, tables["rank_correlations"])
     scores = heldout_scores(flat, key, documents, fit)
     texts = [list(names) for _, names in words.groupby("record", sort=False)["word"]]
-    scores[STATISTICS] = heldout_regression(word_statistics(texts), key, documents, fit)
-    detectors = detector_rows(scores, key, documents)
+    statistics = word_statistics(texts)
+    scores[STATISTICS] = heldout_regression(statistics, key, documents, fit)
+    unbalanced = {
+        name: heldout_regression(values, key, documents, fit, balanced=False)
+        for name, values in ((REGRESSION, flat), (STATISTICS, statistics))
+    }
+    detectors = detector_rows(scores, unbalanced | {MIX: scores[MIX]}, key, documents)
     write_table(detectors, tables["detectors"])
     write_parquet(words[["document", "place"]].assign(**{name: scores[name] for name in HELD_OUT}), scores_out)
 

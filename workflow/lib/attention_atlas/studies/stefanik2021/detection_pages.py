@@ -85,9 +85,11 @@ def detectors(path: str | Path, ranking_path: str | Path, label: RunLabel, html_
     notes = [
         label.line,
         f"Words are scored by detectors that were fitted (or selected) on other documents. {_share(ranking)} f1: at "
-        "probability 0.5 of the balanced regression; cross entropy: also of the balanced regression, so not of a calibrated "
-        "probability. document AUC: mean over documents of the AUC within a document; difference: from the document AUC of the "
-        "best head, paired by document. Intervals: 95 %, Student's t over the n documents with both kinds of words.",
+        "probability 0.5 of the balanced regression. cross entropy: nats per word, of fits in which every word has the same "
+        f"weight; that of the base rate alone is {ranking['cross_entropy_none'].iloc[0]:.3f}; empty for a head's attention, "
+        "which is no probability. document AUC: mean over documents of the AUC within a document; difference: from the "
+        "document AUC of the best head, paired by document. Intervals: 95 %, Student's t over the n documents with both kinds "
+        "of words.",
     ]
     write_html_table(
         named, html_out, "Štefánik: one head and all heads", notes, formats={"words": "d", "documents": "d", "n": "d"}

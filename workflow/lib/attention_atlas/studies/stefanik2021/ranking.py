@@ -20,7 +20,7 @@ from attention_atlas.stats.auc import aucs, clustered_auc_intervals
 Floats = npt.NDArray[np.float64]
 RANKING = [
     *("layer", "head", "auc", "average_precision", "cross_entropy", "cross_entropy_none", "slide_entropy", "share", "n"),
-    *("auc_low", "auc_high", "documents"),
+    *("auc_low", "auc_high", "documents", "n_unit"),
 ]
 _CLIP = 1e-12
 """Least probability in the slides' entropy, which uses attention as a probability; attention may be 0."""
@@ -95,7 +95,7 @@ def head_ranking(
         auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
         nats per word, of a probability by a logistic function of the attention that was fitted to other documents;
         cross_entropy_none: of the base rate of other documents. slide_entropy: the slides' sum over words, with attention
-        itself as probability. share: of keyphrase words; n: words; documents: their number.
+        itself as probability. share: of keyphrase words; n: number of words (n_unit); documents: their number.
 
     Raises:
         AtlasError: words of only one kind.
@@ -118,6 +118,7 @@ def head_ranking(
         "auc_low": low,
         "auc_high": high,
         "documents": len(calibrated.base),
+        "n_unit": "words",
     }
     return pd.DataFrame(columns)[RANKING].sort_values("cross_entropy", kind="stable", ignore_index=True)
 

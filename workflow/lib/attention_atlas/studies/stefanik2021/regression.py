@@ -5,7 +5,7 @@ Held out by document: the score of a word comes from a fit to other documents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.units import DOCUMENTS
 from attention_atlas.stats.auc import aucs
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mean_interval
@@ -30,7 +31,7 @@ Bools = npt.NDArray[np.bool_]
 COEFFICIENTS = ["layer", "head", "coefficient", "ci_low", "ci_high", "permutation_importance", "permutation_sd", "mix_weight"]
 DETECTORS = [
     *("detector", "auc", "average_precision", "f1", "cross_entropy", "share", "words", "documents"),
-    *("document_auc", "ci_low", "ci_high", "difference", "difference_low", "difference_high", "n"),
+    *("document_auc", "ci_low", "ci_high", "difference", "difference_low", "difference_high", "n", "unit"),
 ]
 
 
@@ -74,8 +75,11 @@ def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fi
     return scores
 
 
-def heldout_regression(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> Floats:
+def heldout_regression(features: Floats, key: Bools, documents: Sequence[object], fit: Fit, balanced: bool = True) -> Floats:
     """[word] probability from a regression over features [word, feature] that is fitted to other documents.
+
+    Balanced probabilities, of two kinds of words with the same total weight, are those of a corpus where every second word
+    belongs to a keyphrase: only others have a cross-entropy that compares with that of the base rate.
 
     Raises:
         AtlasError: as `heldout_scores`.
@@ -84,18 +88,27 @@ def heldout_regression(features: Floats, key: Bools, documents: Sequence[object]
     for training, heldout in splits_of(documents, fit.folds):
         if key[training].all() or not key[training].any():
             raise AtlasError("a fold has no keyphrase words, or no others: raise `limit` for more documents.")
-        model = _regression(fit.l2_penalty).fit(features[training], key[training])
+        model = _regression(fit.l2_penalty, balanced).fit(features[training], key[training])
         probabilities[heldout] = model.predict_proba(features[heldout])[:, 1]
     return probabilities
 
 
-def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[object]) -> pd.DataFrame:
+def detector_rows(
+    scores: Mapping[str, Floats], unbalanced: Mapping[str, Floats], key: Bools, documents: Sequence[object]
+) -> pd.DataFrame:
     """One row for each detector (`DETECTORS`).
 
     auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
-    probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of
+    probability 0.5 of the balanced regression, none for a head's attention. cross_entropy: nats per word, of probabilities from
+    fits in which every word has the same weight; none for a head's attention. document_auc: mean over documents of the AUC of
     the words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
     words. difference: from the document_auc of the best head, paired by document.
+
+    Args:
+        scores: detector -> [word] its score, as `heldout_scores`.
+        unbalanced: detector -> [word] probability of a fit without class weights, for cross_entropy.
+        key: [word].
+        documents: [word] its document.
     """
     groups = pd.Series(range(len(key))).groupby(pd.factorize(np.asarray(documents, dtype=object))[0]).indices.values()
     both = [places for places in groups if key[places].any() and not key[places].all()]
@@ -104,7 +117,6 @@ def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[obj
     by_name = dict(zip(scores, document_aucs.T, strict=True))
     rows = []
     for name, values in scores.items():
-        is_probability = name != HEAD
         difference = by_name[name] - by_name[HEAD]
         rows.append(
             [
@@ -112,13 +124,14 @@ def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[obj
                 roc_auc_score(key, values),
                 average_precision_score(key, values),
                 f1_score(key, values >= 0.5) if name in (REGRESSION, STATISTICS) else np.nan,
-                log_loss(key, values) if is_probability else np.nan,
+                log_loss(key, unbalanced[name]) if name in unbalanced else np.nan,
                 key.mean(),
                 len(key),
                 len(set(documents)),
                 *(by_name[name].mean(), *mean_interval(by_name[name])),
                 *(difference.mean(), *mean_interval(difference)),
                 len(both),
+                DOCUMENTS,
             ]
         )
     return pd.DataFrame(rows, columns=DETECTORS)
@@ -163,9 +176,10 @@ def coefficients_and_importances(features: Floats, key: Bools, documents: Sequen
     return coefficients, np.stack([_permuted(features, key, split, fit, number) for number, split in enumerate(splits)])
 
 
-def _regression(l2_penalty: float) -> Pipeline:
-    # Words of keyphrases are rare: both classes get the same total weight.
-    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / l2_penalty, class_weight="balanced", max_iter=1000))
+def _regression(l2_penalty: float, balanced: bool = True) -> Pipeline:
+    # Words of keyphrases are rare: when balanced, both classes get the same total weight.
+    weight = "balanced" if balanced else None
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / l2_penalty, class_weight=weight, max_iter=1000))
 
 
 def _coefficients(model: Pipeline) -> Floats:
