@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import BLUE, GREEN, GREY, PAGE, VERMILION, footnote, panels, save_figure
@@ -29,6 +28,8 @@ from attention_atlas.studies.stefanik2021.names import (
 from attention_atlas.studies.stefanik2021.removal_pages import removal_remark
 
 _COLOURS = {WORST: BLUE, IMPORTANCE: GREEN, OPTIMISTIC: VERMILION, RANDOM: GREY}
+_LEVEL_TICKS = 8
+"""Labels of more steps than this overlap unless they are turned."""
 _MARKERS = {WORST: "o", IMPORTANCE: "s", OPTIMISTIC: "^", RANDOM: "D"}
 
 
@@ -46,20 +47,24 @@ def cumulative_ablation(
     Raises:
         AtlasError: a table cannot be used.
     """
-    table = read_table(path, ["seed", "order", "draw", "split", "heads_removed", "metric", "value", "documents"])
+    table = read_table(path, ["seed", "order", "draw", "split", "percent", "heads_removed", "metric", "value", "documents"])
     table = table[table["split"] == TEST]
     # The random orders of a seed are averaged into one line.
     curves = table.groupby(["metric", "order", "seed", "heads_removed"], sort=False, as_index=False)["value"].mean()
+    steps = sorted(table["heads_removed"].unique())
+    percents = sorted(table["percent"].unique())
     figure, axes = panels(PAGE / 2, 3.2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
         _curves(axis, curves[curves["metric"] == metric])
         axis.set_xlabel("Heads removed")
         axis.set_ylabel(METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_xticks(steps)
+        axis.tick_params(axis="x", rotation=90 if len(steps) > _LEVEL_TICKS else 0)
     legend_below(figure, axes, 2)
     remark = removal_remark(read_table(fine_tuning_path, FINE_TUNING))
-    count = f"n = {table['documents'].iloc[0]} test documents, {table['seed'].nunique()} seeds"
+    count = f"steps of {percents[1] - percents[0]} % of the heads; n = {table['documents'].iloc[0]} test documents, "
+    count += f"{table['seed'].nunique()} seeds"
     save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, remark]))))
 
 

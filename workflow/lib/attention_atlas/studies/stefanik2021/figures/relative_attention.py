@@ -24,10 +24,10 @@ def relative_attention(path: str | Path, label: RunLabel, pictures: Mapping[str,
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["reduction", "layer", "head", "value", "ci_low", "ci_high", "n"])
+    table = read_table(path, ["reduction", "layer", "head", "value", "adjusted_low", "adjusted_high", "n"])
     figure, axes = panels(PAGE / 2, 3.0)
     for axis, (reduction, head_rows) in zip(axes, table.groupby("reduction", sort=False), strict=True):
-        significant = head_rows[(head_rows["ci_low"] > 0) | (head_rows["ci_high"] < 0)]
+        significant = head_rows[(head_rows["adjusted_low"] > 0) | (head_rows["adjusted_high"] < 0)]
         percent = head_rows.assign(value=100 * head_rows["value"])
         draw_head_map(axis, percent, "Relative attention (percentage points)", DIVERGING, significant)
         axis.set_title(_TITLES[str(reduction)])
