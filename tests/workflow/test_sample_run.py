@@ -103,8 +103,9 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "stefanik2021": {
-        "relative_attention.tsv": "reduction layer head value ci_low ci_high n",
-        "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n",
+        "relative_attention.tsv": "reduction layer head value ci_low ci_high n adjusted_low adjusted_high unit",
+        "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n "
+        "auc_low auc_high documents n_unit",
         "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
         "fine_tuning.tsv": "seed model split heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
         "ablation.tsv": "seed split layer head metric baseline value delta ci_low ci_high p p_adjusted documents",

@@ -20,11 +20,11 @@ from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval
 from attention_atlas.stats.paired_tests import mean_interval
+from attention_atlas.studies.stefanik2021.extractors import MOST_PHRASES, OCCURRENCES, OCCURRENCES_TITLE
 from attention_atlas.studies.stefanik2021.names import (
     ATTENTION_METHODS,
     DEVELOPMENT,
     EMBEDDING,
-    EXACT,
     F1_5,
     F1_10,
     F1_M,
@@ -52,6 +52,7 @@ from attention_atlas.studies.stefanik2021.phrases import (
     percent,
     phrase_counts,
     resampled_percent,
+    stems,
     tagged_phrases,
 )
 from attention_atlas.studies.stefanik2021.rankers import (
@@ -70,8 +71,6 @@ BASELINES = [
     *("method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"),
     *("development", "development_documents", "reference", "difference", "difference_low", "difference_high", "encoder"),
 ]
-_MOST = 20
-"""Largest number of phrases of a ranker that is tried on development documents."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +139,15 @@ def write_baselines(
     """Write one row per method and metric, columns `BASELINES`, in percent.
 
     f1_at_5, f1_at_10: F1 of the first phrases of a ranking, compared by stems, mean over documents. f1_at_m: F1 of all phrases
-    that a method proposes. A tagger proposes the phrases that it tags; a ranker proposes the number (column phrases) with the
-    best F1 on development documents. phrase_f1: exact match of these phrases in the text, over all documents. Only phrases
-    that occur in the text are gold, and only documents with such a phrase are used.
+    that a method proposes. A tagger proposes the phrases that it tags; a ranker proposes the number (column phrases, at most
+    `MOST_PHRASES`) with the best F1 on development documents. `OCCURRENCES`: exact match of these phrases at all of their
+    occurrences in the text, over all documents. Only phrases that occur in the text are gold, and only documents with such a
+    phrase are used.
 
-    development: the same score on development documents, of the methods that rank. reference: the method without attention and
-    fine-tuning with the best f1_at_m there. difference: of a method from it on test documents, paired, with Student's 95 %
-    interval over documents; empty for phrase_f1, which is not a mean over documents. encoder: of the embedding ranker, the
-    model and whether it is a sentence encoder.
+    development: the same score on development documents, of the methods that rank. reference: the method that neither reads
+    attention weights nor is fine-tuned with the best f1_at_m there. difference: of a method from it on test documents, paired,
+    with Student's 95 % interval over documents; empty for `OCCURRENCES`, which is not a mean over documents. encoder: of the
+    embedding ranker, the model and whether it is a sentence encoder.
 
     Args:
         files, limits: `DEVELOPMENT` and `TEST` -> examples, and the largest number of records to use.
@@ -177,7 +177,7 @@ def write_baselines(
     rankers: dict[str, Callable[[Documents], Rankings]] = {
         POSITION: lambda split: by_position(split.candidates),
         TF_IDF: lambda split: by_tf_idf(split.candidates),
-        YAKE: lambda split: by_yake([e.words for e in split.examples], options.max_phrase_words),
+        YAKE: lambda split: by_yake([e.words for e in split.examples], options.max_phrase_words, MOST_PHRASES),
         EMBEDDING: rank_by_embedding,
         STATISTICS: lambda split: rank_by_scores(split, STATISTICS),
         HEAD: lambda split: rank_by_scores(split, HEAD),
@@ -200,20 +200,28 @@ def write_baselines(
     notes = [
         label.line,
         f"Test documents with a keyphrase in their text ({table['documents'].iloc[0]}). F1 in percent: of the first 5 and 10 "
-        "phrases and of all that a method proposes (for a ranker the number that scores best on development documents: "
-        "phrases), compared by stems, mean over documents; phrase F1: both boundaries right in the text. Intervals by "
-        "bootstrap over documents. Fine-tuned model: mean over seeds. Attention: of one head, or of all by logistic "
-        "regression, selected or fitted on other documents; a control without attention, the regression over position, "
-        "frequency and form of words, is fitted to the same documents. "
-        f"Difference: from {METHOD_TITLES[table['reference'].iloc[0]]}, the best method without attention and fine-tuning "
-        f"on {table['development_documents'].iloc[0]} development documents (F1@M), with Student's 95 % interval over "
-        "documents.",
+        "phrases and of all that a method proposes (for a ranker the number that scores best on development documents, at "
+        f"most {MOST_PHRASES}: phrases), compared by stems, mean over documents; {OCCURRENCES_TITLE}: both boundaries right in "
+        "the text, where every occurrence of a proposed phrase is marked (the phrase F1 of the fine-tuned taggers elsewhere "
+        "scores their tags as they are). Intervals by bootstrap over documents. Fine-tuned model: mean over seeds. Attention: "
+        "of one head, or of all by logistic regression, selected or fitted on other documents; a control without attention, "
+        "the regression over position, frequency and form of words, is fitted to the same documents. "
+        f"Difference: from {METHOD_TITLES[table['reference'].iloc[0]]}, the best method that neither reads attention weights "
+        f"nor is fine-tuned, on {table['development_documents'].iloc[0]} development documents (F1@M), with Student's 95 % "
+        "interval over documents.",
+        *_limited(evaluated),
     ]
     shown = table.drop(columns=["reference", "development_documents", "encoder"])
     shown["method"] = [method_title(*row) for row in table[["method", "encoder"]].itertuples(index=False)]
     formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
     formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
     write_html_table(shown, html_out, "Štefánik: attention compared with other keyphrase extractors", notes, formats=formats)
+
+
+def _limited(evaluated: Mapping[str, Evaluated]) -> list[str]:
+    """A sentence that names the methods whose best number of phrases is the largest one that was tried; none without them."""
+    at_limit = [METHOD_TITLES[name] for name, method in evaluated.items() if method.count == MOST_PHRASES]
+    return [f"More than {MOST_PHRASES} phrases might score better: {', '.join(at_limit)}."] if at_limit else []
 
 
 def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
@@ -248,14 +256,22 @@ def _tagged(path: str | Path, examples: Sequence[Example]) -> Rankings:
 
 
 def best_number(ranked: Rankings, gold: Sequence[set[Phrase]]) -> int:
-    """The number of first phrases of a ranking, up to `_MOST`, with the best mean F1; the smallest one if several tie."""
-    pairs = list(zip(ranked, gold, strict=True))
-    means = [np.mean([agreement(*pair, number)[2] for pair in pairs]) for number in range(1, _MOST + 1)]
-    return int(np.argmax(means)) + 1
+    """The number of first phrases of a ranking, up to `MOST_PHRASES`, with the best mean F1; the smallest one if tied."""
+    scores = [_f1_by_number(*pair) for pair in zip(ranked, gold, strict=True)]
+    # Equal means that are summed in different ways differ by rounding.
+    return int(np.argmax(np.mean(scores, axis=0).round(12))) + 1
+
+
+def _f1_by_number(ranked: Sequence[Phrase], gold: set[Phrase]) -> Floats:
+    """[`MOST_PHRASES`] F1 of `agreement` for the first phrase, the first two, and so on: each phrase is stemmed once."""
+    first = list(dict.fromkeys(map(stems, ranked)))[:MOST_PHRASES]
+    hits = np.cumsum([phrase in gold for phrase in first] + [False] * (MOST_PHRASES - len(first)))
+    proposed = np.minimum(np.arange(1, MOST_PHRASES + 1), len(first))
+    return 2 * hits / (proposed + len(gold))
 
 
 def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
-    """The method without attention and fine-tuning with the best F1@M on development documents; the first one if tied."""
+    """The method that neither reads attention weights nor is fine-tuned with the best F1@M on development documents."""
     by_method = {
         name: float(method.development.f1[F1_M].mean())
         for name, method in evaluated.items()
@@ -285,7 +301,7 @@ def baseline_rows(evaluated: Mapping[str, Evaluated], encoder: str, options: Bas
             row += [before.mean() if len(before) else np.nan, len(before) or None, reference, difference.mean()]
             rows.append([*row, *mean_interval(difference), encoder if name == EMBEDDING else None])
         low, high = percentile_interval(resampled_percent(test.phrases, options.resamples, options.seed).mean(axis=1))
-        row = [name, EXACT, percent(test.phrases).mean(), float(low), float(high), method.count, test.phrases.shape[1]]
+        row = [name, OCCURRENCES, percent(test.phrases).mean(), float(low), float(high), method.count, test.phrases.shape[1]]
         row += [percent(development.phrases).mean(), development.phrases.shape[1]] if development else [np.nan, None]
         rows.append([*row, reference, np.nan, np.nan, np.nan, encoder if name == EMBEDDING else None])
     return pd.DataFrame(rows, columns=BASELINES).astype({"phrases": "Int64", "development_documents": "Int64"})

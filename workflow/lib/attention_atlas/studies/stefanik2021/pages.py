@@ -89,7 +89,10 @@ PAGES = (
         replace(_figure(name, _TAGGING), inputs={"path": f"{name}.tsv", "fine_tuning_path": "fine_tuning.tsv"})
         for name in ("ablation", "cumulative_ablation")
     ),
-    _figure("baselines", ("label", "test"), _PUBLISHED),
+    replace(
+        _figure("baselines", ("label", "test"), _PUBLISHED),
+        params={"label": ("label", "test"), "same_encoder": ("encoder_is_model",)},
+    ),
     Page(
         rule="stefanik2021_comparison",
         function="studies.stefanik2021.comparison:comparison",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.stefanik2021.extractors import MOST_PHRASES, OCCURRENCES_TITLE
 from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.pages import PAGES
@@ -27,8 +28,8 @@ ARTIFACTS = (
         "Relative attention",
         "Attention received by keyphrase words, by head",
         "Attention received by keyphrase words minus that received by other words, for each head, mean over documents. "
-        "Left: mean over query words; right: maximum. A dot: the 95 % interval by bootstrap over documents excludes 0 "
-        "(Štefánik, heat map).",
+        "Left: mean over query words; right: maximum. A dot: the 95 % interval over documents, simultaneous for all heads, "
+        "excludes 0 (Štefánik, heat map).",
         needs=["documents"],
     ),
     figure(
@@ -57,7 +58,8 @@ ARTIFACTS = (
         "Detectors",
         "One head and all heads as detectors on held-out documents",
         "Best head, logistic regression and scalar mix as detectors of keyphrase words, on documents that they were not "
-        "fitted to.",
+        "fitted to. cross_entropy: nats per word, of fits in which every word has the same weight; empty for a head, whose "
+        "attention is no probability. f1: of the logistic regression with equal total weight of both kinds of words.",
         needs=["documents"],
     ),
     figure(
@@ -66,8 +68,8 @@ ARTIFACTS = (
         "Fine-tuned taggers, whole and pruned",
         "F1 of the fine-tuned taggers on test documents, whole and with the worst heads removed (ranked and stopped on "
         "development documents, or on the test documents, which is optimistic): each seed, and the mean over seeds with its 95 "
-        "% interval by bootstrap over test documents. Hollow diamonds: F1 in the slides, of another corpus; they do not say "
-        "whether of words or of phrases (Štefánik, fine-tuning).",
+        "% interval by bootstrap over test documents. Phrase F1 scores the tags themselves. Hollow diamonds, the same in both "
+        "panels: F1 in the slides, of another corpus; they do not say whether of words or of phrases (Štefánik, fine-tuning).",
         needs=["development", "test"],
         files=["fine_tuning.html"],
     ),
@@ -76,8 +78,10 @@ ARTIFACTS = (
         "Removing one",
         "Change in token F1 when a head is removed",
         "Change in token F1 on test documents when each head is removed alone: mean over seeds as a map, each seed as a "
-        "histogram with one bin centred on no change. A dot: p < 0.05 by a paired permutation test over documents, adjusted "
-        "for all heads by the maximum statistic. If the taggers lose nothing when all heads are removed, removals say nothing "
+        "histogram with one bin centred on no change. A dot: p < 0.05 by a paired permutation test over documents, two-sided, "
+        "adjusted for all heads by the maximum statistic: the removal raises F1 (blue) or lowers it (red). The test divides "
+        "each change by its spread under random exchanges, so a small change of few words can have a dot and a larger one "
+        "none. If the taggers lose nothing when all heads are removed, removals say nothing "
         "about single heads, and the line below the figure says so (Štefánik, removing one head).",
         needs=["development", "test"],
         files=["ablation.html"],
@@ -87,8 +91,9 @@ ARTIFACTS = (
         "Worst to best",
         "F1 by number of heads removed",
         "F1 on test documents by number of heads removed, in four orders: worst to best, least important first, worst to best "
-        "as ranked on the test documents (optimistic), and random. Thin lines: seeds, of random orders their mean; thick "
-        "lines: mean over seeds (Štefánik, cumulative removal).",
+        "as ranked on the test documents (optimistic), and random. Marks and ticks: the steps, whose size the line below the "
+        "figure names. Thin lines: seeds, of random orders their mean; thick lines: mean over seeds (Štefánik, cumulative "
+        "removal).",
         needs=["development", "test"],
         files=["cumulative_ablation.html"],
     ),
@@ -98,8 +103,10 @@ ARTIFACTS = (
         "Attention compared with other keyphrase extractors",
         "F1 of position, TF-IDF, YAKE, an embedding ranker, attention and the fine-tuned model on the same test documents, "
         "with 95 % intervals by bootstrap over documents. F1@M: as many phrases as a method proposes (rankers: the number that "
-        "is best on development documents). Shaded: methods that use the attention or the weights of this run's model. "
-        "Vertical lines: F1 in the slides, of another corpus.",
+        f"is best on development documents, at most {MOST_PHRASES} per document). {OCCURRENCES_TITLE[0].upper()}"
+        f"{OCCURRENCES_TITLE[1:]}: every occurrence of a proposed phrase is marked in the text, unlike in the phrase F1 of the "
+        "fine-tuned taggers, which scores their tags. Shaded: methods that use the attention, the hidden states or the weights "
+        "of this run's model. Vertical lines: F1 in the slides, of another corpus; they do not say of which kind.",
         needs=["documents", "development", "test"],
         files=["baselines.html"],
     ),

@@ -45,6 +45,10 @@ class Stefanik2021Inputs(StudyInputs):
         """Name of the model of the embedding ranker."""
         return str(self.study_settings(wildcards).get("sentence_encoder") or self.base_model(wildcards.run))
 
+    def encoder_is_model(self, wildcards: Wildcards) -> bool:
+        """Whether the embedding ranker uses the model whose attention is studied."""
+        return self.encoder(wildcards) == self.base_model(wildcards.run)
+
     def encoder_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Registry entry of the model of the embedding ranker."""
         return self.weights_entry(wildcards.run, self.encoder(wildcards))

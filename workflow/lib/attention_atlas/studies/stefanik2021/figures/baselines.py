@@ -25,25 +25,36 @@ from attention_atlas.figures.style import (
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.drawn import published_rows
-from attention_atlas.studies.stefanik2021.names import EXACT, F1_5, F1_10, F1_M, HEAD, METHOD_TITLES, REGRESSION, TAGGER
+from attention_atlas.studies.stefanik2021.extractors import OCCURRENCES, OCCURRENCES_TITLE
+from attention_atlas.studies.stefanik2021.names import (
+    EMBEDDING,
+    F1_5,
+    F1_10,
+    F1_M,
+    HEAD,
+    METHOD_TITLES,
+    REGRESSION,
+    TAGGER,
+)
 
 _METRICS = {
     F1_5: ("F1@5", SKY, "o"),
     F1_10: ("F1@10", BLUE, "s"),
     F1_M: ("F1@M", ORANGE, "^"),
-    EXACT: ("phrase F1", VERMILION, "D"),
+    OCCURRENCES: (OCCURRENCES_TITLE, VERMILION, "D"),
 }
 _PUBLISHED = (("s21.f1", "fine-tuned, F1", ":"), ("s21.sota", "state of the art, F1", "-."))
 """Published value, its label, its line style."""
 _FROM_MODEL = (HEAD, REGRESSION, TAGGER)
-"""Methods that use the attention or the weights of the run's model."""
+"""Methods that use the attention or the weights of the run's model, whatever the encoder of the embedding ranker."""
 
 
-def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def baselines(path: str | Path, same_encoder: bool, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the scores of all keyphrase extractors.
 
     Args:
         path: table `baselines.BASELINES`.
+        same_encoder: whether the encoder of the embedding ranker is the run's model.
         label: model and corpus.
         pictures: format -> file.
 
@@ -55,8 +66,9 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
     metrics = [name for name in _METRICS if (table["metric"] == name).any()]
     shown = table.assign(title=table["method"].map(METHOD_TITLES), score=[_METRICS[name][0] for name in table["metric"]])
     figure, ((axis,),) = page_figure(1, 1, PAGE, 0.44 * len(methods) + 0.9)
+    from_model = (*_FROM_MODEL, *([EMBEDDING] if same_encoder else []))
     for place, name in enumerate(methods):
-        if name in _FROM_MODEL:
+        if name in from_model:
             axis.axhspan(place - 0.45, place + 0.45, color=GREY, alpha=0.12, linewidth=0, zorder=0)
     sns.pointplot(
         interval_rows(shown[["title", "score", "value", "ci_low", "ci_high"]]),
@@ -81,5 +93,5 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
     axis.set_xlabel(F1.axis)
     axis.set_ylabel("")
     axis.set_xlim(left=0)
-    legend_below(figure, [axis], 6)
+    legend_below(figure, [axis], 3)
     save_figure(figure, pictures, footnote(label, f"n = {table['documents'].iloc[0]} test documents"))
