@@ -16,6 +16,7 @@ from attention_atlas.studies.michel2019.bleu import sentence_counts
 from attention_atlas.studies.michel2019.claims import claims
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.effects import ACCURACY, BLEU, MaskedScores, resampled_deltas, resampled_scores
+from attention_atlas.studies.michel2019.kind_removal import dispensable_kinds
 from attention_atlas.studies.michel2019.names import ABLATION, ANOTHER_CORPUS, HELDOUT, IMPORTANCE, RANDOM, SAME_FILE, TOLERATED
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
@@ -66,7 +67,7 @@ def hand_made(low, high, rows=None):
         "figure3": pd.concat(
             [pd.DataFrame(curve).assign(experiment=task, order=RANDOM, draw=draw) for task in both for draw in (0, 1)]
         ),
-        "figure4": pd.concat([pd.DataFrame(curve).assign(kind=kind) for kind in KINDS]),
+        "figure4": pd.concat([pd.DataFrame(curve).assign(kind=kind, baseline=40.0, count=[0, 4, 9]) for kind in KINDS]),
         "figure5": pd.DataFrame({"epoch": [1, 2], "percent": 40, "share": [0.5, 0.9]}),
     }
 
@@ -98,6 +99,27 @@ def test_unchanged_heads_are_neither_raised_nor_lowered():
     raised = next(claim for claim in claims(hand_made(-1, 1), PAPER) if "more often than it lowers" in claim.statement)
     assert raised.ours == "1 heads raise it, 1 lower it, 1 leave it as it is"
     assert tested.balance(np.array([[0.5, -0.1, 1e-13, 0.2], [0.0, 0.0, 0.0, -1.0]])).tolist() == [1, -1]
+
+
+def test_claims_about_single_heads_say_where_all_heads_of_their_kind_are_dispensable():
+    """Where BLEU hardly falls without any head of a kind, that single ones can be masked is no finding."""
+    tables = hand_made(0.1, 0.3)
+    last = (tables["figure4"]["kind"] == "enc_enc") & (tables["figure4"]["percent"] == 100)
+    for score, said in ((36.0, True), (35.9, False)):
+        tables["figure4"] = tables["figure4"].assign(score=tables["figure4"]["score"].where(~last, score))
+        remarked = [claim.statement.split(":")[0] for claim in claims(tables, PAPER) if "says little" in claim.ours]
+        assert remarked == ["Encoder attention"] * 3 * said
+        assert dispensable_kinds(tables["figure4"]) == (
+            {"enc_enc": "with all 9 encoder heads masked BLEU is still 36.0 of 40.0"} if said else {}
+        )
+
+
+def test_claims_of_kinds_are_in_the_same_order_whatever_the_order_of_the_table():
+    tables = hand_made(0.1, 0.3)
+    first = [claim.statement for claim in claims(tables, PAPER)]
+    tables["table1"] = tables["table1"].sort_values("delta", ignore_index=True)
+    assert tables["table1"]["kind"].tolist()[:2] == ["enc_enc", "enc_dec"], "kinds are mixed"
+    assert [claim.statement for claim in claims(tables, PAPER)] == first
 
 
 def scores(right, base, keys=KEYS, rows=None):

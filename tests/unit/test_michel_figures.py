@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from largest_tables import LABEL, all_heads, combined, generator, long_labels, write
-from text_boxes import saved_figures
+from text_boxes import axes_of_figures, saved_figures
 
 from attention_atlas.figures.bins import centred_edges
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019 import figure5 as module_of_figure5
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, FIGURE5
@@ -24,6 +25,10 @@ from attention_atlas.studies.michel2019.names import ORDER_TITLES, RANDOM
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
 EXPERIMENTS = {TRANSLATION: ("BLEU", KINDS, 36.05), CLASSIFICATION: ("accuracy", KINDS[:1], 84.6)}
+TRANSLATOR = (
+    "opus-mt-tc-big-en-fr, 6 encoder and 6 decoder layers of 16 heads, trained in this run from random weights for 40 epochs "
+    "on IWSLT 2014 German to English, training"
+)
 LABELS = long_labels([*EXPERIMENTS, *(f"{name}_other" for name in EXPERIMENTS)])
 
 
@@ -40,20 +45,22 @@ def head_rows() -> pd.DataFrame:
 
 def of_figure1(folder):
     rows = head_rows().assign(p=0.004, p_adjusted=0.2, n=12345, unit="sentences")
-    return partial(figure1, write(rows, folder / "figure1.tsv"), LABELS)
+    return partial(figure1, write(rows, folder / "figure1.tsv"), LABELS, TRANSLATOR)
 
 
 def of_figure2(folder):
     rows = head_rows().assign(extreme=0, second_delta=lambda frame: frame["delta"] * 0.7, n=12345, second_n=10000)
     rows.loc[rows["delta"] < -1.5, "extreme"] = 1
-    rows = rows.assign(ci_low=-1, ci_high=1, second_low=-1, second_high=1)
+    rows = rows.assign(ci_low=-1, ci_high=1, second_low=-1, second_high=1, unit="sentences", second_baseline=30.0)
+    counts = ("overlong", "overlong_unmasked", "second_overlong", "second_overlong_unmasked")
+    rows = rows.assign(**{name: np.where(rows["experiment"] == TRANSLATION, 12345, np.nan) for name in counts})
     agreement = combined({"experiment": list(EXPERIMENTS), "statistic": [PEARSON, SPEARMAN, TRIMMED]}).assign(
         value=-0.56, ci_low=-0.77, ci_high=-0.21, ci_examples_low=0, ci_examples_high=1, heads=1152, n=12345, second_n=10000
     )
-    agreement["second_data"] = "another corpus"
+    agreement = agreement.assign(second_data="another corpus", unit="sentences")
     agreement.loc[agreement.index[-1], "value"] = np.nan
     paths = write(rows, folder / "figure2.tsv", FIGURE2), write(agreement, folder / "correlations.tsv", CORRELATIONS)
-    return partial(figure2, *paths, LABELS)
+    return partial(figure2, *paths, LABELS, TRANSLATOR)
 
 
 def of_figure3(folder):
@@ -65,15 +72,15 @@ def of_figure3(folder):
         score = baseline * (1 - (curves["percent"] / 100) ** (1 + curves["draw"])) + curves["draw"]
         curves = curves.assign(count=1, heads=384 * len(kinds), score=score, ci_low=score - 2, ci_high=score + 2)
         floor = 0 if name == TRANSLATION else 35.4
-        parts.append(curves.assign(floor=floor, delta=score - baseline))
-    return partial(figure3, write(pd.concat(parts), folder / "figure3.tsv", FIGURE3), LABELS)
+        parts.append(curves.assign(floor=floor, delta=score - baseline, unit="sentences"))
+    return partial(figure3, write(pd.concat(parts), folder / "figure3.tsv", FIGURE3), LABELS, TRANSLATOR)
 
 
 def of_figure4(folder):
     curves = combined({"kind": KINDS, "percent": range(0, 101, 5)}).assign(count=1, heads=384, metric="BLEU", baseline=36.05)
     score = 36.05 * (1 - (curves["percent"] / 100) ** 2)
-    curves = curves.assign(score=score, ci_low=score - 1, ci_high=score + 1, delta=score - 36.05, n=12345)
-    return partial(figure4, write(curves, folder / "figure4.tsv", FIGURE4), LABEL)
+    curves = curves.assign(score=score, ci_low=score - 1, ci_high=score + 1, delta=score - 36.05, n=12345, unit="sentences")
+    return partial(figure4, write(curves, folder / "figure4.tsv", FIGURE4), LABEL, TRANSLATOR)
 
 
 def of_figure5(folder, monkeypatch):
@@ -82,10 +89,11 @@ def of_figure5(folder, monkeypatch):
     curves["baseline"] = 36 * (1 - 1 / (1 + curves["epoch"]))
     score = curves["baseline"] * (1 - (curves["percent"] / 100) ** 2)
     curves = curves.assign(score=score, ci_low=score - 1, ci_high=score + 1, delta=score - curves["baseline"], n=12345)
+    curves = curves.assign(unit="sentences")
     curves["share"] = curves["score"] / curves["baseline"]
     out = write(curves, folder / "figure5.tsv", FIGURE5)
     monkeypatch.setattr(module_of_figure5, "dynamics_table", lambda *arguments: None)
-    return partial(figure5, folder / "dynamics.parquet", 1, 0, LABEL, out, folder / "statistics.tsv")
+    return partial(figure5, folder / "dynamics.parquet", 1, 0, LABEL, TRANSLATOR, out, folder / "statistics.tsv")
 
 
 @pytest.mark.parametrize("number", range(1, 6))
@@ -96,6 +104,64 @@ def test_a_figure_of_the_largest_shape_can_be_read(number, tmp_path, monkeypatch
         draw({"png": tmp_path / f"figure{number}.png"})
     (figure,) = figures
     assert figure.problems == []
+
+
+def test_figure_2_says_how_many_heads_raise_the_score(tmp_path):
+    """All changes share one unmasked score: where nearly all are above 0, that score is the outlier."""
+    draw = of_figure2(tmp_path)
+    table = pd.read_csv(tmp_path / "figure2.tsv", sep="\t")
+    rows = table["experiment"] == TRANSLATION
+    table.loc[rows, "second_delta"] = np.where(np.arange(rows.sum()) < 59, 0.5, -0.5)
+    table.loc[rows, ["overlong_unmasked", "second_overlong_unmasked", "overlong", "second_overlong"]] = (1, 7, 2, 3)
+    write(table, tmp_path / "figure2.tsv")
+    with saved_figures() as figures:
+        draw({"png": tmp_path / "figure2.png"})
+    words = " ".join(" ".join(figures[0].texts).split())
+    above = int((table.loc[rows, "delta"] > 1e-9).sum())
+    assert f"Heads above the full model: {above} (x), 59 (y) of {rows.sum()}" in words
+    lengths = "overlong translations of the full model: 1 (x axis) and 7 (y axis), median over masked heads 2 and 3"
+    assert lengths in words
+
+
+def test_figure_4_says_which_kinds_of_attention_the_model_hardly_needs(tmp_path):
+    draw = of_figure4(tmp_path)
+    table = pd.read_csv(tmp_path / "figure4.tsv", sep="\t")
+    table.loc[(table["kind"] == "enc_enc") & (table["percent"] == 100), ["score", "count"]] = (33.0, 384)
+    write(table, tmp_path / "figure4.tsv")
+    with saved_figures() as figures:
+        draw({"png": tmp_path / "figure4.png"})
+    words = " ".join(" ".join(figures[0].texts).split())
+    assert "with all 384 encoder heads masked BLEU is still 33.0 of 36.0" in words
+    assert "decoder heads masked BLEU" not in words
+    assert "16 heads, trained in this run" in words, "which model translates"
+
+
+def test_the_rerun_of_figure_3_has_its_own_floor(tmp_path):
+    """It classifies into three classes: its floor says nothing of a task with two."""
+    draw = of_figure3(tmp_path)
+    with axes_of_figures() as saved, saved_figures() as figures:
+        draw({"png": tmp_path / "figure3.png"})
+    assert "third-party rerun of the published code: MNLI (3 classes)" in figures[0].texts
+    assert not any(text.startswith("published") and "MNLI" in text for text in figures[0].texts)
+    (floor,) = (line for line in saved[0][1].lines if str(line.get_label()).startswith("that rerun with all heads masked"))
+    rerun = load_published("michel2019")["m19.rerun.mnli.importance_curve"].value
+    assert list(floor.get_ydata()) == [pytest.approx(100 * rerun[-1])] * 2
+
+
+def test_published_bleu_of_figure_5_has_its_epochs(tmp_path, monkeypatch):
+    draw = of_figure5(tmp_path, monkeypatch)
+    with axes_of_figures() as saved:
+        draw({"png": tmp_path / "figure5.png"})
+    assert [
+        line for axis in saved[0][:2] for line in axis.lines if line.get_marker() == "D" and len(line.get_xdata()) == 8
+    ] == []
+    (published,) = (line for line in saved[0][2].lines if line.get_label() == "published: full model")
+    assert list(published.get_xdata()) == [1, 2, 3, 5, 10, 20, 30, 40]
+    assert list(published.get_ydata())[-1] == 34.9
+
+
+def test_labels_of_epochs_do_not_touch():
+    assert module_of_figure5._labels([1, 2, 3, 5, 10, 20, 30, 40]) == ["1", "2", "3", "5", "10", "20", "", "40"]
 
 
 def test_a_bin_is_centred_on_no_change():

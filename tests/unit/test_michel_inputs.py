@@ -107,6 +107,20 @@ def test_files_of_both_experiments():
     assert INPUTS.experiment_models(wildcards()) == {"translation": "marian-sample", "classification": "minilm-glue-mnli-42"}
 
 
+def test_the_translation_model_is_described_from_the_configuration():
+    words = {run: INPUTS.translation_model("translation")(wildcards(run)) for run in ("sample", "laptop", "open")}
+    assert words["laptop"] == (
+        "marian-multi30k, 3 encoder and 3 decoder layers of 8 heads, trained in this run from random weights for 5 epochs on "
+        "Multi30k train, English to French"
+    )
+    assert words["sample"].startswith("marian-sample, 2 encoder and 2 decoder layers of 8 heads, trained in this run")
+    assert words["open"] == "opus-mt-en-fr, 6 encoder and 6 decoder layers of 8 heads, with published weights"
+    config = shipped_copy()
+    config["models"]["marian-multi30k"]["training"]["epochs"] = 1
+    changed = Michel2019Inputs(config).translation_model("dynamics")(wildcards("open"))
+    assert "for 1 epoch on Multi30k" in changed
+
+
 def test_masks_are_shared_by_jobs():
     config = shipped_copy()
     place = wildcards(experiment="classification")

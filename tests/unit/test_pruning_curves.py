@@ -17,7 +17,8 @@ from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.masking import heads_of
 from attention_atlas.methods.names import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.michel2019.ablation_tables import ablation_tables
+from attention_atlas.studies.michel2019.ablation_tables import BEST, PUBLISHED_DELTA, TABLE1, ablation_tables
+from attention_atlas.studies.michel2019.best_heads import table2, table3
 from attention_atlas.studies.michel2019.comparison import comparison
 from attention_atlas.studies.michel2019.correlations import (
     CORRELATIONS,
@@ -44,7 +45,7 @@ from attention_atlas.studies.michel2019.figure4 import figure4
 from attention_atlas.studies.michel2019.figure5 import figure5
 from attention_atlas.studies.michel2019.head_importance import importance_table
 from attention_atlas.studies.michel2019.heldout_heads import COLUMNS as HELDOUT_COLUMNS
-from attention_atlas.studies.michel2019.heldout_heads import heldout_rows, table5, table6
+from attention_atlas.studies.michel2019.heldout_heads import TABLE5, baseline_warning, heldout_rows, table5, table6
 from attention_atlas.studies.michel2019.names import (
     ABLATION,
     ANOTHER_CORPUS,
@@ -64,7 +65,8 @@ SETTINGS = {role: RunLabel("Small run", "tiny", f"corpus of {role}", sample=True
 WORDS = "a cat sees the old red house near two dogs today while it rains".split()
 N = 60
 OTHERS_OF = {TRANSLATION: ANOTHER_CORPUS, CLASSIFICATION: SAME_FILE}
-ABLATION_FILES = ("figure1.tsv", "table2.tsv", "table3.tsv", "ablation_statistics.tsv")
+ABLATION_FILES = ("figure1.tsv", "best2.tsv", "best3.tsv", "ablation_statistics.tsv")
+TRANSLATOR = "tiny-translator, 2 encoder and 2 decoder layers of 4 heads"
 
 
 def answers(experiment, wrong, seed=0):
@@ -128,22 +130,24 @@ def folder(tmp_path_factory):
         write_parquet(_gradient_rows(derivatives, [type("E", (), {"record": k})() for k in range(9)]), gradients[name])
     both_settings = {name: SETTINGS[name] for name in SHAPES}
     ablation_tables(masked, 100, 0, *(folder / name for name in ABLATION_FILES))
-    table1(folder / "figure1.tsv", SETTINGS[TRANSLATION], folder / "table1.tsv", folder / "table1.html")
+    table1(folder / "figure1.tsv", SETTINGS[TRANSLATION], TRANSLATOR, folder / "table1.tsv", folder / "table1.html")
+    table2(folder / "best2.tsv", SETTINGS[TRANSLATION], TRANSLATOR, folder / "table2.tsv", folder / "table2.html")
+    table3(folder / "best3.tsv", SETTINGS[CLASSIFICATION], folder / "table3.tsv", folder / "table3.html")
     outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
-    correlations(
-        masked, second, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, OTHERS_OF, 200, 0, *outs
-    )
+    of_figure2 = {role: SETTINGS[role] for role in ROLES if "importance" not in role}
+    correlations(masked, second, of_figure2, TRANSLATOR, 2, OTHERS_OF, 200, 0, *outs)
     scored = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
     models = dict.fromkeys(SHAPES, "tiny")
     outs = [folder / name for name in ("head_importance.tsv", "head_importance.html", "importance_statistics.tsv")]
     importance_table(gradients, models, scored, 4, 100, 0, *outs)
     outs = [folder / f for f in ("figure3.tsv", "figure4.tsv", "pruning.tsv", "pruning.html", "pruning_statistics.tsv")]
-    pruning_curves(pruned, both_settings, 100, 0, *outs)
+    pruning_curves(pruned, both_settings, TRANSLATOR, 100, 0, *outs)
     for name, table, role in ((TRANSLATION, table5, "translation_test"), (CLASSIFICATION, table6, "classification_selection")):
         write_parquet(masked_table(name, 5), folder / f"heldout_{name}.parquet")
         labels = SETTINGS[name], RunLabel("Small run", "tiny", f"corpus of {role}", sample=True)
         outs = [folder / f"{table.__name__}.{ending}" for ending in ("tsv", "html")]
-        table(masked[name], folder / f"heldout_{name}.parquet", *labels, 100, 0, *outs)
+        model = [TRANSLATOR] if name == TRANSLATION else []
+        table(masked[name], folder / f"heldout_{name}.parquet", *labels, *model, 100, 0, *outs)
     epochs = [
         answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
             epoch=epoch, percent=percent, count=percent // 10
@@ -184,7 +188,7 @@ def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_and_reported_on_the_ot
         (CLASSIFICATION, "table6", "heldout", "masked"),
     ):
         rows = pd.read_csv(folder / f"{table}.tsv", sep="\t")
-        assert list(rows.columns) == HELDOUT_COLUMNS
+        assert list(rows.columns) == (TABLE5 if table == "table5" else HELDOUT_COLUMNS)
         selection, measured = (one_head_left(folder / f"{part}_{name}.parquet", name) for part in (chosen_on, reported_on))
         for row in rows.itertuples():
             in_layer = selection.keys[(selection.keys["kind"] == row.kind) & (selection.keys["layer"] == row.layer)]
@@ -195,6 +199,103 @@ def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_and_reported_on_the_ot
             assert row.delta == pytest.approx(measured.deltas[same][0], abs=1e-3)
         assert len(rows) == len(KINDS[name]) * SHAPES[name][0]
         assert "selected on corpus of" in (folder / f"{table}.html").read_text(encoding="utf-8")
+
+
+def test_tables_have_the_published_changes_in_score(folder):
+    published = load_published("michel2019")
+    for number, columns in ((1, TABLE1), (2, BEST), (3, BEST), (5, None), (6, None)):
+        table = pd.read_csv(folder / f"table{number}.tsv", sep="\t")
+        if columns:
+            assert list(table.columns) == [*columns, PUBLISHED_DELTA]
+        for row in table.itertuples():
+            name = f"m19.tab{number}.L{row.layer}"
+            if number == 1:
+                name += f"H{row.head:02}" if row.kind == "enc_enc" else ".none"
+            elif number in (2, 5):
+                name += f".{row.kind}"
+            else:
+                name = f"m19.tab{number}.L{row.layer:02}"
+            if name in published:
+                assert row.published_delta == published[name].value, name
+            else:
+                assert np.isnan(row.published_delta), name
+        assert table[PUBLISHED_DELTA].notna().any()
+
+
+def test_table_1_begins_with_the_significant_heads_and_its_page_is_that_of_the_paper(folder):
+    table = pd.read_csv(folder / "table1.tsv", sep="\t")
+    assert table["p"].is_monotonic_increasing
+    assert len(table) == 3 * 2 * 4
+    for _, tied in table.groupby("p"):
+        assert tied["delta"].abs().is_monotonic_decreasing
+    page = (folder / "table1.html").read_text(encoding="utf-8")
+    kinds = ("encoder self-attention", "encoder-decoder attention", "decoder self-attention")
+    places = [page.index(f"<td>{kind}</td>") for kind in kinds]
+    assert places == sorted(places), "kinds in the order of the paper, whatever their p"
+
+
+def test_section_3_3_is_compared_with_heads_selected_on_a_separate_set(folder, tmp_path):
+    """Tables 2 and 3, whose heads are selected on the reported examples, do not change it."""
+    changed = tmp_path / "changed"
+    changed.mkdir()
+    for path in folder.glob("*.tsv"):
+        (changed / path.name).write_bytes(path.read_bytes())
+    for name, share in (("table2", 1.0), ("table3", 1.0), ("table5", 0.0), ("table6", 0.5)):
+        table = pd.read_csv(changed / f"{name}.tsv", sep="\t")
+        worse = np.arange(len(table)) >= share * len(table)
+        table.assign(p=np.where(worse, 0.001, 0.5), delta=-1.0).to_csv(changed / f"{name}.tsv", sep="\t", index=False)
+    frame, _ = compare(changed, tmp_path)
+    ids = ["m19.sec33.layers_ok_wmt", "m19.sec33.layers_ok_bert"]
+    layers = len(pd.read_csv(folder / "table6.tsv", sep="\t"))
+    assert frame.loc[ids, "ours"].astype(float).tolist() == pytest.approx([0, 100 * np.ceil(layers / 2) / layers], abs=0.1)
+    without, _ = compare(folder, tmp_path, left_out=("table5", "table6"))
+    assert without.loc[ids, "ours"].isna().all()
+    assert "names no further corpus (translation_test)" in without.loc[ids[0], "why"]
+
+
+def test_a_table_whose_heads_do_better_on_new_data_warns_of_the_full_model(folder):
+    """Selection favours a head on the data that selected it: where most lose less elsewhere, the baseline is low there."""
+    rows = pd.DataFrame({"delta": [2.0, 3.0, -1.0], "selection_delta": [0.5, 0.7, -0.5], "baseline": 45.04})
+    (warning,) = baseline_warning(rows)
+    assert warning.startswith("Warning: 2 of 3 layers lose less")
+    assert "2 score above the full model" in warning
+    assert "45.04" in warning
+    assert baseline_warning(rows.assign(delta=[0.4, 3.0, -1.0])) == []
+    assert baseline_warning(rows.assign(delta=rows["selection_delta"])) == [], "equal changes favour nothing"
+    # As on the page of a table.
+    table = pd.read_csv(folder / "table5.tsv", sep="\t")
+    page = (folder / "table5.html").read_text(encoding="utf-8")
+    assert ("Warning: " in page) == bool(baseline_warning(table))
+
+
+def test_overlong_translations_are_counted_on_both_corpora(tmp_path):
+    """Of the full model and under each mask; a translation of 1.5 times the words of its reference is not overlong."""
+    table = masked_table(TRANSLATION, 2, with_others=False)
+    table["answer"] = table["expected"]
+    long = " ".join(WORDS) + " " + " ".join(WORDS[:1])
+    unmasked = table["masked"] == NONE
+    first_head = (table["kind"] == "enc_enc") & (table["layer"] == 1) & (table["head"] == 1)
+    second = table.copy()
+    table.loc[first_head & (table["record"] < 3), "answer"] = long
+    second.loc[unmasked & (second["record"] < 5), "answer"] = long
+    second.loc[unmasked & (second["record"] == 9), "answer"] = " ".join(WORDS[:10])
+    for part, name in ((table, "m"), (second, "s")):
+        write_parquet(part, tmp_path / f"{name}.parquet")
+    outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
+    both = {role: SETTINGS[role] for role in (TRANSLATION, f"{TRANSLATION}_other")}
+    paths = ({TRANSLATION: tmp_path / "m.parquet"}, {TRANSLATION: tmp_path / "s.parquet"})
+    correlations(*paths, both, TRANSLATOR, 1, OTHERS_OF, 50, 0, *outs)
+    heads = read_table(outs[0])
+    assert set(heads["overlong_unmasked"]) == {0}
+    assert set(heads["second_overlong_unmasked"]) == {5}
+    assert heads.set_index(["kind", "layer", "head"])["overlong"].to_dict() == {
+        key: 3 if key == ("enc_enc", 1, 1) else 0 for key in zip(heads["kind"], heads["layer"], heads["head"], strict=True)
+    }
+    assert set(heads["second_overlong"]) == {0}
+    assert heads["second_baseline"].iloc[0] < heads["baseline"].iloc[0] == pytest.approx(100)
+    page = outs[2].read_text(encoding="utf-8")
+    assert f"second corpus: {len(heads)} of {len(heads)} heads score above the full model" in page
+    assert f"Of {N} translations of the full model 5 are overlong" in page
 
 
 def test_for_table_5_the_best_heads_are_enough():
@@ -231,7 +332,7 @@ def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     write_parquet(table, tmp_path / "m.parquet")
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     paths = {CLASSIFICATION: tmp_path / "m.parquet"}
-    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, OTHERS_OF, 50, 0, *outs)
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, TRANSLATOR, 1, OTHERS_OF, 50, 0, *outs)
     by_statistic = read_table(outs[1]).set_index("statistic")
     assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
     assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
@@ -274,7 +375,7 @@ def test_without_the_extremes_no_head_may_be_left(tmp_path):
     write_parquet(table, tmp_path / "m.parquet")
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     paths = {CLASSIFICATION: tmp_path / "m.parquet"}
-    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, OTHERS_OF, 50, 0, *outs)
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, TRANSLATOR, 1, OTHERS_OF, 50, 0, *outs)
     trimmed = read_table(outs[1]).set_index("statistic").loc["pearson_without_extremes"]
     assert trimmed["heads"] == 0
     assert np.isnan(trimmed["value"])
@@ -323,13 +424,13 @@ def test_heads_can_go_up_to_the_first_step_that_loses_more_than_a_point(deltas, 
     assert prunable(pd.DataFrame({"percent": [0, 20, 40, 60, 80], "delta": deltas})) == share
 
 
-def compare(folder, tmp_path, **changed):
+def compare(folder, tmp_path, left_out=(), **changed):
     names = ("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "figure5", "head_importance")
     names += ("table5", "table6")
     names += tuple(f"{part}_statistics" for part in ("ablation", "pruning", "importance", "figure5"))
-    tables = {name: folder / f"{name}.tsv" for name in names}
+    tables = {name: [] if name in left_out else folder / f"{name}.tsv" for name in names}
     outs = [tmp_path / name for name in ("comparison.tsv", "comparison.html", "claims.tsv", "claims.html")]
-    comparison(tables, SETTINGS | changed, "paper", *outs)
+    comparison(tables, SETTINGS | changed, "paper", TRANSLATOR, *outs)
     frame, claims = (pd.read_csv(tmp_path / f"{name}.tsv", sep="\t") for name in ("comparison", "claims"))
     return frame.set_index("id"), claims.set_index("claim")
 
@@ -422,11 +523,11 @@ def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
     epochs = {"path": folder / "dynamics.parquet", "resamples": 100, "seed": 0, "out": tmp_path / "figure5.tsv"}
     epochs |= {"statistics_out": tmp_path / "figure5_statistics.tsv"}
     drawn = {
-        "published: 96 encoder heads": partial(figure1, tables["figure1"], SETTINGS),
-        "without extremes": partial(figure2, tables["figure2"], tables["correlations"], SETTINGS),
-        "Most frequent label: 33 %": partial(figure3, tables["figure3"], SETTINGS),
-        "Encoder-decoder (8 heads)": partial(figure4, tables["figure4"], SETTINGS[TRANSLATION]),
-        "epoch 4: BLEU": partial(figure5, **epochs, label=SETTINGS[TRANSLATION]),
+        "published: 96 encoder heads": partial(figure1, tables["figure1"], SETTINGS, TRANSLATOR),
+        "without extremes": partial(figure2, tables["figure2"], tables["correlations"], SETTINGS, TRANSLATOR),
+        "Most frequent label: 33 %": partial(figure3, tables["figure3"], SETTINGS, TRANSLATOR),
+        "Encoder-decoder (8 heads)": partial(figure4, tables["figure4"], SETTINGS[TRANSLATION], TRANSLATOR),
+        "epoch 4: BLEU": partial(figure5, **epochs, label=SETTINGS[TRANSLATION], translator=TRANSLATOR),
     }
     pictures = {kind: tmp_path / f"figure.{kind}" for kind in ("svg", "png", "pdf")}
     for words, draw in drawn.items():
@@ -434,6 +535,7 @@ def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
         first = {kind: path.read_bytes() for kind, path in pictures.items()}
         assert words in words_in(pictures["svg"])
         assert "generated text" in words_in(pictures["svg"])
+        assert "tiny-translator, 2 encoder and 2 decoder layers" in words_in(pictures["svg"]), "the model that translates"
         draw(pictures=pictures)
         assert {kind: path.read_bytes() for kind, path in pictures.items()} == first
     assert (tmp_path / "figure5.tsv").read_bytes() == (folder / "figure5.tsv").read_bytes()

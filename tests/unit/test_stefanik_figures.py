@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from largest_tables import LABEL, all_heads, combined, generator, write
-from text_boxes import saved_figures
+from text_boxes import axes_of_figures, saved_figures
 
-from attention_atlas.figures import style
 from attention_atlas.figures.intervals import interval_rows
 from attention_atlas.studies.stefanik2021.baselines import BASELINES
 from attention_atlas.studies.stefanik2021.detection import RELATIVE
@@ -211,20 +207,6 @@ def test_ticks_of_the_cumulative_removal_are_its_steps(tmp_path):
     for axis in saved[0][:2]:
         assert list(axis.get_xticks()) == [0, 96, 192, 288, 384]
     assert "steps of 25 % of the heads" in " ".join(" ".join(figures[0].texts).split())
-
-
-@contextmanager
-def axes_of_figures() -> Iterator[list[list]]:
-    """The axes of every figure that is saved within the block."""
-    saved = []
-
-    def kept(figure, *args, **options):
-        saved.append(figure.axes)
-        return real(figure, *args, **options)
-
-    real = style.lay_out
-    with mock.patch.object(style, "lay_out", kept):
-        yield saved
 
 
 def test_three_rows_of_a_value_have_its_interval():

@@ -30,6 +30,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from attention_atlas.figures import style
+
 LARGEST = (7.0, 9.0)
 """Width and height of a page's text block, in inches."""
 SMALLEST = 6.0
@@ -57,6 +59,20 @@ class SavedFigure:
     height: float
     texts: list[str]
     problems: list[str]
+
+
+@contextmanager
+def axes_of_figures() -> Iterator[list[list[Axes]]]:
+    """Collect the axes of the figures that are saved meanwhile, with what was drawn into them, in their order."""
+    axes: list[list[Axes]] = []
+
+    def kept(figure: Figure, *arguments: Any, **options: Any) -> Bbox:
+        axes.append(figure.axes)
+        return lay_out(figure, *arguments, **options)
+
+    lay_out = style.lay_out
+    with mock.patch.object(style, "lay_out", kept):
+        yield axes
 
 
 @contextmanager

@@ -20,6 +20,8 @@ _EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_
 TABLE1 = [*_EFFECT, "p_bh", "p_count", "n", "unit"]
 BEST = [*_EFFECT, "n", "heldout_delta", "unit"]
 FIGURE1 = ["experiment", *TABLE1]
+PUBLISHED_DELTA = "published_delta"
+"""Column of Tables 1, 2, 3, 5 and 6: the paper's change in score of the same kind, layer (and head), of its own model."""
 
 
 def ablation_tables(

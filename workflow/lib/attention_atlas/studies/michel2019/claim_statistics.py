@@ -33,7 +33,7 @@ AGREEMENT = "spearman_with_paper"
 SHARE_GAINED, SHARE_LEFT = "share_gained", "share_left"
 TRAINED_WITHOUT = 40
 """Percent of heads masked in the summary of Figure 5."""
-_UNCHANGED = 1e-9
+UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
 
 
@@ -95,7 +95,7 @@ def simultaneous_largest(deltas: Floats, resampled: Floats, level: float = LEVEL
 
 def balance(deltas: Floats) -> Floats:
     """[...] heads that raise the score minus heads that lower it, of differences [..., head]."""
-    return np.where(np.abs(deltas) > _UNCHANGED, np.sign(deltas), 0.0).sum(axis=-1)
+    return np.where(np.abs(deltas) > UNCHANGED, np.sign(deltas), 0.0).sum(axis=-1)
 
 
 def one_head_statistics(masked: MaskedScores, experiment: str, resamples: int, seed: int) -> Iterator[Row]:

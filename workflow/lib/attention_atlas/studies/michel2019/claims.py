@@ -13,6 +13,7 @@ from attention_atlas.published.claims import Claim, all_hold
 from attention_atlas.studies.michel2019 import claim_statistics as tested
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import mean_score
+from attention_atlas.studies.michel2019.kind_removal import dispensable_kinds
 from attention_atlas.studies.michel2019.names import (
     ABLATION,
     HELDOUT,
@@ -44,7 +45,7 @@ def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Clai
         definition: of importance, by which this run orders heads.
     """
     statistics = frames["statistics"]
-    yield from _single_head_claims(statistics, frames["table1"])
+    yield from _single_head_claims(statistics, frames["table1"], dispensable_kinds(frames["figure4"]))
     for name, table in ((TRANSLATION, frames["table2"]), (CLASSIFICATION, frames["table3"])):
         (row,) = _rows(statistics, tested.ONE_HEAD, name)
         worse = int(((table["p"] < LEVEL) & (table["delta"] < 0)).sum())
@@ -74,11 +75,15 @@ def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Clai
         yield from _training_claims(statistics, frames["figure5"])
 
 
-def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Iterator[Claim]:
-    for kind, head_rows in table1.groupby("kind", sort=False):
-        name, heads = f"{KIND_TITLES[str(kind)]} attention", len(head_rows)
+def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame, dispensable: Mapping[str, str]) -> Iterator[Claim]:
+    """Claims about heads that are masked one at a time; `dispensable`: kind -> remark of `kind_removal.dispensable_kinds`."""
+    # The rows of the table are in the order of their p, kinds of attention mixed.
+    for kind in (kind for kind in KIND_TITLES if (table1["kind"] == kind).any()):
+        head_rows = table1[table1["kind"] == kind]
+        name, heads = f"{KIND_TITLES[kind]} attention", len(head_rows)
+        remark = f"; {dispensable[kind]}, so that this says little" if kind in dispensable else ""
         of_kind = {
-            statistic: _rows(statistics, statistic, TRANSLATION, str(kind))[0]
+            statistic: _rows(statistics, statistic, TRANSLATION, kind)[0]
             for statistic in (tested.MEDIAN_CHANGE, tested.LARGEST_CHANGE, tested.BALANCE)
         }
         significant = head_rows["p"] < LEVEL
@@ -87,7 +92,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
         yield _claim(
             row,
             f"{name}: most heads can be masked, one at a time, for less than one BLEU point (section 3.2)",
-            f"median {row.value:+.2f}; {worse} of {heads} heads worse with p < {LEVEL}",
+            f"median {row.value:+.2f}; {worse} of {heads} heads worse with p < {LEVEL}{remark}",
             "median over heads of the change in BLEU",
             -TOLERATED,
         )
@@ -97,7 +102,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
             row,
             f"{name}: some head changes BLEU by more than one point (Table 1; the paper corrects for no number of tests)",
             f"largest change {row.value:.2f}; {int(significant.sum())} of {heads} heads with p < {LEVEL}, {heads * LEVEL:.1f} "
-            f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
+            f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}{remark}",
             "largest absolute change in BLEU over heads, simultaneous interval",
             TOLERATED,
         )
@@ -106,7 +111,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
         yield _claim(
             row,
             f"{name}: masking a head raises BLEU more often than it lowers it (71 of 96 in the paper)",
-            f"{raised} heads raise it, {lowered} lower it, {heads - raised - lowered} leave it as it is",
+            f"{raised} heads raise it, {lowered} lower it, {heads - raised - lowered} leave it as it is{remark}",
             "heads that raise BLEU minus heads that lower it",
         )
 

@@ -14,9 +14,11 @@ from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import load_published
+from attention_atlas.studies.michel2019.caption_rules import DISPENSABLE_RULE
 from attention_atlas.studies.michel2019.claims import claims
 from attention_atlas.studies.michel2019.correlations import SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.curves import prunable
+from attention_atlas.studies.michel2019.kind_removal import dispensable_kinds
 from attention_atlas.studies.michel2019.names import IMPORTANCE, LEVEL
 
 
@@ -24,6 +26,7 @@ def comparison(
     tables: Mapping[str, Any],
     labels: Mapping[str, RunLabel],
     definition: str,
+    translator: str,
     out: str | Path,
     html_out: str | Path,
     claims_out: str | Path,
@@ -32,9 +35,11 @@ def comparison(
     """Write comparison.tsv and claims.tsv with their pages.
 
     Args:
-        tables: name -> file; figure5 and figure5_statistics are empty where the run follows no training.
+        tables: name -> file; figure5 and figure5_statistics are empty where the run follows no training, table5 and table6
+            where it names no further corpus.
         labels: role -> model and corpus of the run.
         definition: of importance, by which this run orders heads.
+        translator: the translation model in words.
         out, html_out: every published value with this run's.
         claims_out, claims_html: `published.claims.CLAIM_COLUMNS`.
 
@@ -60,6 +65,12 @@ def comparison(
         "against one BLEU point or percentage point, since the paper does not define a noticeable loss; their intervals "
         "include one extra loss and one extra gain, so that they have some width even where no example changes. Figure 2: "
         "at each end the wider of two intervals, by bootstrap over heads and over examples.",
+        f"Translation model: {translator}.",
+        *(
+            [f"{DISPENSABLE_RULE}. Here: {'; '.join(dispensable)}."]
+            if (dispensable := dispensable_kinds(frames["figure4"]).values())
+            else []
+        ),
     ]
     write_claims(claims(frames, definition), claims_out, claims_html, "Michel et al. 2019: claims and this run", notes)
 
@@ -68,9 +79,11 @@ def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[Quantity]:
     encoder = frames["table1"][frames["table1"]["kind"] == "enc_enc"]
     yield Quantity("significant_heads", int((encoder["p"] < LEVEL).sum()), len(encoder))
     sizes = frames["head_importance"].groupby("task")["head"].max()
-    for name, table in ((TRANSLATION, frames["table2"]), (CLASSIFICATION, frames["table3"])):
-        not_worse = ~((table["p"] < LEVEL) & (table["delta"] < 0))
-        yield Quantity(f"layers_not_worse_{name}", 100 * float(not_worse.mean()), len(table))
+    for name, table in ((TRANSLATION, "table5"), (CLASSIFICATION, "table6")):
+        # The paper counts layers whose head is selected on a separate set (section 3.3), which are those of these tables.
+        if table in frames:
+            worse = (frames[table]["p"] < LEVEL) & (frames[table]["delta"] < 0)
+            yield Quantity(f"layers_not_worse_{name}", 100 * float((~worse).mean()), len(worse))
         curve = _curve(frames["figure3"], name, IMPORTANCE)
         yield Quantity(f"prunable_{name}", prunable(curve), int(curve["n"].iloc[0]))
         yield Quantity(f"share_of_a_head_{name}", 100 / float(sizes[name]))

@@ -21,18 +21,19 @@ from attention_atlas.studies.michel2019.claim_statistics import (
     statistics_table,
     training_statistics,
 )
-from attention_atlas.studies.michel2019.effects import MaskedScores, masked_terms, read_answers, resampled_scores
+from attention_atlas.studies.michel2019.effects import MaskedScores, masked_terms, read_answers, resampled_scores, unit_of
 from attention_atlas.studies.michel2019.names import CURVE, LEAST_BLEU, ORDER_TITLES, RANDOM, TITLES, TOLERATED
 
 Floats = npt.NDArray[np.float64]
-FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
-FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n"]
-FIGURE5 = ["epoch", "percent", "count", "heads", *CURVE, "share", "n"]
+FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n", "unit"]
+FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n", "unit"]
+FIGURE5 = ["epoch", "percent", "count", "heads", *CURVE, "share", "n", "unit"]
 
 
 def pruning_curves(
     answers: Mapping[str, str | Path],
     labels: Mapping[str, RunLabel],
+    translator: str,
     resamples: int,
     seed: int,
     curves_out: str | Path,
@@ -46,11 +47,12 @@ def pruning_curves(
     Args:
         answers: experiment -> table of `pruned_answers`.
         labels: experiment -> model and corpus of the run.
+        translator: the translation model in words.
         resamples, seed: of the bootstrap.
         curves_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
         by_kind_out: `FIGURE4`, curves within one kind of attention of the translation model.
         out, html_out: experiment, order, baseline, scores at some shares of heads, mean of the curve with its interval,
-            `prunable`, n; its page. For random orders the interval is the range of their means.
+            `prunable`, n, unit; its page. For random orders the interval is the range of their means.
         statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
     Raises:
@@ -72,11 +74,11 @@ def pruning_curves(
     write_table(figure3, curves_out)
     by_kind = tables[TRANSLATION]
     write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], by_kind_out)
-    _summary(figure3, pd.concat(means), labels, out, html_out)
+    _summary(figure3, pd.concat(means), labels, translator, out, html_out)
 
 
 def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
-    """One row for each step: its keys, `CURVE`, n.
+    """One row for each step: its keys, `CURVE`, n, unit.
 
     Args:
         masked: the steps.
@@ -85,7 +87,7 @@ def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
     low, high = percentile_interval(resampled)
     delta = masked.deltas
     columns = {"metric": masked.metric, "score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta}
-    return masked.keys.assign(**columns, ci_low=low, ci_high=high, n=len(masked.base))
+    return masked.keys.assign(**columns, ci_low=low, ci_high=high, n=len(masked.base), unit=unit_of(masked.metric))
 
 
 def _mean_intervals(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
@@ -125,7 +127,7 @@ def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
     """The curves of `FIGURE3` with one mean curve of the random orders; their range as interval."""
     random = figure3["order"] == RANDOM
     groups = figure3[random].groupby(["experiment", "order", "percent"], sort=False)
-    first = groups[["count", "heads", "metric", "baseline", "floor", "n"]].first()
+    first = groups[["count", "heads", "metric", "baseline", "floor", "n", "unit"]].first()
     spread = groups["score"].agg(ci_low="min", ci_high="max")
     mean = groups[["score", "delta"]].mean().join(first).join(spread).reset_index().assign(draw=-1)
     return pd.concat([figure3[~random], mean[FIGURE3]], ignore_index=True)
@@ -135,6 +137,7 @@ def _summary(
     figure3: pd.DataFrame,
     intervals: pd.DataFrame,
     labels: Mapping[str, RunLabel],
+    translator: str,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
@@ -145,7 +148,9 @@ def _summary(
         at = {f"at_{percent}": scores[percent] for percent in (20, 40, 50, 60, 80) if percent in scores.index}
         facts = {"experiment": name, "order": order, "baseline": curve["baseline"].iloc[0]}
         mean = {"mean": mean_score(curve), **ends.loc[(name, order)]}
-        rows.append({**facts, **at, **mean, "prunable": prunable(curve), "n": curve["n"].iloc[0]})
+        rows.append(
+            {**facts, **at, **mean, "prunable": prunable(curve), "n": curve["n"].iloc[0], "unit": curve["unit"].iloc[0]}
+        )
     table = pd.DataFrame(rows)
     write_table(table, out)
     shown = table.assign(
@@ -155,6 +160,7 @@ def _summary(
     draws = figure3.loc[figure3["order"] == RANDOM, "draw"].nunique()
     notes = [
         *(label.line for label in labels.values()),
+        f"Translation model: {translator}.",
         "BLEU and accuracy (%) with the first heads of an order masked: at_20 with 20 % of them; mean: over the whole curve, "
         "with its interval by bootstrap over the n examples (sentences). prunable: percent of heads up to which no "
         f"step loses more than {TOLERATED:g} BLEU point or percentage point; the paper says 20 % and 40 % by "
@@ -163,7 +169,7 @@ def _summary(
         "As in the paper, the order by scores with one head masked is chosen on the examples that it is evaluated on; under "
         "held-out selection, each half of the examples is pruned in the order of the other half.",
     ]
-    formats = dict.fromkeys(table.columns[2:-2], ".1f") | {"prunable": "d", "n": "d"}
+    formats = dict.fromkeys(table.columns[2:-3], ".1f") | {"prunable": "d", "n": "d"}
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 3: pruning in several orders", notes, formats=formats)
 
 

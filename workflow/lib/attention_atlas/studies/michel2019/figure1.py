@@ -24,12 +24,13 @@ from attention_atlas.studies.michel2019.figure_style import CHANGE_LABELS, KIND_
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, TITLES
 
 
-def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, labels: Mapping[str, RunLabel], translator: str, pictures: Mapping[str, str | Path]) -> None:
     """Draw a histogram of heads by change in score for each experiment, by kind of attention where there are several.
 
     Args:
         path: `FIGURE1` of `ablation_tables`.
         labels: role -> model and corpus of the run.
+        translator: the translation model in words.
         pictures: format -> file.
 
     Raises:
@@ -50,7 +51,8 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     ]
     beside_style = Line2D([], [], color=BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
     legend_below(figure, axes, 4, [*kinds, beside_style])
-    save_figure(figure, pictures, footnote([labels[TRANSLATION], labels[CLASSIFICATION]], f"n = {' and '.join(sizes)}"))
+    count = f"n = {' and '.join(sizes)}; translation model: {translator}"
+    save_figure(figure, pictures, footnote([labels[TRANSLATION], labels[CLASSIFICATION]], count))
 
 
 def published_deltas() -> npt.NDArray[np.float64]:

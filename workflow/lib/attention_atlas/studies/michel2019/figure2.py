@@ -18,7 +18,15 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
+from attention_atlas.studies.michel2019.correlations import (
+    CORRELATIONS,
+    FIGURE2,
+    PEARSON,
+    SPEARMAN,
+    TRIMMED,
+    above_full_model,
+    in_words,
+)
 from attention_atlas.studies.michel2019.figure_style import CHANGE_LABELS, KIND_COLOURS, KIND_MARKERS
 from attention_atlas.studies.michel2019.names import KIND_TITLES, TITLES
 
@@ -32,7 +40,11 @@ _SMALLEST, _LARGEST = 14, 180
 
 
 def figure2(
-    path: str | Path, correlations_path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]
+    path: str | Path,
+    correlations_path: str | Path,
+    labels: Mapping[str, RunLabel],
+    translator: str,
+    pictures: Mapping[str, str | Path],
 ) -> None:
     """Draw the change in score when each head is masked on one corpus against that on another.
 
@@ -40,6 +52,7 @@ def figure2(
         path: `FIGURE2` of `correlations`.
         correlations_path: `CORRELATIONS` of `correlations`.
         labels: role -> model and corpus of the run.
+        translator: the translation model in words.
         pictures: format -> file.
 
     Raises:
@@ -54,7 +67,8 @@ def figure2(
         change = CHANGE_LABELS[str(points["metric"].iloc[0])]
         axis.set_xlabel(plain(fill(f"{change}: {labels[str(name)].corpus}", _LINE)))
         axis.set_ylabel(plain(fill(f"{change}: {labels[f'{name}_other'].corpus}", _LINE)))
-        axis.set_title("\n".join([TITLES[str(name)], *_correlations(agreement, str(name))]), fontsize=7.5)
+        lines = [TITLES[str(name)], *_correlations(agreement, str(name)), _above(table[table["experiment"] == name])]
+        axis.set_title("\n".join(lines), fontsize=7.5)
     kinds = [
         Line2D([], [], color=KIND_COLOURS[kind], marker=KIND_MARKERS[kind], linestyle="none", label=KIND_TITLES[kind])
         for kind in KIND_COLOURS
@@ -69,7 +83,8 @@ def figure2(
     legend_below(figure, axes, 6, [*kinds, ring, *sizes])
     sizes_of = agreement.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
-    save_figure(figure, pictures, footnote(labels.values(), f"n = {count}"))
+    notes = [f"n = {count}", f"translation model: {translator}", *_overlong(table)]
+    save_figure(figure, pictures, footnote(labels.values(), "; ".join(notes)))
 
 
 def heads_by_spot(table: pd.DataFrame) -> pd.DataFrame:
@@ -101,6 +116,24 @@ def _spots(axis: Axes, points: pd.DataFrame, most: int) -> None:
     axis.scatter(extreme["delta"], extreme["second_delta"], s=areas, facecolors="none", edgecolors=BLACK, linewidths=0.8)
     for line in (axis.axhline, axis.axvline):
         line(0, color=GREY, linewidth=0.6, zorder=0)
+
+
+def _above(heads: pd.DataFrame) -> str:
+    first, second = above_full_model(heads)
+    return f"Heads above the full model: {first} (x), {second} (y) of {len(heads)}"
+
+
+def _overlong(table: pd.DataFrame) -> list[str]:
+    """Overlong translations of the full model on both corpora, in a few words; empty without a translation model."""
+    counted = table[table["overlong_unmasked"].notna()]
+    if counted.empty:
+        return []
+    row = counted.iloc[0]
+    return [
+        f"overlong translations of the full model: {row['overlong_unmasked']:.0f} (x axis) and "
+        f"{row['second_overlong_unmasked']:.0f} (y axis), median over masked heads {counted['overlong'].median():g} and "
+        f"{counted['second_overlong'].median():g}"
+    ]
 
 
 def _area(heads: int, most: int) -> float:

@@ -40,12 +40,13 @@ _PRUNABLE = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.pruna
 """Experiment -> published share of heads that can be masked."""
 
 
-def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
+def figure3(path: str | Path, labels: Mapping[str, RunLabel], translator: str, pictures: Mapping[str, str | Path]) -> None:
     """Draw the score by percent of heads masked, for each order.
 
     Args:
         path: `FIGURE3` of `curves.pruning_curves`.
         labels: role -> model and corpus of the run.
+        translator: the translation model in words.
         pictures: format -> file.
 
     Raises:
@@ -59,8 +60,12 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
     legend_below(figure, axes, 3)
     groups = table.drop_duplicates("experiment")
-    count = " and ".join(f"{row.n}" for row in groups.itertuples())
-    save_figure(figure, pictures, footnote([labels[TRANSLATION], labels[CLASSIFICATION]], f"n = {count} examples"))
+    count = " and ".join(f"{row.n} {row.unit}" for row in groups.itertuples())
+    save_figure(
+        figure,
+        pictures,
+        footnote([labels[TRANSLATION], labels[CLASSIFICATION]], f"n = {count}; translation model: {translator}"),
+    )
 
 
 def _curves(axis: Axes, curves: pd.DataFrame) -> None:
@@ -97,4 +102,9 @@ def _published(axis: Axes, experiment: str) -> None:
     axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
     if experiment == CLASSIFICATION:
         rerun = published_rows("michel2019", [_RERUN])
-        axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label="published: rerun on MNLI", **PUBLISHED)
+        label = "third-party rerun of the published code: MNLI (3 classes)"
+        axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
+        # Without any head the classifier gives one of the three labels to all examples.
+        floor = rerun.set_index("percent")["value"][100]
+        floor_label = f"that rerun with all heads masked: {floor:.0f} %"
+        axis.axhline(floor, color=GREY, linewidth=0.8, linestyle=(0, (1, 3)), label=floor_label)

@@ -14,18 +14,20 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.michel2019.curves import FIGURE4
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS, SCORE_LABELS
+from attention_atlas.studies.michel2019.kind_removal import dispensable_kinds
 from attention_atlas.studies.michel2019.names import KIND_TITLES
 
 _SELF_ATTENTION_MASKED = 80
 """Percent of self-attention heads masked at the published BLEU: 20 % of them are kept."""
 
 
-def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def figure4(path: str | Path, label: RunLabel, translator: str, pictures: Mapping[str, str | Path]) -> None:
     """Draw BLEU by percent of the heads of one kind of attention, pruned by importance.
 
     Args:
         path: `FIGURE4` of `curves.pruning_curves`.
         label: model and corpus of the run.
+        translator: the translation model in words.
         pictures: format -> file.
 
     Raises:
@@ -64,4 +66,5 @@ def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     axis.set_ylabel(SCORE_LABELS["BLEU"])
     axis.set_ylim(bottom=0)
     legend_below(figure, [axis], 3)
-    save_figure(figure, pictures, footnote(label, f"n = {table['n'].iloc[0]} sentences"))
+    notes = [f"n = {table['n'].iloc[0]} sentences", f"translation model: {translator}", *dispensable_kinds(table).values()]
+    save_figure(figure, pictures, footnote(label, "; ".join(notes)))

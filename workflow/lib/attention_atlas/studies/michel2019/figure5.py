@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 
 from attention_atlas.figures.legends import legend_below
-from attention_atlas.figures.style import PAGE, PUBLISHED, footnote, panels, save_figure
+from attention_atlas.figures.style import BLUE, PAGE, PUBLISHED, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.drawn import published_rows
@@ -16,6 +18,8 @@ from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
 from attention_atlas.studies.michel2019.figure_style import MASKED_LABEL, SCORE_LABELS
 
 _MARKERS = "os^DvP*X"
+_APART = 1.4
+"""Least ratio of two labelled epochs."""
 
 
 def figure5(
@@ -23,17 +27,19 @@ def figure5(
     resamples: int,
     seed: int,
     label: RunLabel,
+    translator: str,
     out: str | Path,
     statistics_out: str | Path,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the whole
-    model's.
+    """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the full
+    model's, and the full model's BLEU by epoch beside the published one.
 
     Args:
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
         label: model and corpus of the run.
+        translator: the translation model in words.
         out, statistics_out: tables of `curves.dynamics_table` to write.
         pictures: format -> file.
 
@@ -46,8 +52,8 @@ def figure5(
     baselines = table.groupby("epoch")["baseline"].first()
     titles = {epoch: f"epoch {epoch}: BLEU {baselines[epoch]:.1f}" for epoch in epochs}
     shown = table.assign(title=table["epoch"].map(titles), share=100 * table["share"])
-    figure, axes = panels(PAGE / 2, 3.3)
-    for axis, column in zip(axes, ("score", "share"), strict=True):
+    figure, axes = panels(PAGE / 3, 3.0, 3)
+    for axis, column in zip(axes[:2], ("score", "share"), strict=True):
         sns.lineplot(
             shown,
             x="percent",
@@ -67,10 +73,32 @@ def figure5(
         axis.set_xlabel(MASKED_LABEL)
     axes[0].set_ylabel(SCORE_LABELS["BLEU"])
     axes[1].set_ylabel("BLEU (% of the full model's)")
-    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    published_label = f"published: full model, epochs {published['epoch'].min()} to {published['epoch'].max()}"
-    axes[0].plot([0] * len(published), published["value"], linestyle="none", label=published_label, **PUBLISHED)
+    _by_epoch(axes[2], baselines)
     for axis in axes:
         axis.set_ylim(bottom=0)
     legend_below(figure, axes, 4)
-    save_figure(figure, pictures, footnote(label, f"n = {table['n'].iloc[0]} sentences; {table['heads'].iloc[0]} heads"))
+    count = f"n = {table['n'].iloc[0]} sentences; {table['heads'].iloc[0]} heads; translation model: {translator}"
+    save_figure(figure, pictures, footnote(label, count))
+
+
+def _labels(epochs: Sequence[int]) -> list[str]:
+    """Labels of epochs on a logarithmic axis, the last one first: empty where a label would touch the next one."""
+    shown: list[int] = []
+    for epoch in reversed(epochs):
+        if not shown or shown[-1] / epoch >= _APART:
+            shown.append(epoch)
+    return [str(epoch) if epoch in shown else "" for epoch in epochs]
+
+
+def _by_epoch(axis: Axes, baselines: pd.Series) -> None:
+    """Draw BLEU of the full model by epoch: this run's and the published one."""
+    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
+    style = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
+    axis.plot(baselines.index, baselines, color=BLUE, **style)
+    axis.plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label="published: full model", **PUBLISHED)
+    axis.set_xscale("log")
+    epochs = sorted({*baselines.index, *published["epoch"]})
+    axis.set_xticks(epochs, _labels(epochs))
+    axis.minorticks_off()
+    axis.set_xlabel("Epoch")
+    axis.set_ylabel(SCORE_LABELS["BLEU"])

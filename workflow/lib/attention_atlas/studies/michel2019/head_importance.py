@@ -12,14 +12,15 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
-from attention_atlas.methods.names import CODE, DEFINITIONS, HEAD, PAPER
+from attention_atlas.methods.names import CODE, DEFINITIONS, HEAD, PAPER, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.michel2019.claim_statistics import agreement_statistics, statistics_table
+from attention_atlas.studies.michel2019.effects import ACCURACY, BLEU, unit_of
 from attention_atlas.studies.michel2019.names import TITLES
 
 COLUMNS = [
     *("model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "unnormalised"),
-    *("spearman", "n"),
+    *("spearman", "n", "unit"),
 ]
 
 
@@ -55,7 +56,9 @@ def importance_table(
     for name, path in derivatives.items():
         task_derivatives = read_derivatives(path)
         frames += [
-            _rows(task_derivatives, definition, batch, resamples, seed).assign(model=models[name], task=name)
+            _rows(task_derivatives, definition, batch, resamples, seed).assign(
+                model=models[name], task=name, unit=unit_of(BLEU if name == TRANSLATION else ACCURACY)
+            )
             for definition in DEFINITIONS
         ]
         statistics += list(agreement_statistics(task_derivatives, name, batch, resamples, seed))

@@ -13,6 +13,7 @@ SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
 _PUBLISHED = ("published/michel2019.csv",)
 _BOTH = {"labels": ("labels", *EXPERIMENTS)}
 _FOUR = {"labels": ("labels", *ROLES_OF_FIGURE2)}
+_TRANSLATOR = {"translator": ("translation_model", TRANSLATION)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 _MASKED, _MASKED_SECOND = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
 _PRUNED, _GRADIENTS = "pruned/{experiment}.parquet", "gradients/{experiment}.parquet"
@@ -37,24 +38,22 @@ PAGES = (
         function="studies.michel2019.table1:table1",
         inputs={"path": "ablation.tsv"},
         outputs={"out": "table1.tsv", "html_out": "table1.html"},
-        params={"label": ("label", TRANSLATION)},
+        params={"label": ("label", TRANSLATION), **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_table2",
         function="studies.michel2019.best_heads:table2",
         inputs={"path": "ablation_best_translation.tsv"},
-        outputs={"html_out": "table2.html"},
-        copies={"table2.tsv": "path"},
-        params={"label": ("label", TRANSLATION)},
+        outputs={"out": "table2.tsv", "html_out": "table2.html"},
+        params={"label": ("label", TRANSLATION), **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_table3",
         function="studies.michel2019.best_heads:table3",
         inputs={"path": "ablation_best_classification.tsv"},
-        outputs={"html_out": "table3.html"},
-        copies={"table3.tsv": "path"},
+        outputs={"out": "table3.tsv", "html_out": "table3.html"},
         params={"label": ("label", CLASSIFICATION)},
         resources=_PUBLISHED,
     ),
@@ -63,7 +62,12 @@ PAGES = (
         function="studies.michel2019.heldout_heads:table5",
         inputs={"masked": _MASKED.format(experiment=TRANSLATION), "heldout": f"heldout/{TRANSLATION}.parquet"},
         outputs={"out": "table5.tsv", "html_out": "table5.html"},
-        params={"label": ("label", HELDOUT_ROLES[TRANSLATION]), "selection_label": ("label", TRANSLATION), **_BOOTSTRAP},
+        params={
+            "label": ("label", HELDOUT_ROLES[TRANSLATION]),
+            "selection_label": ("label", TRANSLATION),
+            **_TRANSLATOR,
+            **_BOOTSTRAP,
+        },
         megabytes=2000,
         minutes=60,
         resources=_PUBLISHED,
@@ -89,6 +93,7 @@ PAGES = (
             "extremes": ("settings", "excluded_extremes"),
             "second_data": ("second_data",),
             **_FOUR,
+            **_TRANSLATOR,
             **_BOOTSTRAP,
         },
         reads=(("files_of_experiments", _MASKED), ("files_of_experiments", _MASKED_SECOND)),
@@ -126,7 +131,7 @@ PAGES = (
             "html_out": "pruning.html",
             "statistics_out": "pruning_statistics.tsv",
         },
-        params={"answers": ("each_experiment", _PRUNED), **_BOTH, **_BOOTSTRAP},
+        params={"answers": ("each_experiment", _PRUNED), **_BOTH, **_TRANSLATOR, **_BOOTSTRAP},
         reads=(("files_of_experiments", _PRUNED),),
         megabytes=4000,
         minutes=120,
@@ -137,7 +142,7 @@ PAGES = (
         inputs={"path": "ablation.tsv"},
         copies={"figure1.tsv": "path"},
         pictures="figure1",
-        params=_BOTH,
+        params={**_BOTH, **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
@@ -146,7 +151,7 @@ PAGES = (
         inputs={"path": "correlation_heads.tsv", "correlations_path": "correlations.tsv"},
         copies={"figure2.tsv": "path"},
         pictures="figure2",
-        params=_FOUR,
+        params={**_FOUR, **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
@@ -155,7 +160,7 @@ PAGES = (
         inputs={"path": "pruning_curves.tsv"},
         copies={"figure3.tsv": "path"},
         pictures="figure3",
-        params=_BOTH,
+        params={**_BOTH, **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
@@ -164,7 +169,7 @@ PAGES = (
         inputs={"path": "pruning_curves_by_kind.tsv"},
         copies={"figure4.tsv": "path"},
         pictures="figure4",
-        params={"label": ("label", TRANSLATION)},
+        params={"label": ("label", TRANSLATION), **_TRANSLATOR},
         resources=_PUBLISHED,
     ),
     Page(
@@ -173,7 +178,7 @@ PAGES = (
         inputs={"path": "dynamics.parquet"},
         outputs={"out": "figure5.tsv", "statistics_out": "figure5_statistics.tsv"},
         pictures="figure5",
-        params={"label": ("label", "dynamics"), **_BOOTSTRAP},
+        params={"label": ("label", "dynamics"), "translator": ("translation_model", "dynamics"), **_BOOTSTRAP},
         megabytes=2000,
         minutes=60,
         resources=_PUBLISHED,
@@ -198,6 +203,7 @@ PAGES = (
         },
         params={
             "definition": ("settings", "importance", "definition"),
+            **_TRANSLATOR,
             "labels": ("labels", *ROLES_OF_FIGURE2, HELDOUT_ROLES[TRANSLATION]),
         },
         resources=_PUBLISHED,

@@ -26,7 +26,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.models.pruning import prune_heads
-from attention_atlas.published.values import load_published, printed, published_column
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.michel2019.experiments import ExampleFiles
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ VARIANTS = {
 }
 COLUMNS = [
     *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high"),
-    *("spread", "status", "published_speedup", "parameters", "megabytes", "length", "repeats", "n"),
+    *("spread", "status", "published_examples_per_second", "published_speedup", "parameters", "megabytes", "length", "repeats"),
+    *("n", "unit"),
 ]
 STABLE, UNSTABLE = "stable", "unstable"
 LARGEST_SPREAD = 10.0
@@ -86,7 +87,8 @@ def measure_speed(
 
     speedup: percent over the full model, geometric mean over repeats, with its interval by Student's t over repeats; empty
     where the status is unstable: the full model's slowest pass takes `spread` percent longer than its fastest one, more than
-    `LARGEST_SPREAD`. Batch sizes above the number of examples are left out.
+    `LARGEST_SPREAD`. sd: of the examples per second over repeats. length: mean over batches of the tokens of an example,
+    padding included. Batch sizes above the number of examples are left out.
 
     Args:
         model_entry, card_path: the classifier.
@@ -123,10 +125,12 @@ def measure_speed(
             row = {"variant": variant, "batch": batch, "heads": head_count} | speedup(speeds[variant], speeds[WHOLE])
             row |= {"spread": whole_spread, "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE}
             # The paper prunes half of the heads, the least important ones of the model.
-            paper = printed(published, "Table 4", "speedup", batch=batch, variant=variant) if options.share == 50 else None
-            row["published_speedup"] = paper.value if paper and isinstance(paper.value, float) else np.nan
+            for column in ("examples_per_second", "speedup"):
+                paper = printed(published, "Table 4", column, batch=batch, variant=variant)
+                in_paper = paper is not None and isinstance(paper.value, float) and (variant == WHOLE or options.share == 50)
+                row[f"published_{column}"] = paper.value if paper is not None and in_paper else np.nan
             rows.append(row | _size(model) | {"length": length, "repeats": options.repeats})
-    table = pd.DataFrame(rows).assign(n=len(examples))[COLUMNS]
+    table = pd.DataFrame(rows).assign(n=len(examples), unit="examples")[COLUMNS]
     write_table(table, out)
     notes = [
         label.line,
@@ -134,17 +138,15 @@ def measure_speed(
         "passes over the examples with standard deviation; speedup in percent over the full model in the same pass, with its "
         f"interval by Student's t over passes. The models take turns, in an order that is reversed after each pass, in one run "
         f"on {_device_title(device, threads)}, attention by {KERNEL}, in {next(models[WHOLE].parameters()).dtype}; each batch "
-        "is padded to its longest example, and each model has seen every shape of batch before it is timed.",
+        "is padded to its longest example, and each model has seen every shape of batch before it is timed. length: mean "
+        "tokens of an example, padding included; it grows with the batch size, so that examples per second can fall although "
+        "tokens per second do not.",
         f"spread: percent by which the full model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % the "
         "machine was busy with other work: the row is unstable and gives no speedup. Only times change between runs. "
         "The paper's values were measured on a GTX 1080 Ti.",
         *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
     ]
     shown = table.assign(variant=[VARIANTS[name] for name in table["variant"]])
-    speeds_in_paper = pd.Series(published_column(published, "Table 4", "table4", "examples_per_second", table), dtype=float)
-    # The published number of the pruned model is that with half of the heads.
-    printed_here = (table["variant"] == WHOLE) | (options.share == 50)
-    shown.insert(shown.columns.get_loc("sd") + 1, "paper_speed", speeds_in_paper.where(printed_here))
     formats = {"batch": "d", "heads": "d", "parameters": ",d", "repeats": "d", "n": "d"} | dict.fromkeys(
         (
             "examples_per_second",
@@ -153,14 +155,20 @@ def measure_speed(
             "speedup_low",
             "speedup_high",
             "spread",
+            "published_examples_per_second",
             "published_speedup",
-            "paper_speed",
             "megabytes",
             "length",
         ),
         ".1f",
     )
-    names = {"paper_speed": "paper: examples per second", "published_speedup": "paper: speedup"}
+    names = {
+        "published_examples_per_second": "paper: examples per second",
+        "published_speedup": "paper: speedup (%)",
+        "speedup": "speedup (%)",
+        "spread": "spread (%)",
+        "length": "length (tokens)",
+    }
     write_html_table(shown, html_out, "Michel et al. 2019, Table 4: speed of pruned models", notes, names, formats)
 
 

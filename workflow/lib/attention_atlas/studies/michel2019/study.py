@@ -8,6 +8,7 @@ from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.studies.michel2019.caption_rules import DISPENSABLE_RULE, OVERLONG_RULE
 from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.studies.michel2019.names import HELDOUT_ROLES
 from attention_atlas.studies.michel2019.pages import PAGES
@@ -44,6 +45,10 @@ ROLES = {
     "dynamics": Role("parallel", "test set of Figure 5; a run without it skips the figure.", model="trained_translator"),
     "dynamics_importance": Role("parallel", "data for the importance of heads in Figure 5.", model="trained_translator"),
 }
+_TRANSLATOR = (
+    "The translation model is an encoder-decoder, not the model of the run's title; the line below the figure, or the page of "
+    "the table, says how many layers and heads it has and what it is trained on"
+)
 EVALUATED = tuple(name for name, role in ROLES.items() if role.required)
 """Roles of both experiments."""
 FURTHER = tuple(name for name, role in ROLES.items() if not role.required)
@@ -53,8 +58,10 @@ ARTIFACTS = (
         "table1",
         "Table 1",
         "Change in BLEU when one head is masked, with tests",
-        "Change in BLEU when one head of a translation model is masked (encoder, decoder, or encoder-decoder attention), with "
-        "paired bootstrap tests before and after correction for the number of heads (Michel et al. 2019, Table 1).",
+        "Change in BLEU when one head of the run's translation model is masked (encoder, decoder, or encoder-decoder "
+        "attention), with paired bootstrap tests before and after correction for the number of heads. The file begins with the "
+        "heads with the smallest p; published_delta is the paper's, of another model, for a head of the same kind, layer and "
+        f"number. {_TRANSLATOR} (Michel et al. 2019, Table 1).",
         needs=EVALUATED,
     ),
     figure(
@@ -64,7 +71,7 @@ ARTIFACTS = (
         "Share of heads by the change in score when each is masked alone, for translation and for classification. One bin is "
         "centred on no change (dashed line); the titles give the score without masking and how many heads differ from it by a "
         "paired test, before and after correction for all heads. Black outline: the 96 encoder heads of the published Table 1, "
-        "another model and corpus (Michel et al. 2019, Figure 1).",
+        f"another model and corpus. {_TRANSLATOR} (Michel et al. 2019, Figure 1).",
         needs=EVALUATED,
     ),
     table(
@@ -72,7 +79,8 @@ ARTIFACTS = (
         "Table 2",
         "Translation with only the best head of a layer",
         "Change in BLEU when all heads of a layer but the best one are masked. The best head is chosen on the reported "
-        "examples, and on held-out examples (Michel et al. 2019, Table 2).",
+        "examples, and on held-out examples. published_delta: the paper's, of another model, for the same kind and layer. "
+        f"{_TRANSLATOR} (Michel et al. 2019, Table 2).",
         needs=EVALUATED,
     ),
     table(
@@ -80,7 +88,8 @@ ARTIFACTS = (
         "Table 3",
         "Classification with only the best head of a layer",
         "Change in accuracy when all heads of a layer but the best one are masked. The best head is chosen on the reported "
-        "examples, and on held-out examples (Michel et al. 2019, Table 3).",
+        "examples, and on held-out examples. published_delta: the paper's, of another model, for the same layer (Michel et al. "
+        "2019, Table 3).",
         needs=EVALUATED,
     ),
     figure(
@@ -90,7 +99,10 @@ ARTIFACTS = (
         "Change in score when each head is masked alone, on one corpus against another. Each spot is one head, or several "
         "heads of one kind with the same two changes: the area grows with their number. Titles: correlations over heads with "
         "95 % intervals by bootstrap over heads, with and without the most extreme heads (circled; heads tied with one are "
-        "extreme as well), and the published Pearson correlation of another model and corpus (Michel et al. 2019, Figure 2).",
+        "extreme as well), the published Pearson correlation of another model and corpus, and how many heads score above the "
+        "full model when masked. All changes on a corpus share the full model's score: if it is low by chance, all points move "
+        f"up or to the right. The line below the figure counts overlong translations ({OVERLONG_RULE}): they lower BLEU. "
+        f"{_TRANSLATOR} (Michel et al. 2019, Figure 2).",
         needs=EVALUATED,
     ),
     table(
@@ -117,8 +129,8 @@ ARTIFACTS = (
         "Score by percent of heads masked: in the order of importance, of importance recomputed at each step, of the score "
         "with one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap over "
         "examples for importance, range of the random orders around their mean. Published, of other models and corpora: the "
-        "share of heads without noticeable loss, and a third party's rerun of the published code on MNLI (Michel et al. 2019, "
-        "Figure 3).",
+        "share of heads without noticeable loss. A third party's rerun of the published code on MNLI has three classes, and so "
+        f"its own floor. {_TRANSLATOR} (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
     ),
     table(
@@ -136,7 +148,8 @@ ARTIFACTS = (
         "BLEU by percent of heads masked within one kind of attention (encoder, decoder, encoder-decoder), in the order of "
         "importance; all other heads are kept. Bands: 95 % interval by bootstrap over sentences. Published, of another model "
         "and corpus: BLEU with 20 % of the encoder or decoder heads left, and the share of encoder-decoder heads beyond which "
-        "BLEU collapses (Michel et al. 2019, Figure 4).",
+        f"BLEU collapses. {DISPENSABLE_RULE}; the line below the figure names such kinds. {_TRANSLATOR} (Michel et al. 2019, "
+        "Figure 4).",
         needs=EVALUATED,
     ),
     figure(
@@ -145,8 +158,8 @@ ARTIFACTS = (
         "BLEU by percent of heads masked, during training",
         "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and relative to "
         "the full model (only where that reaches 3 BLEU). Heads of all kinds are masked in the order of their importance, "
-        "recomputed after each epoch. Diamonds: published BLEU of the full model at its epochs, of another model and corpus "
-        "(Michel et al. 2019, Figure 5).",
+        "recomputed after each epoch. Right: BLEU of the full model by epoch, and the published one (diamonds), of another "
+        f"model and corpus. {_TRANSLATOR} (Michel et al. 2019, Figure 5).",
         needs=["dynamics", "dynamics_importance"],
     ),
     table(
@@ -154,7 +167,11 @@ ARTIFACTS = (
         "Table 4",
         "Speed and size with half of the heads pruned",
         "Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the least "
-        "important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
+        "important heads of the model, of each layer, and whole layers. sd: of the examples per second; speedup, and spread of "
+        "the full model's passes, in percent; length: tokens of an example in its batch, padding included. It grows with the "
+        "batch size, since all examples are padded to the longest, so that examples per second can fall where tokens per "
+        "second do not. published_examples_per_second, published_speedup: the paper's, on other hardware (Michel et al. 2019, "
+        "Table 4).",
         needs=EVALUATED,
     ),
     table(
@@ -162,7 +179,10 @@ ARTIFACTS = (
         "Table 5",
         "Translation with one head per layer, selected on another corpus",
         "Change in BLEU when all heads of a layer but one are masked; the head is selected on another corpus than the reported "
-        "one (Michel et al. 2019, Table 5).",
+        "one. All rows share the full model's score on the reported corpus: where most layers lose less there than on the "
+        "corpus that selected their heads (selection_delta), it is probably low, and the page warns. overlong: translations "
+        f"{OVERLONG_RULE}, with one head in the layer and of the full model (unmasked). {_TRANSLATOR} (Michel et al. "
+        "2019, Table 5).",
         needs=["translation", "translation_other", "translation_test"],
     ),
     table(

@@ -11,29 +11,33 @@ from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.names import TRANSLATION
-from attention_atlas.published.values import Published, load_published
+from attention_atlas.published.values import Published, load_published, published_column
 from attention_atlas.stats.simultaneous import too_few_draws
-from attention_atlas.studies.michel2019.ablation_tables import FIGURE1, TABLE1
+from attention_atlas.studies.michel2019.ablation_tables import FIGURE1, PUBLISHED_DELTA, TABLE1
 from attention_atlas.studies.michel2019.bleu import signature
 from attention_atlas.studies.michel2019.effects import BLEU, few_sentences, units_note
 from attention_atlas.studies.michel2019.names import ATTENTION_TITLES, LEVEL
 
 
-def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
+def table1(path: str | Path, label: RunLabel, translator: str, out: str | Path, html_out: str | Path) -> None:
     """Write Table 1; the page is a grid of the heads of all kinds of attention, with the number of significant ones.
 
     Args:
         path: `FIGURE1` of `ablation_tables`.
         label: run, model and corpus.
-        out, html_out: `TABLE1` of every head of the translation model; its page.
+        translator: the translation model in words.
+        out, html_out: `TABLE1` of every head of the translation model and published_delta, the heads with the smallest p and
+            the largest changes first; its page.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(path, FIGURE1)
     rows = table.loc[table["experiment"] == TRANSLATION, TABLE1]
-    write_table(rows, out)
     published = load_published("michel2019")
+    paper = published_column(published, "Table 1", "table1", "delta", rows)
+    order = rows.assign(size=-rows["delta"].abs()).sort_values(["p", "size"], kind="stable").index
+    write_table(rows.assign(**{PUBLISHED_DELTA: paper}).loc[order], out)
     base = published["m19.tab1.base_bleu"].value
     counts = "; ".join(
         f"{ATTENTION_TITLES[str(kind)]}: {(kind_rows['p'] < LEVEL).sum()} of {len(kind_rows)} with p < {LEVEL} "
@@ -44,6 +48,7 @@ def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | P
     )
     notes = [
         label.line,
+        f"Translation model: {translator}.",
         f"Change in BLEU when one head is masked, for each kind of attention; full model {rows['baseline'].iloc[0]:.2f} (the "
         f"paper's: {base}), n = {rows['n'].iloc[0]} sentences, {signature()}. * p < {LEVEL} by paired bootstrap, two-sided; "
         f"** p_adjusted < {LEVEL}: adjusted for all heads of the three kinds by the maximum statistic. The paper prints only "

@@ -106,6 +106,23 @@ class Michel2019Inputs(StudyInputs):
         }
         return {name: SAME_FILE if first == second else ANOTHER_CORPUS for name, (first, second) in sources.items()}
 
+    def translation_model(self, role: str) -> Callable[[Wildcards], str]:
+        """The translation model of a role in words: its name, layers and heads, and what it is trained on in this run."""
+
+        def words(wildcards: Wildcards) -> str:
+            name, _ = self.pair(wildcards, role)
+            model = self.config["models"][name]
+            shape = f"{name}, {model['layers']} encoder and {model['layers']} decoder layers of {model['heads']} heads"
+            training = model.get("training")
+            if not training:
+                return f"{shape}, with published weights"
+            begun = self.config["models"][model["source"]["fine_tuned"]]
+            start = "from random weights " if begun.get("init") == "random" else f"from {model['source']['fine_tuned']} "
+            epochs = f"{training['epochs']} epoch{'s' if training['epochs'] != 1 else ''}"
+            return f"{shape}, trained in this run {start}for {epochs} on {self.title_of(training['corpus'])}"
+
+        return words
+
     def experiment_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Experiment -> name of its model."""
         return {name: self.pair(wildcards, name)[0] for name in EXPERIMENTS}
