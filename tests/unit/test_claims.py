@@ -8,8 +8,9 @@ from math import nan
 import pandas as pd
 import pytest
 
-from attention_atlas.published.claims import CLAIM_COLUMNS, Claim, all_hold, level_of_parts
+from attention_atlas.published.claims import CLAIM_COLUMNS, Claim, all_hold
 from attention_atlas.published.pages import write_claims
+from attention_atlas.stats.levels import level_of_parts
 
 CLAIM = Claim("heads gain", "1.0", "gain, percentage points", 1.0, 0.2, 1.8, 40, "examples")
 

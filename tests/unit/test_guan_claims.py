@@ -9,9 +9,9 @@ from scipy.stats import binom
 
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL
 from attention_atlas.methods.layer_halves import shares_by_half
-from attention_atlas.published.claims import LEVEL
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.stats.levels import LEVEL
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     OTHERS,

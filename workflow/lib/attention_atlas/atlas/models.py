@@ -24,9 +24,10 @@ from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_type_names import DENSE, VERTICAL
 from attention_atlas.methods.layer_halves import shares_by_half
 from attention_atlas.methods.units import UNIT_COLUMNS
-from attention_atlas.published.claims import LEVEL, Claim
+from attention_atlas.published.claims import Claim
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED, claim_verdict
 from attention_atlas.stats.extremes import largest_of_intervals, widths
+from attention_atlas.stats.levels import LEVEL
 
 Floats = npt.NDArray[np.float64]
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED, claim_verdict
+from attention_atlas.stats.levels import LEVEL
 
 CLAIM_COLUMNS = (
     *("claim", "ours", "verdict", "statistic", "value", "side", "threshold"),
@@ -14,8 +15,6 @@ CLAIM_COLUMNS = (
 )
 ABOVE, BELOW = "above", "below"
 """Sides of the threshold on which the interval of a claim that holds lies."""
-LEVEL = 0.95
-"""Coverage of a claim's interval."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,6 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
     deciding = min(parts, key=lambda part: (order.index(part.verdict), _distance(part)))
     return replace(deciding, statement=statement, ours=ours)
-
-
-def level_of_parts(parts: int, level: float = LEVEL) -> float:
-    """Coverage of each of several intervals so that all of them cover with at least `level` (Bonferroni)."""
-    return 1 - (1 - level) / parts
 
 
 def _distance(part: Claim) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from attention_atlas.published.claims import LEVEL, Claim
+from attention_atlas.published.claims import Claim
+from attention_atlas.stats.levels import LEVEL
 
 
 def claim_of(row: pd.Series, statement: str, ours: str, statistic: str, threshold: float, above: bool) -> Claim:

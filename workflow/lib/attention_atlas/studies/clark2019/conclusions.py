@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.methods.dependency_scoring import ALL
-from attention_atlas.published.claims import LEVEL, Claim
+from attention_atlas.published.claims import Claim
+from attention_atlas.stats.levels import LEVEL
 from attention_atlas.studies.clark2019.claim_rows import claim_of, in_percent
 from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
 from attention_atlas.studies.clark2019.probes.table3 import RANDOM

@@ -31,9 +31,9 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
-from attention_atlas.published.claims import LEVEL, level_of_parts
 from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 
 WORD_MODES = ("mean", "first", "max")
 NOOP_COLUMNS = [

@@ -35,8 +35,8 @@ from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import MaskedExample, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, ModelFiles, load_masked_model, read_head_facts
-from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.levels import level_of_parts
 from attention_atlas.studies.clark2019.gradient_rows import ALL_ROWS, PREDICTED, REACHABLE, ROWS
 
 MASKINGS = ("masked", "unmasked")

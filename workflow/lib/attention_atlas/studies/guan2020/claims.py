@@ -14,8 +14,9 @@ import pandas as pd
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
 from attention_atlas.methods.layer_halves import shares_by_half
-from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
+from attention_atlas.published.claims import Claim, all_hold
 from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     PERMUTED,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.published.claims import LEVEL, level_of_parts
 from attention_atlas.stats.extremes import mean_deviations, smallest_interval, widths
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, Measures
 from attention_atlas.studies.kovaleva2019.names import (
     BASE,

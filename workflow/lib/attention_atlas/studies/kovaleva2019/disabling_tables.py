@@ -15,9 +15,9 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
-from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.extremes import largest_interval
+from attention_atlas.stats.levels import level_of_parts
 from attention_atlas.stats.paired_tests import mcnemar
 from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.stats.seed_variation import with_seed_variation

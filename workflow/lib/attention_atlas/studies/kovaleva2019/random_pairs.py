@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.published.claims import LEVEL
 from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths
+from attention_atlas.stats.levels import LEVEL
 from attention_atlas.studies.kovaleva2019.names import FEWEST_EXAMPLES
 
 Floats = npt.NDArray[np.float64]

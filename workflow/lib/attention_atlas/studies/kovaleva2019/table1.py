@@ -13,10 +13,10 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
-from attention_atlas.published.claims import level_of_parts
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.extremes import widths
+from attention_atlas.stats.levels import level_of_parts
 from attention_atlas.stats.seed_variation import with_seed_variation
 from attention_atlas.stats.simultaneous import random_exchanges
 from attention_atlas.studies.kovaleva2019.names import (

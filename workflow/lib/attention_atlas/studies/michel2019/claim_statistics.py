@@ -14,8 +14,8 @@ import pandas as pd
 
 from attention_atlas.methods.importance import Derivatives, importance, normalised, unnormalised
 from attention_atlas.methods.names import ALL, CODE, DEFINITIONS, PAPER, PER_BATCH, SCRIPT
-from attention_atlas.published.claims import LEVEL, level_of_parts
 from attention_atlas.stats.bootstrap import expanded_level, percentile_interval
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores, chosen_by_layer, resampled_deltas
 from attention_atlas.studies.michel2019.names import HELDOUT, IMPORTANCE, LEAST_BLEU, PRUNABLE, RANDOM

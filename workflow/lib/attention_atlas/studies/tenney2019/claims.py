@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
+from attention_atlas.published.claims import Claim, all_hold
 from attention_atlas.published.values import Published
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, divergence_of_weights
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
