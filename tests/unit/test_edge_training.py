@@ -221,6 +221,23 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(counts):
         assert f1 == pytest.approx(slow)
 
 
+def test_probes_of_one_seed_that_take_the_same_steps_differ_by_their_dropout_alone(monkeypatch):
+    """So early stopping that stops no probe still gives other scores than a fixed number of steps (`claims.NONE_STOPPED`)."""
+    targets = word_task()
+    keys = [ProbeKey(LAYERS, 1), ProbeKey(LAYERS, 1, equal=True)]
+    recipe = replace(RECIPE, evaluation_interval=20, max_steps=20, equal_steps=20)
+
+    def difference():
+        trained = train_probes(targets, telling_states, keys, recipe)
+        assert trained.best_steps.tolist() == trained.steps.tolist() == [20, 20]
+        return max(float((parameter[0] - parameter[1]).abs().max()) for parameter in trained.probes.parameters())
+
+    assert difference() > 1e-2
+    for rate in ("MIX_DROPOUT", "CLASS_DROPOUT"):
+        monkeypatch.setattr(f"attention_atlas.studies.tenney2019.probes.{rate}", 0.0)
+    assert difference() < 1e-5, "rounding"
+
+
 def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
     keys = [ProbeKey(1, 1), ProbeKey(1, 2)]
 

@@ -128,3 +128,15 @@ def test_as_many_seeds_as_a_run_says_share_a_job():
     assert seed_parts(settings) == [[4, 5], [6, 7], [8]]
     assert seeds_in_path(settings, {"seed_part": "1"}) == [6, 7]
     assert len(INPUTS.files_of_seeds("scores.tsv")(wildcards(model="minilm", edge_tasks="pos"))) == 1, "of the sample run"
+
+
+def test_the_summary_reads_the_examples_that_probes_are_evaluated_on():
+    evaluated = INPUTS.evaluated_corpora(wildcards("laptop"))
+    folder = "results/laptop/examples/minilm"
+    assert evaluated["roles"] == {"examples": [f"{folder}/up-ewt-test/{shard}.parquet" for shard in range(3)], "limit": 2077}
+    assert list(evaluated) == list(INPUTS.edge_tables(wildcards("laptop")))
+    files = INPUTS.evaluated_files(wildcards("laptop"))
+    assert {path for corpus in evaluated.values() for path in corpus["examples"]} == set(files)
+    assert len(files) == len(set(files)), "two tasks share a corpus"
+    probes = INPUTS.probed_tasks(wildcards("laptop", model="minilm", edge_tasks="roles"))
+    assert probes["roles"]["development"] == evaluated["roles"]

@@ -27,7 +27,7 @@ from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, LEXICAL, RANDOM_ENCODER
 from attention_atlas.studies.tenney2019.options import options_page
-from attention_atlas.studies.tenney2019.order import order_page
+from attention_atlas.studies.tenney2019.order import ORDER_PAGE, order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
 from attention_atlas.studies.tenney2019.recipe import (
     PUBLISHED_RECIPES,
@@ -47,6 +47,7 @@ from attention_atlas.studies.tenney2019.summary import (
     ORDER,
     PROBE_SCORES,
     RESAMPLES,
+    STEP_LIMITS,
     SummaryOutputs,
     order_of_tasks,
     summarise,
@@ -66,6 +67,7 @@ RECIPE = Recipe(
     halve_after=2,
     patience=3,
 )
+RECIPES = dict.fromkeys(TASKS, asdict(RECIPE))
 SEEDS = (1, 2)
 MAX_TARGETS = 4
 TARGETS, TRAINING_TARGETS = 8 * 6, 24 * MAX_TARGETS
@@ -145,13 +147,22 @@ def task_files(probed):
     }
 
 
+def evaluated_examples(folder):
+    """Task -> the examples that its probes are evaluated on, `summary.summarise`."""
+    (records,) = [records for name, records in SPLITS if name == "dev"]
+    parts = {task: corpus(folder, f"{task}-dev", task, pairs, records) for task, pairs in TASKS.items()}
+    return {task: {"examples": part.examples, "limit": part.limit} for task, part in parts.items()}
+
+
 @pytest.fixture(scope="module")
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options", "resamples")
-    summarise("tiny", task_files(probed), 100, 0, SummaryOutputs(*(folder / name for name in names)))
-    for name, page in (("controls", controls_page), ("order", order_page), ("options", options_page)):
+    evaluated = evaluated_examples(tmp_path_factory.mktemp("evaluated"))
+    summarise("tiny", task_files(probed), RECIPES, 100, 0, SummaryOutputs(*(folder / name for name in names)), evaluated)
+    for name, page in (("controls", controls_page), ("options", options_page)):
         page(folder / name, SETTINGS, folder / f"{name}_html")
+    order_page(folder / "order", SETTINGS, folder / "order_of_paper", folder / "order_html")
     traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")
     return folder
 
@@ -173,7 +184,7 @@ def second_pages(probed, tmp_path_factory):
         write_parquet(counts[counts["condition"] == EARLY], folder / f"{task}.counts")
         files[task] = {kind: folder / f"{task}.{kind}" for kind in ("scores", "weights", "counts")}
     names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options", "resamples")
-    summarise("other", files, 100, 0, SummaryOutputs(*(folder / name for name in names)))
+    summarise("other", files, RECIPES, 100, 0, SummaryOutputs(*(folder / name for name in names)))
     return folder
 
 
@@ -288,20 +299,25 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     assert one["weight"].sum() == pytest.approx(1, abs=1e-4)
     controls = read_table(pages / "controls", CONTROLS)
     assert (controls["selectivity"] - (controls["f1"] - controls["f1_control_task"])).abs().max() < 1e-3
-    assert controls["f1_random_encoder"].notna().all()
-    assert (controls["above_random_encoder"] - (controls["f1"] - controls["f1_random_encoder"])).abs().max() < 1e-3
-    for name in ("selectivity", "above_random_encoder"):
-        assert (controls[f"{name}_low"] <= controls[f"{name}_high"]).all()
+    of_last = controls[controls["layer"] == LAYERS]
+    assert of_last["f1_random_encoder"].notna().all()
+    random_columns = [name for name in CONTROLS if "random_encoder" in name]
+    assert controls.loc[controls["layer"] == 0, random_columns].isna().all(axis=None), "its layer 0 is another input"
+    assert (of_last["above_random_encoder"] - (of_last["f1"] - of_last["f1_random_encoder"])).abs().max() < 1e-3
+    best = of_last[["f1_shuffled_labels", "f1_constant_answer"]].max(axis=1)
+    assert (of_last["above_label_frequencies"] - (of_last["f1"] - best)).abs().max() < 1e-3
+    for name in ("selectivity", "above_random_encoder", "above_label_frequencies"):
+        assert (of_last[f"{name}_low"] <= of_last[f"{name}_high"]).all()
     assert controls.groupby("layer")["f1_shuffled_labels"].count().to_dict() == {0: 0, LAYERS: len(TASKS)}
-    assert (controls.loc[controls["layer"] == LAYERS, "above_shuffled_labels_low"] > 0).all()
+    assert (controls.loc[controls["layer"] == LAYERS, "above_label_frequencies_low"] > 0).all()
     resamples = read_parquet(pages / "resamples", RESAMPLES)
     assert (resamples.groupby("task").size() == 100).all()
     by_task = resamples.groupby("task")
     for task, row in controls[controls["layer"] == LAYERS].set_index("task").iterrows():
         draws = by_task.get_group(task)
-        assert np.percentile(draws["selectivity"], [2.5, 97.5]) == pytest.approx(
-            [row["selectivity_low"], row["selectivity_high"]], abs=1e-3
-        )
+        for name in ("selectivity", "above_label_frequencies"):
+            ends = [row[f"{name}_low"], row[f"{name}_high"]]
+            assert np.percentile(draws[name], [2.5, 97.5]) == pytest.approx(ends, abs=1e-3)
         f1_gain = row["f1"] - controls.loc[(controls["task"] == task) & (controls["layer"] == 0), "f1"].iloc[0]
         assert draws["gain"].mean() == pytest.approx(f1_gain, abs=3)
     assert len(controls) == 2 * len(TASKS)
@@ -324,13 +340,74 @@ def test_the_page_of_options_says_where_no_probe_stopped_early(pages, tmp_path):
     last = controls[controls["layer"] == LAYERS]
     assert early["steps"].tolist() == last["steps"].tolist()
     assert equal["steps"].tolist() == last["equal_steps"].tolist() == [RECIPE.equal_steps] * len(TASKS)
-    words = "in both conditions, which are therefore identical in this run"
+    words = "all took the same number of steps in both conditions"
     for steps, said in ((30, False), (RECIPE.equal_steps, True)):
         write_table(options.assign(steps=options["steps"].where(options["condition"] == "equal_steps", steps)), tmp_path / "t")
         options_page(tmp_path / "t", SETTINGS, tmp_path / "html")
         page = " ".join((tmp_path / "html").read_text(encoding="utf-8").split())
         assert (words in page) == said
         assert "Sentences evaluated: Parts of speech 8" in page
+
+
+def test_probes_at_the_step_limit_are_counted(pages):
+    scores = read_table(pages / "probe_scores", PROBE_SCORES)
+    early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
+    limited = early["steps"] == RECIPE.max_steps
+    assert 0 < limited.mean() < 1, "some probes stop early, others do not"
+    figure1_rows = read_table(pages / "figure1", FIGURE1).set_index("task")
+    controls = read_table(pages / "controls", CONTROLS).set_index(["task", "layer"])
+    for task in TASKS:
+        of_task = early["task"] == task
+        share, best = limited[of_task].mean(), (early.loc[of_task, "best_step"] == RECIPE.max_steps).mean()
+        assert figure1_rows.loc[task, STEP_LIMITS].tolist() == pytest.approx([share, best], abs=1e-4)
+        for layer in (0, LAYERS):
+            of_layer = limited[of_task & (early["layer"] == layer)].mean()
+            assert controls.loc[(task, layer), "at_step_limit"] == pytest.approx(of_layer)
+        assert figure1_rows.loc[task, "at_step_limit_first"] == controls.loc[(task, 0), "at_step_limit"]
+
+
+def test_divergences_of_a_gain_within_noise_are_left_out(probed, tmp_path):
+    """A probe whose layers add nothing to layer 0: its counts and scores are those of layer 0 throughout."""
+    files = dict(task_files(probed)["pos"])
+    scores, counts = read_table(files["scores"], SCORES), read_parquet(files["counts"], COUNTS)
+    first = scores[scores["top"] == 0].set_index(["layer0", "condition", "seed"])["f1"]
+    keys = pd.MultiIndex.from_frame(scores[["layer0", "condition", "seed"]])
+    nudge = 1e-3 * scores["top"]
+    write_table(scores.assign(f1=first.reindex(keys).to_numpy() + nudge), tmp_path / "scores")
+    same = counts[counts["top"] == 0].set_index(["layer0", "condition", "seed", "record"])[["true", "false", "missed"]]
+    keys = pd.MultiIndex.from_frame(counts[["layer0", "condition", "seed", "record"]])
+    flat = counts.assign(**same.reindex(keys).fillna(0).astype(int).reset_index(drop=True))
+    write_parquet(flat, tmp_path / "counts")
+    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options", "resamples")
+    outputs = SummaryOutputs(*(tmp_path / f"{name}.out" for name in names))
+    files |= {"scores": tmp_path / "scores", "counts": tmp_path / "counts"}
+    summarise("tiny", {"pos": files}, RECIPES, 100, 0, outputs)
+    for name, columns in (("figure1", FIGURE1), ("figure2", FIGURE2), ("options", OPTIONS)):
+        table = read_table(tmp_path / f"{name}.out", columns)
+        noisy = table[table["within_noise"] == 1]
+        assert len(noisy)
+        assert noisy["k_delta"].isna().all()
+        assert noisy["k_s"].notna().all()
+
+
+def test_the_order_has_the_layers_of_the_paper(pages):
+    table = read_table(pages / "order_of_paper", ORDER_PAGE)
+    papers = {"pos": 3.39, "constituents": 3.79, "dependencies": 5.69, "entities": 4.64}
+    assert dict(zip(table["task"], table["paper_expected_layer"], strict=True)) == papers
+    following = table.dropna(subset="next_task")
+    assert following["paper_next_expected_layer"].tolist() == [papers[task] for task in following["next_task"]]
+
+
+def test_shares_of_gains_have_the_intervals_of_their_resamples(probed, pages):
+    bars = read_table(pages / "figure2", FIGURE2).query("task == 'dependencies'")
+    f1 = bars["f1"].to_numpy()
+    assert bars["share"].iloc[1:].to_numpy() == pytest.approx(np.diff(f1) / (f1.max() - f1[0]), abs=1e-3)
+    resampled = resampled_f1(read_parquet(probed["dependencies", True].counts, COUNTS), 100, list(TASKS).index("dependencies"))
+    shares = np.diff(resampled) / (resampled.max(axis=1) - resampled[:, 0])[:, None]
+    low, high = np.percentile(shares, [2.5, 97.5], axis=0)
+    assert bars["share_low"].iloc[1:].to_numpy() == pytest.approx(low, abs=1e-3)
+    assert bars["share_high"].iloc[1:].to_numpy() == pytest.approx(high, abs=1e-3)
+    assert bars[["share", "share_low", "share_high"]].iloc[0].isna().all()
 
 
 def by_hand(cube):

@@ -1,14 +1,14 @@
 """Claims of Tenney et al. (2019), and doubts about them: statistics, intervals and verdicts.
 
 Intervals of F1 and of expected layers resample evaluated documents, or sentences where a corpus does not name its documents,
-and probe seeds (`resampling.resampled_f1`), those of mixing weights probe seeds alone. A claim about several tasks is tested
-task by task, or pair by pair of tasks (`claims.all_hold`).
+and with them probe seeds (`resampling.resampled_f1`); n counts the documents or sentences. Intervals of mixing weights resample
+probe seeds alone. A claim about several tasks is tested task by task, or pair by pair of tasks (`claims.all_hold`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -37,8 +37,9 @@ BY_SEEDS = "probe seeds"
 _EXPECTED, _CENTRE = "expected_layer", "cog"
 _CORRELATED = 0.5
 NONE_STOPPED = (
-    "no probe on all layers stopped early, so all took the same number of steps in both conditions, which are therefore "
-    "identical in this run"
+    "no probe on all layers stopped early, so all took the same number of steps in both conditions. These start from the same "
+    "weights and see the same batches; their scores differ in this run only because each probe draws its own dropout, and "
+    "because early stopping keeps the weights of the best evaluation, not the last ones, and halves learning rates on a plateau"
 )
 
 
@@ -65,7 +66,12 @@ class Results:
     def units(self, tasks: Iterable[str]) -> tuple[int, str]:
         """Units that intervals of some tasks resample besides probe seeds: the smallest number over tasks, and their name."""
         rows = self.tasks[self.tasks["task"].isin(list(tasks))]
-        return int(rows["units"].min()), f"{' or '.join(sorted(rows['unit'].unique()))} and {BY_SEEDS}"
+        return int(rows["units"].min()), " or ".join(sorted(rows["unit"].unique()))
+
+    def at_step_limit(self, tasks: Iterable[str]) -> list[str]:
+        """Tasks whose probes on layer 0 reached the largest number of steps for most seeds: their F1(0) may be too low."""
+        limited = self.by_task("at_step_limit_first")
+        return [task for task in EDGE_TASKS if task in set(tasks) and limited[task] > 0.5]
 
     def draws(self, statistic: str) -> dict[str, Floats]:
         """Task -> [resample] statistic."""
@@ -94,8 +100,8 @@ def claims(results: Results, published: Mapping[str, Published]) -> Iterator[Cla
         published: the paper's values, whose order of tasks is reported beside the run's.
     """
     for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
-        yield order_by_expected_layers(results, stages, place, paper_layers(published, _EXPECTED))
-    yield order_by_centres(results, SECTION, "section 4.1", paper_layers(published, _CENTRE))
+        yield from order_by_expected_layers(results, stages, place, paper_layers(published, _EXPECTED))
+    yield from order_by_centres(results, SECTION, "section 4.1", paper_layers(published, _CENTRE))
     yield gains(results)
     yield from lower_half(results)
     yield from centres_agree(results)
@@ -109,8 +115,8 @@ def paper_layers(published: Mapping[str, Published], statistic: str, model: str 
     return {value.role: float(number.value) for value in values for number in value.numbers if isinstance(number.value, float)}
 
 
-def order_by_expected_layers(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
-    """Tasks come in an order of stages, by their expected layers."""
+def order_by_expected_layers(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Iterator[Claim]:
+    """Tasks come in an order of stages, by their expected layers; also without those that have none."""
     layers, draws = results.solved, results.draws("expected_layer")
 
     def part(earlier: str, later: str, level: float) -> Claim:
@@ -120,16 +126,17 @@ def order_by_expected_layers(results: Results, stages: Stages, place: str, paper
 
     missing = [task for task in _tasks(stages) if task not in layers]
     reasons = {task: "gain within noise" if task in draws else "not probed" for task in missing}
-    statement = f"Tasks come in the order of the pipeline, by expected layers: {_in_words(stages)} ({place})"
     ours = f"expected layers: {_listed(layers, '.2f')}"
     if missing:
         words = ", ".join(f"{EDGE_TASKS[task]} ({reasons[task]})" for task in missing)
         ours = f"{ours}; without an expected layer: {words}"
-    return _in_order(statement, ours, stages, layers, part, paper, results.units(draws)[1])
+    ours += _undefined(draws, layers) + _undertrained(results, layers)
+    words = "Tasks come in the order of the pipeline, by expected layers"
+    yield from _in_order(_Order(words, place, stages, layers, reasons), ours, part, paper, results.units(draws))
 
 
-def order_by_centres(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
-    """Tasks come in an order of stages, by the centres of gravity of their mixing weights."""
+def order_by_centres(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Iterator[Claim]:
+    """Tasks come in an order of stages, by the centres of gravity of their mixing weights; also without tasks not probed."""
     centres = results.by_seed(centre_of_gravity)
     means = {task: float(values.mean()) for task, values in centres.items()}
 
@@ -138,30 +145,67 @@ def order_by_centres(results: Results, stages: Stages, place: str, paper: Mappin
         seeds = min(len(centres[earlier]), len(centres[later]))
         return _difference(earlier, later, "centre of gravity", means[later] - means[earlier], interval, seeds, level, BY_SEEDS)
 
-    statement = f"Tasks come in the same order by centres of gravity: {_in_words(stages)} ({place})"
-    return _in_order(statement, f"centres: {_listed(means, '.2f')}", stages, means, part, paper, BY_SEEDS)
+    reasons = {task: "not probed" for task in _tasks(stages) if task not in means}
+    order = _Order("Tasks come in the same order by centres of gravity", place, stages, means, reasons)
+    seeds = min(map(len, centres.values()))
+    yield from _in_order(order, f"centres: {_listed(means, '.2f')}", part, paper, (seeds, BY_SEEDS))
+
+
+@dataclass(frozen=True)
+class _Order:
+    """An order of stages, and where a run has its tasks.
+
+    Attributes:
+        words: the claim.
+        place: in the paper.
+        stages: tasks, stage by stage.
+        layers: task -> layer, for tasks that can be placed.
+        missing: task -> why it cannot be placed.
+    """
+
+    words: str
+    place: str
+    stages: Stages
+    layers: Mapping[str, float]
+    missing: Mapping[str, str]
+
+    def statement(self, placed_only: bool) -> str:
+        """The claim, about all tasks or about those that can be placed."""
+        tasks = {task for task in _tasks(self.stages) if not (placed_only and task in self.missing)}
+        stages = [[task for task in stage if task in tasks] for stage in self.stages]
+        left_out = f", without {_names(self.missing)}" if placed_only else ""
+        return f"{self.words}: {_in_words([stage for stage in stages if stage])} ({self.place}{left_out})"
+
+    @property
+    def undefined(self) -> str:
+        """Statistic of an order that has tasks which cannot be placed."""
+        return f"order undefined: {', '.join(f'{EDGE_TASKS[task]} {reason}' for task, reason in self.missing.items())}"
 
 
 def _in_order(
-    statement: str,
+    order: _Order,
     ours: str,
-    stages: Stages,
-    layer_by_task: Mapping[str, float],
     part: Callable[[str, str, float], Claim],
     paper: Mapping[str, float],
-    unit: str,
-) -> Claim:
-    """Every task of a stage comes before every task of the next stage; a task that cannot be placed leaves it undecided."""
-    pairs = _pairs(stages, layer_by_task)
+    units: tuple[int, str],
+) -> Iterator[Claim]:
+    """Every task of a stage comes before every task of the next stage.
+
+    Tasks that cannot be placed leave the order of all tasks undecided, unless the others refute it; the order of the others is
+    then a claim of its own.
+    """
+    pairs = _pairs(order.stages, order.layers)
     level = level_of_parts(max(len(pairs), 1))
     parts = [part(earlier, later, level) for earlier, later in pairs]
-    if len(layer_by_task.keys() & set(_tasks(stages))) < len(_tasks(stages)):
-        parts.append(_untested(statement, ours, "difference of tasks that cannot be placed", unit, level))
-    inverted = [(later, earlier) for earlier, later in _pairs(stages, paper) if paper[later] <= paper[earlier]]
+    inverted = [(later, earlier) for earlier, later in _pairs(order.stages, paper) if paper[later] <= paper[earlier]]
     if inverted:
         words = [f"{EDGE_TASKS[a]} {paper[a]:.2f} before {EDGE_TASKS[b]} {paper[b]:.2f}" for a, b in inverted]
         ours += f"; the paper's own numbers are not in this order: {', '.join(words)}"
-    return all_hold(statement, ours, parts)
+    whole = order.statement(placed_only=False)
+    undefined = [_untested(whole, ours, order.undefined, units, level)] if order.missing else []
+    yield all_hold(whole, ours, parts + undefined)
+    if parts and undefined:
+        yield all_hold(order.statement(placed_only=True), ours, parts)
 
 
 def _pairs(stages: Stages, layer_by_task: Mapping[str, float]) -> list[tuple[str, str]]:
@@ -174,15 +218,19 @@ def gains(results: Results) -> Claim:
     """Every task gains from the layers above layer 0."""
     values = dict(zip(results.tasks["task"], results.tasks["f1_last"] - results.tasks["f1_first"], strict=True))
     statement = "Every task gains from layers above 0: F1 on all layers above F1 on layer 0"
-    return _every_task(statement, "gain of F1, percentage points", values, results.draws("gain"), results)
+    claim = _every_task(statement, "gain of F1, percentage points", values, results.draws("gain"), results)
+    return replace(claim, ours=claim.ours + _undertrained(results, values))
 
 
 def above_controls(results: Results) -> Iterator[Claim]:
-    """Probes score higher than on a control task, with shuffled labels, and on a model with random layers."""
+    """Probes score higher than on a control task, than label frequencies alone, and on a model with random layers."""
     last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     for column, statement in (
         ("selectivity", "Probes beat the control task in F1 (Hewitt & Liang 2019)"),
-        ("above_shuffled_labels", "Probes beat probes of shuffled labels in F1, that is, label frequencies"),
+        (
+            "above_label_frequencies",
+            "Probes beat label frequencies in F1: the better of the best constant answer and probes of shuffled labels",
+        ),
         ("above_random_encoder", "Probes beat probes of a model with random layers in F1"),
     ):
         values = {str(task): float(value) for task, value in last[column].dropna().items()}
@@ -220,7 +268,9 @@ def lower_half(results: Results) -> Iterator[Claim]:
     yield Claim(
         "Most tasks are solved in the lower half of the layers",
         f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; "
-        f"{len(draws) - len(solved)} have none, because their gain is within noise",
+        f"{len(draws) - len(solved)} have none, because their gain is within noise"
+        + _undefined(draws, draws)
+        + _undertrained(results, draws),
         "share of tasks with an expected layer in the lower half",
         below / len(draws),
         low,
@@ -248,10 +298,10 @@ def centres_agree(results: Results) -> Iterator[Claim]:
     value = float(spearman(np.array([solved[task] for task in tasks]), np.array(means)))
     yield Claim(
         f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
-        f"Spearman {value:.2f} over {len(tasks)} tasks",
+        f"Spearman {value:.2f} over {len(tasks)} tasks{_undefined(draws, tasks)}{_undertrained(results, tasks)}",
         f"Spearman correlation over {len(tasks)} tasks",
         value,
-        *interval_of_resamples(by_resample, LEVEL, n),
+        *interval_of_resamples(by_resample, LEVEL, n, bounds=(-1, 1)),
         n,
         unit,
         threshold=_CORRELATED,
@@ -272,7 +322,8 @@ def spread(results: Results) -> Iterator[Claim]:
         ours = f"bits: {_listed({task: float(values.mean()) for task, values in divergences.items()}, '.2f')}"
         if condition == EQUAL and not stopped_early(results.controls):
             ours = f"{NONE_STOPPED}; {ours}"
-            yield _untested(statement, ours, "difference of K(s), bits", BY_SEEDS, LEVEL)
+            seeds = min(map(len, divergences.values()))
+            yield _untested(statement, ours, "difference of K(s), bits", (seeds, BY_SEEDS), LEVEL)
             continue
         level = level_of_parts(len(spread_tasks) * len(other_tasks))
         parts = []
@@ -306,9 +357,26 @@ def _difference(
     return Claim("", "", words, float(value), *interval, int(n), unit, level=level)
 
 
-def _untested(statement: str, ours: str, statistic: str, unit: str, level: float) -> Claim:
-    """A claim without an interval: undecided."""
-    return Claim(statement, ours, statistic, np.nan, np.nan, np.nan, 0, unit, level=level)
+def _untested(statement: str, ours: str, statistic: str, units: tuple[int, str], level: float) -> Claim:
+    """A claim without a value or an interval: undecided."""
+    return Claim(statement, ours, statistic, np.nan, np.nan, np.nan, *units, level=level)
+
+
+def _undefined(draws: Mapping[str, Floats], tasks: Iterable[str]) -> str:
+    """Tasks without an expected layer in some resamples, in words."""
+    shares = {task: float(np.isnan(draws[task]).mean()) for task in tasks}
+    words = [f"{EDGE_TASKS[task]} ({share:.1%})" for task, share in shares.items() if share > 0]
+    return f"; no expected layer in some resamples (no gain over layer 0): {', '.join(words)}" if words else ""
+
+
+def _undertrained(results: Results, tasks: Iterable[str]) -> str:
+    """Tasks whose F1 on layer 0 may be too low, in words."""
+    limited = results.at_step_limit(tasks)
+    return f"; F1 on layer 0 is that of probes at the step limit in most seeds: {_names(limited)}" if limited else ""
+
+
+def _names(tasks: Iterable[str]) -> str:
+    return ", ".join(EDGE_TASKS[task] for task in tasks)
 
 
 def _tasks(stages: Stages) -> list[str]:

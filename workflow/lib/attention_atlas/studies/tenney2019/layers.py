@@ -33,6 +33,17 @@ def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Flo
     return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
 
 
+def shares_of_gain(scores: npt.ArrayLike) -> Floats:
+    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything.
+
+    Args:
+        scores: [..., L + 1] of probes on layers 0 to l, for each l.
+    """
+    by_layer = np.asarray(scores, dtype=np.float64)
+    largest = by_layer.max(axis=-1, keepdims=True) - by_layer[..., :1]
+    return differential_scores(by_layer) / np.where(largest > 0, largest, np.nan)
+
+
 def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     """[...] mean layer under the differential scores (equation 4); NaN where nothing is gained over layer 0.
 

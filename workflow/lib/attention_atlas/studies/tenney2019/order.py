@@ -10,28 +10,31 @@ import pandas as pd
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.tenney2019.summary import ORDER
 
+ORDER_PAGE = [*ORDER, "paper_expected_layer", "paper_next_expected_layer"]
+"""`ORDER`, with the expected layers of both tasks in the paper (BERT-large)."""
 
-def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
-    """Write the page.
+
+def order_page(path: str | Path, labels: Mapping[str, RunLabel], out: str | Path, html_out: str | Path) -> None:
+    """Write the table with the paper's expected layers, and its page.
 
     Args:
         path: table `ORDER` of `summary`.
         labels: task -> run, model and corpus.
-        html_out: file to write.
+        out, html_out: files to write: `ORDER_PAGE`.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(path, ORDER)
-    shown = table.assign(task=table["task"].map(EDGE_TASKS), next_task=table["next_task"].map(EDGE_TASKS))
     for name, task in (("paper_expected_layer", "task"), ("paper_next_expected_layer", "next_task")):
-        shown[name] = _published_layers(table[task])
+        table[name] = _published_layers(table[task])
+    write_table(table[ORDER_PAGE].astype(dict.fromkeys(ORDER_PAGE[-2:], float)), out)
     write_html_table(
-        shown,
+        table.assign(task=table["task"].map(EDGE_TASKS), next_task=table["next_task"].map(EDGE_TASKS)),
         html_out,
         "Tenney et al. 2019: is the order of tasks stable?",
         [

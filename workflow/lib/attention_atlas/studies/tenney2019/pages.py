@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
-_PUBLISHED = ("published/tenney2019.csv",)
 _TASKS = {"labels": ("task_labels",)}
+_RECIPES = {"recipes": ("task_recipes",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
@@ -41,12 +41,19 @@ PAGES = (
         grouped=False,
         function="studies.tenney2019.summary:summarise",
         outputs=_summary("summary"),
-        params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_BOOTSTRAP},
+        params={
+            "model": ("model_of_study",),
+            "tasks": ("edge_tables",),
+            "evaluated": ("evaluated_corpora",),
+            **_RECIPES,
+            **_BOOTSTRAP,
+        },
         reads=(
             ("edge_files", "scores.tsv"),
             ("edge_files", "weights.tsv"),
             ("edge_files", "counts.parquet"),
             ("random_edge_files",),
+            ("evaluated_files",),
         ),
         megabytes=4000,
         minutes=60,
@@ -56,7 +63,7 @@ PAGES = (
         grouped=False,
         function="studies.tenney2019.summary:summarise",
         outputs=_summary("second_model"),
-        params={"model": ("second_model",), "tasks": ("second_tables",), **_BOOTSTRAP},
+        params={"model": ("second_model",), "tasks": ("second_tables",), **_RECIPES, **_BOOTSTRAP},
         reads=(("second_files",),),
         megabytes=4000,
         minutes=60,
@@ -107,7 +114,14 @@ PAGES = (
         resources=_PUBLISHED,
     ),
     _table("controls", "summary/ends.tsv"),
-    _table("order", "summary/order.tsv"),
+    Page(
+        rule="tenney2019_order",
+        function="studies.tenney2019.order:order_page",
+        inputs={"path": "summary/order.tsv"},
+        outputs={"out": "order.tsv", "html_out": "order.html"},
+        params=_TASKS,
+        resources=_PUBLISHED,
+    ),
     _table("options", "summary/options.tsv"),
     Page(
         rule="tenney2019_comparison",
@@ -121,7 +135,7 @@ PAGES = (
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params=_TASKS | {"second_labels": ("second_labels",), "recipes": ("task_recipes",)},
+        params=_TASKS | _RECIPES | {"second_labels": ("second_labels",)},
         resources=_PUBLISHED,
     ),
     dropped_page("tenney2019", "Tenney et al. 2019: dropped sentences, by reason"),

@@ -47,6 +47,17 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
     return np.concatenate(chunks)
 
 
+def resampled_f1_of_answers(answers: pd.DataFrame, resamples: int, seed: int) -> Floats:
+    """[resample] F1 of answers that no training varies, over the resampled documents of `resampled_f1` with the same seed.
+
+    Args:
+        answers: record, unit_number, true, false, missed; one row for each sentence.
+        resamples, seed: of the bootstrap.
+    """
+    flat = _by_unit(answers, answers.sort_values("record")[["true", "false", "missed"]].to_numpy(np.float64))
+    return np.concatenate([f1_of(drawn @ flat) for drawn in resampled_counts(len(flat), resamples, seed)])
+
+
 def _deviations(by_seed: Floats) -> Floats:
     """[seed, top] deviations from the mean over seeds, scaled so that their variance is that of one seed."""
     seeds = len(by_seed)
@@ -82,18 +93,26 @@ def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[flo
     return float(low), float(high)
 
 
-def interval_of_resamples(values: Floats, level: float, units: int) -> tuple[float, float]:
+def interval_of_resamples(
+    values: Floats, level: float, units: int, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float]:
     """Percentile interval of a statistic [resample] over `units` units; a resample without one (NaN) could have any value.
 
     Such a resample counts as below all others for the lower end and as above all others for the upper end. The interval is
     widened for few units (`expanded_level`); there is none for one unit.
+
+    Args:
+        values: of the statistic.
+        level: coverage of the interval.
+        units: how many units are resampled.
+        bounds: lowest and highest value that the statistic can have, such as -1 and 1 for a correlation.
     """
     if units < 2:
         return np.nan, np.nan
     tail = (1 - expanded_level(level, units)) / 2
     unknown = np.isnan(values)
-    low = np.quantile(np.where(unknown, -np.inf, values), tail, method="lower")
-    high = np.quantile(np.where(unknown, np.inf, values), 1 - tail, method="higher")
+    low = np.quantile(np.where(unknown, bounds[0], values), tail, method="lower")
+    high = np.quantile(np.where(unknown, bounds[1], values), 1 - tail, method="higher")
     return float(low), float(high)
 
 

@@ -12,15 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.studies.tenney2019.constant_answer import ConstantAnswer, constant_answer
 from attention_atlas.studies.tenney2019.layers import (
     centre_of_gravity,
     differential_scores,
     divergence_of_gains,
     divergence_of_weights,
     expected_layer,
+    shares_of_gain,
 )
 from attention_atlas.studies.tenney2019.names import (
     CONTROL_TASK,
@@ -31,7 +34,7 @@ from attention_atlas.studies.tenney2019.names import (
     RANDOM_ENCODER,
     SHUFFLED_LABELS,
 )
-from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1, seed_interval
+from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1, resampled_f1_of_answers, seed_interval
 from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS
 
 Floats = npt.NDArray[np.float64]
@@ -39,13 +42,17 @@ PROBE_SCORES = [
     "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
 ]  # fmt: skip
 """`layer` is the top one of a probe on the layers 0 to l."""
+STEP_LIMITS = ["at_step_limit", "best_at_step_limit"]
+"""Share of probes that trained to the largest number of steps, since early stopping did not end them before; and of those whose
+best evaluation was at that last step, so that their F1 was still rising. More steps could raise the F1 of either."""
 SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
 """Evaluation data of a task, the units that intervals resample with their number, and the number of seeds."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
     "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers",
-    "training_targets", *SIZES,
+    *STEP_LIMITS, "at_step_limit_first", "training_targets", *SIZES,
 ]  # fmt: skip
+"""`STEP_LIMITS` over the probes of all layers and seeds; `at_step_limit_first` over those on layer 0."""
 FIGURE2 = [
     "model",
     "task",
@@ -56,6 +63,8 @@ FIGURE2 = [
     "f1",
     "delta",
     "share",
+    "share_low",
+    "share_high",
     "k_s",
     "k_delta",
     "within_noise",
@@ -65,10 +74,11 @@ CONTROLS = [
     "task", "labels", "sentences", "targets", *UNIT_COLUMNS, "layer", "f1", "f1_low", "f1_high",
     "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
     "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
-    "f1_shuffled_labels", "above_shuffled_labels", "above_shuffled_labels_low", "above_shuffled_labels_high",
-    "seeds_shuffled_labels",
-    "f1_equal_steps", "steps", "equal_steps", "seeds",
+    "f1_shuffled_labels", "seeds_shuffled_labels", "f1_constant_answer", "labels_constant_answer",
+    "above_label_frequencies", "above_label_frequencies_low", "above_label_frequencies_high",
+    "f1_equal_steps", "steps", "equal_steps", *STEP_LIMITS, "seeds",
 ]  # fmt: skip
+"""`above_label_frequencies`: less the larger one of `f1_shuffled_labels` and `f1_constant_answer`, see `constant_answer`."""
 ORDER = [
     "task",
     "next_task",
@@ -99,12 +109,13 @@ OPTIONS = [
 TaskFiles = Mapping[str, str | Path]
 """Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
 random_counts, of the model with random weights, where there is one."""
-RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_shuffled_labels", "above_random_encoder"]
+RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_label_frequencies", "above_random_encoder"]
 """Statistics of a task in a bootstrap resample of documents (or sentences) and seeds.
 
 `expected_layer` is missing where layers gain nothing in that resample. For the probes on all layers: `gain`, F1 minus that of
-the probe on layer 0; `selectivity`, minus that of the control task; `above_shuffled_labels`, minus that of probes trained on
-shuffled labels; `above_random_encoder`, minus that on the model with random layers.
+the probe on layer 0; `selectivity`, minus that of the control task; `above_label_frequencies`, minus the larger one of that of
+probes trained on shuffled labels and that of the constant answer; `above_random_encoder`, minus that on the model with random
+layers.
 """
 
 
@@ -136,22 +147,30 @@ class SummaryOutputs:
 def summarise(
     model: str,
     tasks: Mapping[str, TaskFiles],
+    recipes: Mapping[str, Mapping[str, Any]],
     resamples: int,
     seed: int,
     outputs: SummaryOutputs,
+    evaluated: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Write all tables.
 
     Args:
         model: name of the probed model.
         tasks: task -> its files.
+        recipes: task -> settings of its probes; `max_steps` is used.
         resamples, seed: of the bootstrap over documents (or sentences) and seeds.
         outputs: files to write.
+        evaluated: task -> `examples`, files of the examples that its probes are evaluated on, and `limit`, how many records of
+            them; None for a model without controls, which needs no constant answer.
 
     Raises:
-        AtlasError: a table cannot be used.
+        AtlasError: a table cannot be used, or the examples are not those that the probes were evaluated on.
     """
-    task_tables = {task: _read(task, files) for task, files in tasks.items()}
+    evaluated = evaluated or {}
+    task_tables = {
+        task: _read(task, files, int(recipes[task]["max_steps"]), evaluated.get(task)) for task, files in tasks.items()
+    }
     scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
     write_table(scores[PROBE_SCORES], outputs.probe_scores)
     write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], outputs.mixing_weights)
@@ -174,12 +193,14 @@ def summarise(
 
 @dataclass(frozen=True)
 class _Task:
-    """Tables of a task."""
+    """Tables of a task, the largest number of steps of its probes, and its constant answer where that was computed."""
 
     name: str
     scores: pd.DataFrame
     weights: pd.DataFrame
     counts: pd.DataFrame
+    max_steps: int
+    constant: ConstantAnswer | None
 
     @property
     def sentences(self) -> int:
@@ -203,6 +224,14 @@ class _Task:
         rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
         return float(rows.loc[rows["top"] == rows["top"].max(), "steps"].mean())
 
+    def step_limits(self, top: int | None = None) -> dict[str, float]:
+        """`STEP_LIMITS` of the probes of all seeds on layers 0 to `top`; of those of every top layer if it is None."""
+        rows = self.scores[(self.scores["condition"] == EARLY) & (self.scores["layer0"] == EMBEDDINGS)]
+        if top is not None:
+            rows = rows[rows["top"] == top]
+        ended, best = (float((rows[name] >= self.max_steps).mean()) for name in ("steps", "best_step"))
+        return dict(zip(STEP_LIMITS, (ended, best), strict=True))
+
     def points(self, layer0: str = EMBEDDINGS) -> Floats:
         """[top] mean F1 over seeds."""
         return self.f1(layer0=layer0).mean().to_numpy()
@@ -214,7 +243,7 @@ class _Task:
         return rows.pivot(index="seed", columns="layer", values="weight").to_numpy()
 
 
-def _read(task: str, files: TaskFiles) -> _Task:
+def _read(task: str, files: TaskFiles, max_steps: int, evaluated: Mapping[str, Any] | None) -> _Task:
     def rows(table: pd.DataFrame) -> pd.DataFrame:
         return table[table["task"] == task].reset_index(drop=True)
 
@@ -224,7 +253,10 @@ def _read(task: str, files: TaskFiles) -> _Task:
         scores = pd.concat([scores, rows(read_table(files["random_scores"], SCORES)).assign(condition=RANDOM_ENCODER)])
         random_counts = rows(read_parquet(files["random_counts"], COUNTS))
         counts = pd.concat([counts, random_counts.assign(condition=RANDOM_ENCODER)], ignore_index=True)
-    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), counts)
+    constant = None
+    if evaluated is not None:
+        constant = constant_answer(task, read_examples(evaluated["examples"], evaluated["limit"]), counts)
+    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), counts, max_steps, constant)
 
 
 @dataclass(frozen=True)
@@ -232,19 +264,26 @@ class _Resampled:
     """[resample, top] F1 of the probes of each condition: for each top layer, or only on layer 0 and on all layers.
 
     Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
-    has no column.
+    has no column. The constant answer reads no layer: it has one column, or none where it was not computed.
     """
 
     early: Floats
     control_task: Floats
     shuffled_labels: Floats
     random_encoder: Floats
+    constant_answer: Floats
+
+    @property
+    def label_frequencies(self) -> Floats:
+        """[resample] F1 by label frequencies: the larger one of that with shuffled labels and that of the constant answer."""
+        controls = [f1[:, -1] for f1 in (self.shuffled_labels, self.constant_answer) if f1.shape[1]]
+        return np.max(controls, axis=0) if controls else np.full(len(self.early), np.nan)
 
     def statistics(self, task: str) -> pd.DataFrame:
         """`RESAMPLES`."""
         last = self.early[:, -1]
-        controls = (self.control_task, self.shuffled_labels, self.random_encoder)
-        selectivity, above_shuffled, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in controls)
+        controls = (self.control_task, self.random_encoder)
+        selectivity, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in controls)
         return pd.DataFrame(
             {
                 "task": task,
@@ -252,7 +291,7 @@ class _Resampled:
                 "expected_layer": expected_layer(self.early),
                 "gain": last - self.early[:, 0],
                 "selectivity": selectivity,
-                "above_shuffled_labels": above_shuffled,
+                "above_label_frequencies": last - self.label_frequencies,
                 "above_random_encoder": above_random,
             }
         )
@@ -260,7 +299,12 @@ class _Resampled:
 
 def _resampled(task: _Task, resamples: int, seed: int) -> _Resampled:
     conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
-    return _Resampled(*(resampled_f1(task.counts, resamples, seed, condition=condition) for condition in conditions))
+    by_condition = (resampled_f1(task.counts, resamples, seed, condition=condition) for condition in conditions)
+    constant = np.empty((resamples, 0))
+    if task.constant is not None:
+        constant = resampled_f1_of_answers(task.constant.counts, resamples, seed)[:, None]
+    early, control_task, shuffled_labels, random_encoder = by_condition
+    return _Resampled(early, control_task, shuffled_labels, random_encoder, constant)
 
 
 def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
@@ -286,9 +330,11 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "centre_low": centre_low,
         "centre_high": centre_high,
         "k_s": float(divergence_of_weights(mixing).mean()),
-        "k_delta": float(divergence_of_gains(points)),
+        "k_delta": np.nan if noise else float(divergence_of_gains(points)),
         "within_noise": int(noise),
         "layers": len(points) - 1,
+        **task.step_limits(),
+        "at_step_limit_first": task.step_limits(0)["at_step_limit"],
         "training_targets": int(task.scores["training_targets"].iloc[0]),
         **task.sizes,
     }
@@ -297,7 +343,8 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
 def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame:
     points, mixing = task.points(), task.mixing()
     deltas = np.concatenate([[np.nan], differential_scores(points)])
-    span = points.max() - points[0]
+    noise = is_noise(points, resampled)
+    low, high = percentile_interval(shares_of_gain(resampled))
     intervals = [seed_interval(mixing[:, layer], seed) for layer in range(mixing.shape[1])]
     return pd.DataFrame(
         {
@@ -309,10 +356,12 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
             "weight_high": [high for _, high in intervals],
             "f1": points,
             "delta": deltas,
-            "share": deltas / span if span > 0 else np.nan,
+            "share": np.concatenate([[np.nan], shares_of_gain(points)]),
+            "share_low": np.concatenate([[np.nan], low]),
+            "share_high": np.concatenate([[np.nan], high]),
             "k_s": float(divergence_of_weights(mixing).mean()),
-            "k_delta": float(divergence_of_gains(points)),
-            "within_noise": int(is_noise(points, resampled)),
+            "k_delta": np.nan if noise else float(divergence_of_gains(points)),
+            "within_noise": int(noise),
             **task.sizes,
         }
     )
@@ -334,21 +383,30 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
             "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
             "steps": float(early.loc[early["top"] == top, "steps"].mean()),
             "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
+            **task.step_limits(top),
         }
+        row["f1_shuffled_labels"] = float(shuffled_f1s[top].mean()) if top in shuffled_f1s else np.nan
         row["seeds_shuffled_labels"] = int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0
+        row["f1_constant_answer"] = np.nan if task.constant is None else task.constant.f1
+        row["labels_constant_answer"] = None if task.constant is None else ", ".join(task.constant.labels)
         draws = resampled.early[:, place]
         row["f1_low"], row["f1_high"] = map(float, percentile_interval(draws))
-        for f1_name, difference, f1s, control_draws in (
+        for name, difference, f1s, control_draws in (
             ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
             ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
-            ("f1_shuffled_labels", "above_shuffled_labels", shuffled_f1s, resampled.shuffled_labels),
         ):
-            row[f1_name] = float(f1s[top].mean()) if top in f1s else np.nan
-            row[difference] = f1 - row[f1_name]
-            interval = percentile_interval(draws - control_draws[:, place]) if top in f1s else (np.nan, np.nan)
+            # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
+            compared = top in f1s and not (f1s is random_f1s and top == 0)
+            row[name] = float(f1s[top].mean()) if compared else np.nan
+            row[difference] = f1 - row[name]
+            interval = percentile_interval(draws - control_draws[:, place]) if compared else (np.nan, np.nan)
             row[f"{difference}_low"], row[f"{difference}_high"] = map(float, interval)
+        if top in shuffled_f1s:
+            row["above_label_frequencies"] = f1 - np.fmax(row["f1_shuffled_labels"], row["f1_constant_answer"])
+            interval = percentile_interval(draws - resampled.label_frequencies)
+            row["above_label_frequencies_low"], row["above_label_frequencies_high"] = map(float, interval)
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).reindex(columns=CONTROLS)
 
 
 def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats], units: Mapping[str, str]) -> pd.DataFrame:
@@ -388,7 +446,13 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
         for gains in ("raw", "running_max"):
             expected = np.nan if noise else float(expected_layer(points, running_max=gains == "running_max"))
             mixed = [centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()]
-            rest = [float(divergence_of_gains(points)), points[0], points[-1], int(noise), task.steps(layer0=name)]
+            rest = [
+                np.nan if noise else float(divergence_of_gains(points)),
+                points[0],
+                points[-1],
+                int(noise),
+                task.steps(layer0=name),
+            ]
             rows.append([task.name, name, gains, EARLY, expected, *mixed, *rest])
     mixing, f1 = task.mixing(EQUAL), task.f1(EQUAL)
     if len(f1):

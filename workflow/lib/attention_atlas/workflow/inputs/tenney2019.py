@@ -36,18 +36,18 @@ class Tenney2019Inputs(StudyInputs):
         tasks: dict[str, Any] = {}
         for task in tasks_in_path(wildcards):
             entry = chosen["tasks"][task]
-            tasks[task] = {part: self._probed_corpus(wildcards, entry[part]) for part in PARTS} | {
-                "cases": self._probed_corpus(wildcards, cases) if cases else None,
+            place = wildcards.run, wildcards.model
+            tasks[task] = {part: self._probed_corpus(*place, entry[part]) for part in PARTS} | {
+                "cases": self._probed_corpus(*place, cases) if cases else None,
                 "recipe": _recipe(chosen, entry),
             }
         return tasks
 
-    def _probed_corpus(self, wildcards: Wildcards, corpus: str) -> dict[str, Any]:
+    def _probed_corpus(self, run: str, model: str, corpus: str) -> dict[str, Any]:
         """Files of a corpus and the number of records that the run reads, see `probing.ProbedCorpus`."""
-        place = wildcards.run, wildcards.model, corpus
         return {
-            "examples": shard_paths(self.config, *place, "examples", "parquet"),
-            "limit": limit_of(self.config, wildcards.run, corpus),
+            "examples": shard_paths(self.config, run, model, corpus, "examples", "parquet"),
+            "limit": limit_of(self.config, run, corpus),
         }
 
     def probed_files(self, wildcards: Wildcards) -> list[str]:
@@ -134,6 +134,17 @@ class Tenney2019Inputs(StudyInputs):
         for task, files in self._random_tables(run).items():
             tables[task].update(files)
         return tables
+
+    def evaluated_corpora(self, wildcards: Wildcards) -> dict[str, dict[str, Any]]:
+        """Task -> files and number of the examples that its probes on the run's model are evaluated on."""
+        run = wildcards.run
+        tasks = tasks_of(self.config, run)
+        return {task: self._probed_corpus(run, self.base_model(run), entry["development"]) for task, entry in tasks.items()}
+
+    def evaluated_files(self, wildcards: Wildcards) -> list[str]:
+        """Files of all these examples."""
+        paths = [path for corpus in self.evaluated_corpora(wildcards).values() for path in corpus["examples"]]
+        return list(dict.fromkeys(paths))
 
     def second_model(self, wildcards: Wildcards) -> str:
         """Name of the run's second model.
