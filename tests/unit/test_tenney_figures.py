@@ -12,10 +12,12 @@ from largest_tables import LAYERS, MODEL, combined, generator, long_labels, writ
 from text_boxes import saved_figures
 
 from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.studies.tenney2019 import layer_bars
 from attention_atlas.studies.tenney2019.figure1 import figure1
 from attention_atlas.studies.tenney2019.figure2 import figure2
 from attention_atlas.studies.tenney2019.figure3 import figure3
 from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.published_layers import published_beside
 from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2
 from attention_atlas.studies.tenney2019.traces import FIGURE3
@@ -29,6 +31,7 @@ def of_figure1(folder):
     rows = pd.DataFrame({"task": TASKS}).assign(**SIZES, layers=LAYERS, f1_first=100.0, f1_last=99.9, training_targets=1000)
     rows = rows.assign(expected_layer=np.linspace(0, LAYERS, len(TASKS)), centre=np.linspace(LAYERS, 0, len(TASKS)))
     rows = rows.assign(expected_low=-300.0, expected_high=300.0, centre_low=rows["centre"] - 1, centre_high=rows["centre"] + 1)
+    rows = rows.assign(at_step_limit=0.9, best_at_step_limit=0.5, at_step_limit_first=np.linspace(0, 1, len(TASKS)))
     rows.loc[::2, "expected_layer"] = np.nan
     rows["within_noise"] = rows["expected_layer"].isna().astype(int)
     return partial(figure1, write(rows.reindex(columns=FIGURE1), folder / "figure1.tsv"), LABELS)
@@ -42,6 +45,7 @@ def bars(model: str, noisy: bool = False) -> pd.DataFrame:
     rows["share"] = generator().normal(0.04, 0.1, len(rows))
     last = rows["task"] == TASKS[-1]
     rows.loc[last & (rows["layer"] == 3), "share"] = 98.0
+    rows = rows.assign(share_low=rows["share"] - 0.05, share_high=rows["share"] + 0.08)
     return rows.assign(within_noise=(last | noisy).astype(int))[FIGURE2]
 
 
@@ -82,6 +86,64 @@ def test_shares_of_a_gain_within_noise_are_not_drawn(tmp_path):
     numbers = [text.replace("−", "-") for text in figures[0].texts if re.fullmatch(r"−?[\d.]+", text)]
     assert max(map(float, numbers)) == LAYERS, "the largest number is that of the last layer"
     assert "F1 98.7 → 98.7 (noise)" in figures[0].texts
+    assert "K(Δ) = 1.23 (paper 1.60)   F1 98.7 → 98.7" in figures[0].texts, "parts of speech"
+    assert "K(s) = 0.11 (paper 0.19)" in figures[0].texts
+    assert {"Mixing weights s", "Share of the gain by layer"} <= set(figures[0].texts)
+
+
+def test_shares_have_intervals(tmp_path, monkeypatch):
+    rows = bars(MODEL).query("task == 'pos'")
+    figures = []
+    monkeypatch.setattr(layer_bars, "save_figure", lambda figure, *_: figures.append(figure))
+    figure2(write(rows, tmp_path / "figure2.tsv"), LABELS, {})
+    lines = [line.get_xydata() for line in figures[0].axes[1].lines]
+    ends = {float(line[0, 0]): sorted(line[:, 1]) for line in lines if len(line) == 2 and line[0, 0] == line[1, 0]}
+    gains = rows[rows["layer"] > 0].set_index("layer")
+    assert set(ends) == set(gains.index)
+    for layer, interval in ends.items():
+        assert interval == pytest.approx(gains.loc[layer, ["share_low", "share_high"]].tolist())
+
+
+def test_f1_of_most_probes_at_the_step_limit_is_marked(tmp_path):
+    draw = of_figure1(tmp_path)
+    with saved_figures() as figures:
+        draw(pictures={"png": tmp_path / "figure1.png"})
+    assert figures[0].texts.count("100.0*  99.9") == len(TASKS) // 2
+    assert "F1*: most probes at the step limit" in figures[0].texts
+    table = pd.read_csv(tmp_path / "figure1.tsv", sep="\t").assign(at_step_limit_first=1 / 3)
+    with saved_figures() as figures:
+        figure1(write(table, tmp_path / "t.tsv"), LABELS, {"png": tmp_path / "figure1.png"})
+    assert not [text for text in figures[0].texts if "*" in text]
+
+
+def test_figure_3_names_signs_of_corpora_and_shows_both_ends_of_long_spans(tmp_path):
+    keys = {"task": ["pos", "coreference", "constituents"], "layer": range(3), "gold": [0, 1]}
+    rows = combined(keys).assign(source="development", id="an-id", target=0, sentence=1, words="a b", span2="", probability=0.5)
+    signs = {"pos": ("``", "NN"), "coreference": ("1", "0"), "constituents": ("S", "VP")}
+    rows["label"] = [signs[task][1 - gold] for task, gold in zip(rows["task"], rows["gold"], strict=True)]
+    spans = {
+        "pos": "``",
+        "coreference": "Hundreds of people in the streets of Baghdad",
+        "constituents": '" Hundreds of people fled home , " .',
+    }
+    rows["span1"] = rows["task"].map(spans)
+    with saved_figures() as figures:
+        figure3(write(rows[FIGURE3], tmp_path / "figure3.tsv"), LABELS, {"png": tmp_path / "figure3.png"})
+    texts = figures[0].texts
+    assert {"`` (opening quotation mark)", "NN", "coreferent", "not coreferent", "S", "VP"} <= set(texts)
+    assert "Coreference\nHundreds … Baghdad" in texts
+    assert 'Constituents\n" Hundreds … home , " .' in texts
+    assert texts.count(LAYER_LABEL) == 3
+
+
+def test_published_gains_start_at_layer_1_as_those_of_the_run_do():
+    """An expected layer is a mean of layers from 1 on."""
+    large = published_beside(6)
+    assert large.depth_of_gains(pd.Series([1, 24])).tolist() == [1, 6]
+    assert large.depth_of_gains(pd.Series([3.39])).iloc[0] == pytest.approx(1 + 2.39 * 5 / 23)
+    shares = large.shares()
+    assert (shares["layer"].min(), shares["layer"].max()) == (1, 6)
+    assert published_beside(24).depth_of_gains(pd.Series([3.39])).tolist() == pytest.approx([3.39])
 
 
 def test_published_layers_are_drawn_at_their_relative_depth():

@@ -21,6 +21,8 @@ from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, NOISE,
 from attention_atlas.studies.tenney2019.published_layers import PublishedModel, published_beside
 from attention_atlas.studies.tenney2019.summary import FIGURE1
 
+LIMITED = "*"
+"""Mark of F1 on layer 0 where most probes trained to the step limit."""
 _KINDS = {
     "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
     "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
@@ -73,7 +75,10 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
-    legend_below(figure, [axis], 3, [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)])
+    extra = [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)]
+    if len(_limited(table)):
+        extra.append(Line2D([], [], linestyle="none", label=f"F1{LIMITED}: most probes at the step limit"))
+    legend_below(figure, [axis], 3, extra)
     save_figure(figure, pictures, footnote(labels.values(), counted(table)))
 
 
@@ -89,17 +94,20 @@ def _points(table: pd.DataFrame, layers: int) -> pd.DataFrame:
 
 
 def _published(axis: Axes, tasks: list[str], published: PublishedModel) -> None:
-    for _, ends, colour, _, shift, _ in _KINDS.values():
+    for column, (_, ends, colour, _, shift, _) in _KINDS.items():
         rows = published.values(ends)
         rows = rows[rows["task"].isin(tasks)]
         places = [tasks.index(task) + shift for task in rows["task"]]
-        axis.plot(published.depth(rows["value"]), places, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
+        depth = published.depth_of_gains if column == "expected_layer" else published.depth
+        axis.plot(depth(rows["value"]), places, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
 
 
 def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
     """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
+    ours = table.set_index("task")
+    limited = _limited(table)
     columns = {
-        1.02: (f"F1 at 0\nand {layers}", table.set_index("task")[["f1_first", "f1_last"]], "black"),
+        1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
         1.16: (f"published\n0 and {published.layers}", _published_ends(published), NOTE),
     }
     for x, (title, scores, colour) in columns.items():
@@ -108,7 +116,13 @@ def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedMo
         for place, task in enumerate(table["task"]):
             if task in scores.index:
                 first, last = scores.loc[task]
-                axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
+                mark = LIMITED if colour == "black" and task in limited else " "
+                axis.text(x, place, f"{first:.1f}{mark}  {last:.1f}", va="center", **style)
+
+
+def _limited(table: pd.DataFrame) -> list[str]:
+    """Tasks of which most probes on layer 0 trained to the step limit."""
+    return list(table.loc[table["at_step_limit_first"] > 0.5, "task"])
 
 
 def _published_ends(published: PublishedModel) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import shorten, wrap
+from textwrap import shorten
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,12 +19,18 @@ from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import BLUE, COLUMN, ORANGE, PAGE, TALLEST, footnote, plain, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.traces import FIGURE3
 
-_MOST_TARGETS, _MOST_SENTENCES = 4, 6
+_MOST_TARGETS, _MOST_SENTENCES = 4, 5
 """Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
-_TITLE_LINE, _LABEL_LINE = 27, 30
-"""Largest number of letters in a line above a panel: of the target, and of a label."""
+_SPAN, _LABEL_LINE = 26, 30
+"""Largest number of letters in a line above a panel: of a target's span, and of a label."""
+_LABELS = {
+    "coreference": {"1": "coreferent", "0": "not coreferent"},
+    "pos": {"``": "`` (opening quotation mark)", "''": "'' (closing quotation mark)"},
+}
+"""Task -> labels of its corpora that do not speak for themselves -> what they mean."""
 _SMALL = 6.5
 _COLOURS = {1: BLUE, 0: ORANGE}
 """Whether a label is the right one -> its colour."""
@@ -51,7 +57,7 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         save_figure(figure, pictures, footnote(labels.values()))
         return
     columns = max(len(targets) for targets in groups)
-    size = (min(PAGE, 1.75 * columns), min(1.42 * len(groups) + 0.5, TALLEST - 0.6))
+    size = (min(PAGE, 1.75 * columns), min(1.55 * len(groups) + 0.5, TALLEST - 0.6))
     figure = plt.figure(figsize=size, layout="constrained")
     parts = figure.subfigures(len(groups), 1, squeeze=False)[:, 0]
     for part, targets in zip(parts, groups, strict=True):
@@ -100,14 +106,13 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     )
     axis.set_ylim(0, 1)
     axis.set_yticks([0, 0.5, 1])
-    axis.set_xlabel("Layer" if last else "", fontsize=7)
+    axis.set_xlabel(LAYER_LABEL if last else "", fontsize=7)
     axis.set_ylabel("")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axis.tick_params(labelsize=_SMALL)
-    target = f"{EDGE_TASKS[rows['task'].iloc[0]]}: {_spans(rows)}"
-    lines = wrap(target, _TITLE_LINE, max_lines=2, placeholder=" …")
+    task = str(rows["task"].iloc[0])
     for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
-        label = shorten(str(rows.loc[rows["gold"] == gold, "label"].iloc[0]), _LABEL_LINE, placeholder="…")
+        label = shorten(_label(task, str(rows.loc[rows["gold"] == gold, "label"].iloc[0])), _LABEL_LINE, placeholder="…")
         place: dict[str, Any] = {
             "xy": (0, 1),
             "xycoords": "axes fraction",
@@ -115,10 +120,31 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
             "textcoords": "offset points",
         }
         axis.annotate(plain(label), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
-    axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
+    axis.set_title(plain("\n".join([EDGE_TASKS[task], *_spans(rows)])), fontsize=_SMALL, pad=20)
 
 
-def _spans(rows: pd.DataFrame) -> str:
-    second = rows["span2"].iloc[0]
-    words = shorten(str(rows["span1"].iloc[0]), 22, placeholder="…")
-    return f"{words} → {shorten(second, 22, placeholder='…')}" if isinstance(second, str) and second else words
+def _label(task: str, label: str) -> str:
+    """A label in words, where it is a sign of the corpus."""
+    return _LABELS.get(task, {}).get(label, label)
+
+
+def _spans(rows: pd.DataFrame) -> list[str]:
+    """The spans of a target, a line each; the second one after an arrow."""
+    first, second = rows["span1"].iloc[0], rows["span2"].iloc[0]
+    return [_ends(str(first)), *([f"→ {_ends(second)}"] if isinstance(second, str) and second else [])]
+
+
+def _ends(span: str) -> str:
+    """A span, or where it is long its first and last word, which show how far it reaches, with the punctuation beyond them."""
+    if len(span) <= _SPAN:
+        return span
+    words = span.split()
+    places = [place for place, word in enumerate(words) if any(map(str.isalnum, word))]
+    if len(places) < 2:
+        return _cut(span)
+    first, last = " ".join(words[: places[0] + 1]), " ".join(words[places[-1] :])
+    return f"{_cut(first, (_SPAN - 3) // 2)} … {_cut(last, (_SPAN - 3) // 2)}"
+
+
+def _cut(text: str, letters: int = _SPAN) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"

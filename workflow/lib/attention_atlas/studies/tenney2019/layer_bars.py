@@ -68,14 +68,16 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
         published = published_beside(int(rows["layer"].max()))
         beside[published.label] = Line2D([], [], label=published.label, **_PUBLISHED)
         weights, shares = published.weights(), published.shares()
+        # Beside a second model there is no room for the paper's divergences.
+        of_weights, of_shares = (published.divergences(name) if len(models) == 1 else {} for name in ("K_s", "K_delta"))
         for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
             task_rows = rows[rows["task"] == task].sort_values("layer")
             if not len(task_rows):
                 weight_axis.axis("off")
                 score_axis.axis("off")
                 continue
-            _weights(weight_axis, task_rows, weights[weights["task"] == task])
-            _shares(score_axis, task_rows, shares[shares["task"] == task])
+            _weights(weight_axis, task_rows, weights[weights["task"] == task], of_weights.get(task))
+            _shares(score_axis, task_rows, shares[shares["task"] == task], of_shares.get(task))
         _label(axes, rows, most)
         if len(models) > 1:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
@@ -92,8 +94,8 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
 
 def _label(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
     layers = int(rows["layer"].max())
-    for axis, title in zip(axes[0], ("Mixing weights s", "Differential scores Δ"), strict=True):
-        axis.set_title(title, pad=13, fontsize=8)
+    for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
+        axis.set_title(title, pad=14, fontsize=7)
     for axis in axes[-1]:
         axis.set_xlabel(LAYER_LABEL, fontsize=7)
         axis.set_xlim(layers - most - 0.6, layers + 0.6)
@@ -103,16 +105,21 @@ def _label(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
         axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
 
 
-def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
+def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
     weights = rows.rename(columns={"weight": "value", "weight_low": "ci_low", "weight_high": "ci_high"})
     _bars(axis, interval_rows(weights[["layer", "value", "ci_low", "ci_high"]]), color=BLUE)
     axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
     _published(axis, published)
     axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
-    _above(axis, f"K(s) = {rows['k_s'].iloc[0]:.2f}")
+    _above(axis, _divergence("K(s)", rows["k_s"].iloc[0], in_paper))
 
 
-def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
+def _divergence(name: str, value: float, in_paper: float | None) -> str:
+    """A divergence in words, with that of the paper where it is published."""
+    return f"{name} = {value:.2f}" + ("" if in_paper is None else f" (paper {in_paper:.2f})")
+
+
+def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
     f1_range = f"F1 {rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
     # A share of a gain that is noise can be of any size and sign.
     noise = bool(rows["within_noise"].iloc[0]) or not np.isfinite(rows["k_delta"].iloc[0])
@@ -120,9 +127,10 @@ def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
         _above(axis, f"{f1_range} ({_NOISE})")
     else:
         gains = rows[rows["layer"] > 0]
-        signed = gains.assign(value=gains["share"], loss=gains["share"] < 0)
-        _bars(axis, signed, hue="loss", palette={False: ORANGE, True: _LOSS})
-        _above(axis, f"K(Δ) = {rows['k_delta'].iloc[0]:.2f}   {f1_range}")
+        signed = gains.rename(columns={"share": "value", "share_low": "ci_low", "share_high": "ci_high"})
+        signed = signed[["layer", "value", "ci_low", "ci_high"]].assign(loss=signed["value"] < 0)
+        _bars(axis, interval_rows(signed), hue="loss", palette={False: ORANGE, True: _LOSS})
+        _above(axis, f"{_divergence('K(Δ)', rows['k_delta'].iloc[0], in_paper)}   {f1_range}")
     _published(axis, published)
     axis.axhline(0, color=BLACK, linewidth=0.6)
 
@@ -153,4 +161,6 @@ def _published(axis: Axes, rows: pd.DataFrame) -> None:
 
 
 def _above(axis: Axes, words: str) -> None:
-    axis.text(1, 1.02, words, transform=axis.transAxes, fontsize=_SMALL, ha="right", va="bottom")
+    # Higher than half a tick label, which may stand at the top of the axis.
+    place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 4), "textcoords": "offset points"}
+    axis.annotate(words, (1, 1), **place, fontsize=_SMALL, ha="right", va="bottom")

@@ -34,14 +34,23 @@ class PublishedModel:
         return f"published: BERT-{self.size}{place}"
 
     def depth(self, layers: pd.Series) -> pd.Series:
-        """Layers of the published model at the same relative depth of the drawn one."""
+        """Layers of the published model, from 0 on, at the same relative depth of the drawn one."""
         return layers * self.drawn_layers / self.layers
+
+    def depth_of_gains(self, layers: pd.Series) -> pd.Series:
+        """The same for layers that gain F1 and for expected layers: there is none below 1, so layer 1 is drawn at layer 1."""
+        return 1 + (layers - 1) * (self.drawn_layers - 1) / (self.layers - 1)
 
     def values(self, quantity: str) -> pd.DataFrame:
         """Published values of a quantity of all tasks: task, value, and layer where it has one."""
         ids = [name for name in load_published("tenney2019") if name.startswith("t19.") and name.endswith(quantity)]
         rows = published_rows("tenney2019", [name for name in ids if name.split(".")[1] == self.size])
         return rows if len(rows) else pd.DataFrame(columns=["id", "value", "task", "layer"])
+
+    def divergences(self, name: str) -> dict[str, float]:
+        """Task -> published divergence from equal weights (`K_s`) or shares (`K_delta`), in bits; empty where there is none."""
+        rows = self.values(f".{name}")
+        return dict(zip(rows["task"], rows["value"], strict=True))
 
     def weights(self) -> pd.DataFrame:
         """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""
@@ -57,7 +66,7 @@ class PublishedModel:
         scores = rows.groupby("task")["value"]
         span = scores.transform("max") - scores.transform("first")
         shares = rows.assign(value=scores.diff() / span * self.layers / self.drawn_layers)
-        return shares[shares["layer"] > 0].assign(layer=lambda frame: self.depth(frame["layer"]))
+        return shares[shares["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
 
 
 def published_beside(layers: int, size: str = "") -> PublishedModel:

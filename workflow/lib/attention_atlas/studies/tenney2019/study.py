@@ -25,10 +25,13 @@ ARTIFACTS = (
         "Figure 1",
         "Expected layer, centre of gravity and F1 of each task",
         "Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, and F1 of the probes on "
-        "layer 0 alone and on all layers. Bars: 95 % intervals, of expected layers by bootstrap over sentences or documents "
-        "and seeds, of centres over seeds alone; an expected layer is not drawn where the gain in F1 is within noise. Hollow "
-        "diamonds: published values of BERT, at the same relative depth where the models differ in depth (Tenney et al. 2019, "
-        "Figure 1).",
+        "layer 0 alone and on all layers. Bars: 95 % intervals, of expected layers by bootstrap over documents (or sentences, "
+        "see unit) and seeds, of centres over seeds alone; an expected layer is not drawn where the gain is within noise. "
+        "Hollow diamonds: published values of BERT; where the models differ in depth, at the same relative depth, from layer 0 "
+        "to the last layer for centres and from layer 1 to the last layer for expected layers, which count gains from layer 1 "
+        "on. *: on layer 0, most probes trained to the step limit, so that more steps could raise their F1; at_step_limit is "
+        "the share of probes of all layers and seeds at this limit, best_at_step_limit of those whose F1 was still rising "
+        "there, at_step_limit_first the share on layer 0 (Tenney et al. 2019, Figure 1).",
         uses=["cases"],
     ),
     figure(
@@ -36,10 +39,13 @@ ARTIFACTS = (
         "Figure 2",
         "Mixing weights and differential scores of each task",
         "Left: mixing weights of a probe on all layers, mean over seeds with its 95 % interval. Right: gain of each layer in "
-        "F1, as a share of the largest gain over layer 0; pale bars are losses. Shares are not drawn where the gain is within "
-        "noise. K: divergence from equal weights or shares, in bits. F1: at layer 0 and at the last layer. Black line: "
-        "published values of BERT; where the models differ in depth, at the same relative depth and scaled so that equal "
-        "weights have the same height (Tenney et al. 2019, Figure 2).",
+        "F1 (differential score), as a share of the largest gain over layer 0, with its 95 % interval by bootstrap over "
+        "documents (or sentences, see unit) and seeds; pale bars are losses. Shares are not drawn where the gain is within "
+        "noise. K: divergence from equal weights or shares, in bits, and in brackets that of BERT-large in the paper, whose "
+        "weights and shares are over more layers. F1: at layer 0 and at the last layer. Black line: published values of BERT; "
+        "where the models differ in depth, at the same relative depth, from layer 0 to the last layer for weights and from "
+        "layer 1 to the last layer for shares, and scaled so that equal weights or shares have the same height (Tenney et al. "
+        "2019, Figure 2).",
         uses=["cases"],
         files=["summary/mixing_weights.tsv", "summary/probe_scores.tsv"],
     ),
@@ -47,8 +53,8 @@ ARTIFACTS = (
         "figure_a3",
         "Figure A.3",
         "Mixing weights and differential scores of two models",
-        "Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2 (Tenney et "
-        "al. 2019, Figure A.3).",
+        "Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2, without "
+        "the paper's K (Tenney et al. 2019, Figure A.3).",
         needs=["second_model"],
         uses=["cases"],
     ),
@@ -56,10 +62,12 @@ ARTIFACTS = (
         "figure3",
         "Figure 3",
         "Predictions for ambiguous targets, layer by layer",
-        "Probability by layer of the right label and of the likeliest wrong one, for single targets that are ambiguous (no "
-        "label above 0.7 in the mean over layers); mean over seeds, labels normalised to a sum of 1. Sentences of the paper "
-        "come first if the run has their labels, then development sentences with the most ambiguous targets; at most six "
-        "sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, Figure 3).",
+        "Probability by layer of the right label and of the likeliest wrong one, for single targets; mean over seeds, labels "
+        "normalised to a sum of 1. Sentences of the paper come first if the run has their labels, with all their targets. "
+        "Development sentences with the most ambiguous targets follow, with these targets alone: no label has a probability "
+        "above 0.7 in the mean over layers and seeds, before the normalisation that the bars have, since each label has a "
+        "sigmoid of its own. At most five sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, "
+        "Figure 3).",
         uses=["cases"],
         shows_text=True,
     ),
@@ -68,15 +76,19 @@ ARTIFACTS = (
         "Controls",
         "F1 of each task on layer 0 and on all layers, with controls",
         "F1 of probes on the input of the first layer and on all layers; beside it, on a model with random layers, on a "
-        "control task, with shuffled labels, and after an equal number of steps. Not a table of Tenney et al. (2019).",
+        "control task, with shuffled labels, by the best constant answer, and after an equal number of steps. The model with "
+        "random layers is not compared on layer 0: it has the words and positions of the trained model, but untrained segment "
+        "embeddings and layer normalisation, so that its layer 0 is another input. at_step_limit: share of probes (over "
+        "seeds) that trained to the step limit; best_at_step_limit: of those whose F1 was still rising there. Not a table of "
+        "Tenney et al. (2019).",
         uses=["cases"],
     ),
     table(
         "order",
         "Order of tasks",
-        "Whether the order of tasks is stable over sentences and seeds",
-        "Neighbours in the order of expected layers, and the share of bootstrap resamples of sentences and seeds in which "
-        "their order is the same (Tenney et al. 2019).",
+        "Whether the order of tasks is stable over documents (or sentences) and seeds",
+        "Neighbours in the order of expected layers, and the share of bootstrap resamples of documents (or sentences, see "
+        "unit) and seeds in which their order is the same (Tenney et al. 2019).",
         uses=["cases"],
     ),
     table(
