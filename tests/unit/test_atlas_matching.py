@@ -138,6 +138,20 @@ def test_a_model_without_sep_is_matched_by_its_sinks():
     assert counted_once(("entropy", "sink", "norm_sink", "induction")) == ("entropy", "sink", "induction")
 
 
+def test_agreement_on_induction_is_of_heads_matched_without_their_breadth():
+    """Entropy and induction both count in a match, but one says nothing new about heads that were matched by the other."""
+    names = ("entropy", "to_sep", "duplicate_token", "induction", "induction_before", "previous_token")
+    assert counted_once(names) == names
+    chance = np.random.default_rng(3)
+    first, second = (heads(chance.normal(size=(12, 1))) for _ in range(2))
+    for table in (first, second):
+        table[list(names)] = chance.normal(size=(12, len(names)))
+    rows = agreement_rows("other", False, first, second, Draws(resamples=100, shuffles=199, seed=2)).set_index("measure")
+    others = len([name for name in numeric(first) if name not in names])
+    assert rows.loc[["induction", "entropy"], "matched_by"].tolist() == [2 + others] * 2
+    assert rows.loc["to_sep", "matched_by"] == 5 + others
+
+
 def test_surface_measures_of_the_head_scores_are_not_compared_a_second_time():
     """Two tables measure the atlas's sentences: of what both have, models are compared by the table of Clark et al."""
     numbers = {measure.name: 0.5 for source in SOURCES for measure in source.measures if measure.unit}

@@ -74,7 +74,8 @@ _NORM_WEIGHTED = (
 # Each of these is the attention to about one token of a random sequence. A head that does not respond to what a token is gives
 # such a token what it gives any other: little if it attends to few places, an even share if it attends broadly. All of these
 # measures, and entropy, rank such heads by how broad they are.
-_BREADTH = ("duplicate_token", "induction", "induction_before")
+BREADTH = ("entropy", "duplicate_token", "induction", "induction_before")
+"""Measures that rank heads by how broad they are, but for heads that respond to what a token is."""
 _REPEATED = tuple(
     Measure(
         name,
@@ -83,7 +84,7 @@ _REPEATED = tuple(
         "share",
         higher_means,
         null=_RANDOM,
-        shares=("entropy", *(other for other in _BREADTH if other != name)) if name in _BREADTH else (),
+        shares=tuple(other for other in BREADTH if other != name) if name in BREADTH else (),
     )
     for name, title, item, higher_means in (
         ("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),

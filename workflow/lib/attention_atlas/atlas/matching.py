@@ -23,6 +23,7 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.compared import read_compared
 from attention_atlas.atlas.correlations import LEVEL, Draws, shuffle_p
+from attention_atlas.atlas.head_measures import BREADTH
 from attention_atlas.atlas.measures import by_definition, numeric
 from attention_atlas.io.tables import write_table
 from attention_atlas.stats.bootstrap import percentile_interval
@@ -71,17 +72,18 @@ def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
 
 
 def counted_once(names: Sequence[str]) -> tuple[str, ...]:
-    """The measures that heads are matched by: the first of those that correlate by definition (`Measure.shares`).
+    """The measures that heads are matched by: the first of those that count the same weights (`Measure.shares`).
 
     Attention to [SEP] is a part of the attention to sinks, for example, and would have twice the weight of other measures. The
-    surface measures come first in the order of the atlas; a model without [SEP] is matched by the attention to sinks.
+    surface measures come first in the order of the atlas; a model without [SEP] is matched by the attention to sinks. Those of
+    `BREADTH` all count: they rank most heads alike, but tell induction heads from others.
 
     Args:
         names: measures in the order of the atlas.
     """
     kept: list[str] = []
     for name in names:
-        if not any(by_definition(name, counted) for counted in kept):
+        if not any(by_definition(name, counted) and not {name, counted} <= {*BREADTH} for counted in kept):
             kept.append(name)
     return tuple(kept)
 

@@ -72,8 +72,8 @@ ARTIFACTS = (
         "Matched heads",
         "Heads of several models matched by what they do, and whether they agree on other measures",
         "Heads of each compared model, matched with those of the run's model by the optimal assignment on all measures but one "
-        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random. Of measures that correlate "
-        "by definition, one is used.",
+        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random. Of measures that count "
+        "the same weights, one is used.",
         needs=["sentences", "compared"],
         files=["matches.tsv"],
     ),
