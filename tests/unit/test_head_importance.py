@@ -386,6 +386,12 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     whole = table[(table["variant"] == WHOLE) & (table["status"] == speed.STABLE)]
     assert (whole[["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
     assert table.set_index(["batch", "variant"]).loc[(1, GLOBAL), "published_speedup"] == 1.9
+    # All eight published speeds: the full model and the least important half of its heads, at four batch sizes.
+    speeds = table.set_index(["batch", "variant"])["published_examples_per_second"]
+    assert speeds.dropna().to_dict() == {(1, WHOLE): 17.0, (1, GLOBAL): 17.3, (4, WHOLE): 67.3, (4, GLOBAL): 69.1}
+    assert set(table["unit"]) == {"examples"}
+    for heading in ("speedup (%)", "spread (%)", "length (tokens)", "paper: examples per second"):
+        assert f">{heading}<" in page, heading
     assert set(table["n"]) == {5}
     # The order by importance takes layers from the first on: six of the twelve heads.
     assert table.loc[table["variant"] == GLOBAL, "heads"].tolist() == [6, 6]

@@ -19,7 +19,7 @@ from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.stats.bootstrap import resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, random_exchanges
-from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
+from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, PUBLISHED_DELTA, TABLE1, ablation_tables
 from attention_atlas.studies.michel2019.best_heads import table2, table3
 from attention_atlas.studies.michel2019.bleu import bleu
 from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
@@ -181,9 +181,10 @@ def test_tables_pages_and_figure(files, tmp_path):
     paths = {name: tmp_path / f"{name}.tsv" for name in ("figure1", "table2", "table3", "table1")}
     answers = {TRANSLATION: folder / "translations.parquet", CLASSIFICATION: folder / "classes.parquet"}
     ablation_tables(answers, 200, 0, *list(paths.values())[:3], tmp_path / "statistics.tsv")
-    table1(paths["figure1"], SETTINGS[TRANSLATION], paths["table1"], tmp_path / "table1.html")
+    translator = "tiny, 3 encoder and 3 decoder layers of 2 heads"
+    table1(paths["figure1"], SETTINGS[TRANSLATION], translator, paths["table1"], tmp_path / "table1.html")
     tables = {name: pd.read_csv(path, sep="\t") for name, path in paths.items()}
-    for name, columns in {"table1": TABLE1, "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
+    for name, columns in {"table1": [*TABLE1, PUBLISHED_DELTA], "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
         assert list(tables[name].columns) == columns
     assert len(tables["table1"]) == 3 * LAYERS * HEADS
     assert len(tables["table2"]) == 3 * LAYERS
@@ -193,7 +194,9 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert units == {"table1": sentences, "table2": sentences, "table3": examples, "figure1": sentences | examples}
     assert len(tables["figure1"]) == (3 + 1) * LAYERS * HEADS
     for name, draw, task in (("table2", table2, "translation"), ("table3", table3, "classification")):
-        draw(paths[name], SETTINGS[TRANSLATION], tmp_path / "best.html")
+        model = [translator] if name == "table2" else []
+        draw(paths[name], SETTINGS[TRANSLATION], *model, tmp_path / "best.tsv", tmp_path / "best.html")
+        assert list(pd.read_csv(tmp_path / "best.tsv", sep="\t").columns) == [*BEST, PUBLISHED_DELTA]
         page = (tmp_path / "best.html").read_text(encoding="utf-8")
         assert f"one head per layer, {task}" in page
         assert f"resample {min(units[name])}: the corpus names no documents" in page
@@ -208,7 +211,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     for kind, title in (("enc_enc", kinds[0]), ("enc_dec", "encoder-decoder attention"), ("dec_dec", kinds[-1])):
         for row in (row for row in rows if row[0] == title):
             measured = [float(text.rstrip("*")) for text in row[2 : 2 + HEADS]]
-            assert measured == pytest.approx(deltas[kind][int(row[1])].tolist(), abs=0.006)
+            assert measured == pytest.approx(deltas[kind][int(row[1])].sort_index().tolist(), abs=0.006)
     paper = next(row for row in rows if row[0].startswith("paper"))
     assert (len(paper), paper[1:4]) == (18, ["1", "+0.03", "+0.07"])
     assert "the paper&#x27;s: 36.05" in page
@@ -217,11 +220,11 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "p_bh is empty: its correction for 18 tests at level 0.01 needs at least 9,000 resamples" in page
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
-    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    figure1(tmp_path / "figure1.tsv", SETTINGS, translator, pictures)
     text = words_in(pictures["svg"])
     assert "Encoder-decoder" in text
     assert "Translation: 18 heads" in text
-    assert "n = 40 sentences and 90 examples; generated text" in text
+    assert f"n = 40 sentences and 90 examples; translation model: {translator}; generated text" in text
     first = pictures["svg"].read_bytes()
-    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    figure1(tmp_path / "figure1.tsv", SETTINGS, translator, pictures)
     assert pictures["svg"].read_bytes() == first
