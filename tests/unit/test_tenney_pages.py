@@ -29,13 +29,13 @@ from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDD
 from attention_atlas.studies.tenney2019.options import options_page
 from attention_atlas.studies.tenney2019.order import ORDER_PAGE, order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
-from attention_atlas.studies.tenney2019.recipe import (
+from attention_atlas.studies.tenney2019.procedure import (
     PUBLISHED_RECIPES,
     PUBLISHED_TARGETS,
     PUBLISHED_TRAINING_TARGETS,
-    Recipe,
     recipe_differences,
 )
+from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.seed_parts import JoinedOutputs, join_seeds
@@ -600,7 +600,7 @@ def test_numbers_of_the_second_model_are_compared_with_that_model(pages, second_
     assert values.loc["t19.base.entities.f1_l0", "comparable"] == "no", "this run has that task on another corpus"
     faster = RELEASED | {"pos": RELEASED["pos"] | {"learning_rate": 0.0005}}
     values, _ = compared(pages, tmp_path, labels[0], faster, second_pages, labels[1])
-    assert values.loc["t19.base.pos.f1_l12", "why"].startswith("another recipe: learning_rate 0.0005")
+    assert values.loc["t19.base.pos.f1_l12", "why"].startswith("different recipe: learning_rate 0.0005")
     # The same values are the run's own where both of its models are the paper's BERT-base.
     values, _ = compared(pages, tmp_path, labels[1], RELEASED, second_pages, labels[1])
     assert float(values.loc["t19.base.pos.f1_l0", "ours"]) == pytest.approx(own.loc["pos", "f1_first"], abs=0.1)
@@ -627,7 +627,7 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(pages, tmp_
     faster = RELEASED | {"pos": RELEASED["pos"] | {"learning_rate": 0.0005, "equal_steps": 3000, "max_targets": 6}}
     values, _ = compared(pages, tmp_path, settings, faster)
     assert values.loc[name, "comparable"] == "no"
-    words = "another recipe: learning_rate 0.0005 (published 0.0001), max_targets 6 (published all)"
+    words = "different recipe: learning_rate 0.0005 (published 0.0001), max_targets 6 (published all)"
     assert values.loc[name, "why"].startswith(words)
 
 

@@ -16,7 +16,7 @@ from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.studies.tenney2019.claims import Results, claims
 from attention_atlas.studies.tenney2019.names import AMBIGUOUS
-from attention_atlas.studies.tenney2019.recipe import with_same_procedure
+from attention_atlas.studies.tenney2019.procedure import with_same_procedure
 from attention_atlas.studies.tenney2019.summary import RESAMPLES
 
 
