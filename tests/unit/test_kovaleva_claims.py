@@ -92,7 +92,7 @@ def test_claims_about_classes_name_the_annotator_and_give_the_values_of_both():
     assert rare.verdict == OPEN
     assert rare.statement == "Diagonal maps are rare (less than 10 %)"
     for claim in (frequent, rare):
-        assert "maps as the rules classify them, whose errors are not in the interval" in claim.statistic
+        assert "maps classified by the rules; classification errors are not in the interval" in claim.statistic
     # The upper end lies above the threshold of 10 %, and is not shown as 10.0.
     assert "rules 9.8 [9.5 to 10.01], network 7.0 [6.0 to 8.0]" in rare.ours
     assert "rules 62 % and 71 %, network 40 % and 33 %" in rare.ours

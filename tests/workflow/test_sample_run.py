@@ -61,21 +61,22 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "kovaleva2019": {
-        "table1.tsv": "task metric state value sd min max ci_low ci_high seeds n",
+        "table1.tsv": "task metric state value sd min max ci_low ci_high paper_value seeds n unit",
         "figure1.tsv": "class probability task example layer head query key",
-        "figure2.tsv": "task annotator class share ci_low ci_high maps n",
+        "figure2.tsv": "task annotator class share ci_low ci_high maps n unit",
         "figure3.tsv": "layer head value ci_low ci_high control "
-        "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin",
-        "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
-        "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
-        "figure7.tsv": "task mode feature head value ci_low ci_high n seeds absent",
-        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n "
-        "unit",
+        "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin unit",
+        "figure5.tsv": "task crop layer head value ci_low ci_high n unit seeds",
+        "figure6.tsv": "task feature layer head value ci_low ci_high n unit seeds",
+        "figure7.tsv": "task mode feature head value ci_low ci_high n unit seeds absent",
+        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh "
+        "pair_ci_low pair_ci_high pair_level seed_rho seeds n unit",
         "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",
-        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n unit",
-        "features.tsv": "task model mode feature layer head value value_zero n absent",
+        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh "
+        "seed_rho seeds n unit",
+        "features.tsv": "task model mode feature layer head value value_zero n unit absent",
         "links.tsv": "task model mode link layer head value value_zero control "
-        "margin margin_all_low margin_all_high n n_margin absent",
+        "margin margin_all_low margin_all_high n n_margin unit absent",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {

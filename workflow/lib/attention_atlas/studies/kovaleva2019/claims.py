@@ -96,7 +96,7 @@ def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame, patterns: pd.DataF
         for annotator, title in _ANNOTATORS.items()
     ]
     rows = statistics.set_index(["statistic", "of"])
-    classified = f"maps as the {_ANNOTATORS[HEADLINE]} classify them, whose errors are not in the interval"
+    classified = f"maps classified by the {_ANNOTATORS[HEADLINE]}; classification errors are not in the interval"
     differences = _of_annotators(rows.loc[FREQUENT], 100, 0)
     yield _claim(
         "Vertical and heterogeneous maps are the two most frequent classes",
@@ -155,11 +155,12 @@ def _disabled_frame_heads(heads: pd.DataFrame, disabled: pd.DataFrame) -> Iterat
     rows = best.merge(uniform, on=["layer", "head"])
     if len(rows) < len(best) * uniform["task"].nunique() or rows.empty:
         return
-    statistic = f"change in score when one of the two heads attends uniformly, {POINTS}"
+    statistic = f"change in score when one of the two heads attends uniformly (interval over examples and seeds), {POINTS}"
     renamed = rows.drop(columns=["ci_low", "ci_high"]).rename(
         columns={"delta": "value", "pair_ci_low": "ci_low", "pair_ci_high": "ci_high", "pair_level": "level"}
     )
-    parts, texts = [], []
+    parts: list[Claim] = []
+    texts: list[str] = []
     for (layer, head), of_head in renamed.groupby(["layer", "head"], sort=False):
         of_tasks = _by_task(of_head, statistic)
         parts += of_tasks.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,8 @@ def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed
         seed_measures: the measures of each seed, of which values are means.
         resamples, seed: of the bootstrap over examples.
     """
-    frames, absent = [], []
+    frames: list[pd.DataFrame] = []
+    absent: list[dict[str, Any]] = []
     for model, model_name in enumerate(MODELS):
         for mode, mode_name in enumerate(MODES):
             for link, link_name in enumerate(LINKS):
@@ -72,10 +74,8 @@ def link_rows(task: str, seed_measures: Sequence[Measures], resamples: int, seed
                     first = seed_measures[0]
                     reason = first.untagged or (first.unlinked if link_name in VERB_LINKS else "") or NO_EXAMPLE
                     absent.append(facts | dict.fromkeys(("n", "n_margin"), known_count(0, reason)) | {"absent": reason})
-    reasons = {row["absent"] for row in absent}
-    if not frames and len(reasons) == 1:
-        count = known_count(0, *reasons)
-        absent = [{"task": task, "n": count, "n_margin": count, "absent": reasons.pop()}]
+    if not frames and len({row["absent"] for row in absent}) == 1:
+        absent = [{name: absent[0][name] for name in ("task", "n", "n_margin", "absent")}]
     frames += [pd.DataFrame([dict.fromkeys(LINK_COLUMNS, np.nan) | row]) for row in absent]
     counts = dict.fromkeys(("layer", "head", "n", "n_margin"), "Int64")
     return [frame.assign(unit=COUNTED).astype(counts) for frame in frames]
