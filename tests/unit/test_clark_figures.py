@@ -50,6 +50,11 @@ def of_figure2(folder):
     return partial(figure2, surface(folder), folder / "surface.tsv", LABEL, folder / "figure2.tsv")
 
 
+def of_figure2_with_narrow_bands(folder):
+    random = pd.read_csv(surface(folder), sep="\t").assign(value=0.1)
+    return partial(figure2, folder / "surface.tsv", write(random, folder / "random.tsv"), LABEL, folder / "figure2.tsv")
+
+
 def of_figure3(folder):
     keys = {"masking": ["masked", "unmasked"], "measure": ["per_weight", "per_query", "gradient_x_attention"]}
     rows = combined(keys | {"target": ["sep", "cls", "punct", "other"]}, {"rows": "predicted", "n": 12345, "mlm_head": "x"})
@@ -106,6 +111,7 @@ FIGURES = {
     "figure1 without heads": partial(of_figure1, value=0.1),
     "figure1 with two heads": partial(of_figure1, value=0.55),
     "figure2": of_figure2,
+    "figure2 with narrow bands": of_figure2_with_narrow_bands,
     "figure3": of_figure3,
     "figure4": of_figure4,
     "figure5": of_figure5,

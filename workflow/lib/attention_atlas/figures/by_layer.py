@@ -17,7 +17,7 @@ from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
 
 HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean and range"
 """Labels of marks, lines and bands in legends."""
-NARROW, MOSTLY_NARROW = " (narrower than the line)", " (mostly narrower than the line)"
+NARROW, MOSTLY_NARROW = "\n(narrower than the line)", "\n(mostly narrower than the line)"
 """Added to the label of bands, all or most of which cannot be seen."""
 _SPREAD = 0.5
 """Width over which the heads of a layer are spread."""

@@ -47,10 +47,15 @@ def syntax_claims(relations: pd.DataFrame, table: pd.DataFrame) -> Iterator[Clai
             f"{better.sum()} of {len(tested)} relations, the offset in {worse.sum()} (permutation test, Holm)"
         )
         yield Claim(
-            *("in most relations the best head beats the best fixed offset", ours),
-            "share of relations whose head beats the offset (interval: from the relations with a significant difference)",
-            *(float((tested["tested_margin"] > 0).mean()), float(better.mean()), float(1 - worse.mean())),
-            *(len(tested), "relations", 0.5),
+            statement="in most relations the best head beats the best fixed offset",
+            ours=ours,
+            statistic="share of relations whose head beats the offset (interval: from those with a significant difference)",
+            value=float((tested["tested_margin"] > 0).mean()),
+            ci_low=float(better.mean()),
+            ci_high=float(1 - worse.mean()),
+            n=len(tested),
+            unit="relations",
+            threshold=0.5,
         )
     for _, row in table[table["relation"] == ALL].iterrows():
         offset = relations.loc[relations["relation"] == ALL, "baseline_accuracy"]
