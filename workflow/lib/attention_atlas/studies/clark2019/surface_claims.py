@@ -105,7 +105,8 @@ def _heldout_values(values: Floats, choose: Choice, choosing: npt.NDArray[np.boo
 def _row(claim: str, place: str, values: Floats, units: Units, resampling: Resampling) -> dict[str, object]:
     """Mean over segments of values [segment], or the median over heads of the means of [segment, head]; NaN: no value."""
     by_head = values.reshape(len(values), -1)
-    has_value = (~np.isnan(by_head)).all(axis=1) if by_head.shape[1] else np.zeros(len(by_head), dtype=bool)
+    # Without a head there is no value, although no value is missing.
+    has_value = np.asarray(np.isfinite(by_head).all(axis=1) & (by_head.shape[1] > 0), dtype=bool)
     row: dict[str, object] = {"claim": claim, "place": place, "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
     row |= {"n": int(has_value.sum()), "unit": units.name, "units": 0}
     if has_value.any():
