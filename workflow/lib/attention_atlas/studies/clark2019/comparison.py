@@ -68,7 +68,11 @@ def comparison(
         place = published[one.identifier].item if one.identifier else one.place
         ours = f"{one.claim.ours}; on {one.label.corpus}"
         placed.append(replace(one.claim, statement=f"{place}: {one.claim.statement}", ours=ours))
-    notes = [*lines, "Claims of the paper on order and thresholds; comparison.tsv lists them beside the published values."]
+    notes = [
+        *lines,
+        "Claims of the paper on order and thresholds; comparison.tsv lists those with a published number beside it. A "
+        "threshold that the paper does not give is called ours.",
+    ]
     write_claims(placed, claims_out, claims_html, "Clark et al. 2019: claims and this run", notes)
 
 
