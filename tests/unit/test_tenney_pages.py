@@ -565,6 +565,10 @@ def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
     assert set(claims["verdict"]) <= {"holds", "does not hold", "undecided"}
     assert len(claims) > 5
     assert claims[["statistic", "n", "unit"]].notna().all(axis=None)
+    assert (claims["n"] > 0).all()
+    assert set(claims["unit"]) == {"sentences", "probe seeds"}
+    page = " ".join((tmp_path / "claims.html").read_text(encoding="utf-8").split())
+    assert "with them the probes of 2 seeds" in page
 
 
 def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path, monkeypatch):

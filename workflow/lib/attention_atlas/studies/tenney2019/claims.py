@@ -192,7 +192,7 @@ def _in_order(
     """Every task of a stage comes before every task of the next stage.
 
     Tasks that cannot be placed leave the order of all tasks undecided, unless the others refute it; the order of the others is
-    then a claim of its own.
+    then a second claim.
     """
     pairs = _pairs(order.stages, order.layers)
     level = level_of_parts(max(len(pairs), 1))

@@ -63,7 +63,12 @@ def comparison(
         "set; those with f1_lex are probes on words alone."
     )
     write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
-    notes = [*joint_lines(labels.values()), "Claims of the paper, and doubts about them, tested on this run's model."]
+    seeds = int(frames["figure1"]["seeds"].iloc[0])
+    notes = [
+        *joint_lines(labels.values()),
+        "Claims of the paper, and doubts about them, tested on this run's model. Intervals of F1 and of expected layers "
+        f"resample the documents or sentences that n counts, and with them the probes of {seeds} seeds.",
+    ]
     results = Results(frames["figure1"], frames["controls"], frames["mixing_weights"], read_parquet(resamples, RESAMPLES))
     write_claims(claims(results, published), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
 

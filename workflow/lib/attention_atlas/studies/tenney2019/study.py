@@ -66,7 +66,7 @@ ARTIFACTS = (
         "normalised to a sum of 1. Sentences of the paper come first if the run has their labels, with all their targets. "
         "Development sentences with the most ambiguous targets follow, with these targets alone: no label has a probability "
         "above 0.7 in the mean over layers and seeds, before the normalisation that the bars have, since each label has a "
-        "sigmoid of its own. At most five sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, "
+        "separate sigmoid. At most five sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, "
         "Figure 3).",
         uses=["cases"],
         shows_text=True,
