@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -93,7 +94,7 @@ def _labels(epochs: Sequence[int]) -> list[str]:
 def _by_epoch(axis: Axes, baselines: pd.Series) -> None:
     """Draw BLEU of the full model by epoch: this run's and the published one."""
     published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    style = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
+    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
     axis.plot(baselines.index, baselines, color=BLUE, **style)
     axis.plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label="published: full model", **PUBLISHED)
     axis.set_xscale("log")
