@@ -102,7 +102,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame, dispensa
             row,
             f"{name}: some head changes BLEU by more than one point (Table 1; the paper corrects for no number of tests)",
             f"largest change {row.value:.2f}; {int(significant.sum())} of {heads} heads with p < {LEVEL}, {heads * LEVEL:.1f} "
-            f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}{remark}",
+            f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
             "largest absolute change in BLEU over heads, simultaneous interval",
             TOLERATED,
         )
