@@ -110,7 +110,7 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
         assert row["calibration"], name
     assert there.loc["entropy", "calibration"].startswith("No null: models with random weights read only the sentences")
     assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
-    assert there.loc["distance_type", "calibration"] == "A name: not tested."
+    assert there.loc["distance_type", "calibration"] == "Categorical: not tested."
     assert there.loc["masked", "calibration"] == "Not measured: see the note."
 
 

@@ -112,7 +112,7 @@ def test_a_release_has_tables_card_licence_versions_and_checksums_and_no_text(ru
     assert "2 layers of 2 heads" in card
     assert "| entropy | Entropy of attention | nats |" in card
     assert "- tiny: folder a; licence: mit\n" in card
-    assert "- trees: CC BY 4.0\n- made up: no licence is named" in card
+    assert "- trees: CC BY 4.0\n- made up: no licence stated" in card
     assert not any(b"w0 w1" in data for data in members.values()), "sentences stay at home"
 
 

@@ -246,7 +246,7 @@ def test_removed_heads(data_sets):
 
 @REPETITIONS
 def test_intervals_of_removed_heads(data_sets):
-    """Claims rest on intervals of all heads at once, and of the one difference between whole and pruned taggers."""
+    """Claims rest on intervals of all heads at once, and of the one difference between full and pruned taggers."""
     families = [rows for seed in range(data_sets // 4) for rows in removed_heads(seed)]
     alarms = sum(((rows["adjusted_low"] > 0) | (rows["adjusted_high"] < 0)).any() for rows in families)
     single, bootstrap = 0, 0

@@ -228,9 +228,7 @@ def test_the_documented_overlay_has_the_papers_data_tokenised(with_fairseq):
 def test_a_translation_model_needs_text_tokenised_as_its_training_text(with_fairseq, role):
     plain, tokenised = ROLES[role][1], f"{ROLES[role][1]}-moses"
     raw = merged(with_fairseq, {"runs": {"paper-fairseq": {"michel2019": {role: plain}}}})
-    message = (
-        rf"{role}: corpus '{plain}' has text as it is written, but model 'wmt14-en-fr-fairseq' needs text tokenised by moses"
-    )
+    message = rf"{role}: corpus '{plain}' has untokenised text, but model 'wmt14-en-fr-fairseq' needs text tokenised by moses"
     with pytest.raises(AtlasError, match=message):
         resolve(raw)
     other_model = merged(SHIPPED, {"runs": {"paper": {"michel2019": {role: tokenised}}}})

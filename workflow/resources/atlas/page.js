@@ -151,7 +151,7 @@
       button.setAttribute("aria-pressed", String(index === state.head));
     });
     const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
-    if (measure.higher_means) said.push(`More: ${measure.higher_means}.`);
+    if (measure.higher_means) said.push(`Higher: ${measure.higher_means}.`);
     if (measure.n !== "") said.push(`n: ${examples(measure)}.`);
     if (nullOf(measure, state.head)) {
       const range = nullOf(measure, state.head);
@@ -214,7 +214,7 @@
     const shownRows = listed.length < rows.length ? `; the first ${listed.length} are listed` : "";
     find("ranking-note").textContent = byRelation
       ? `Heads that follow the relation better than the best fixed offset (q < 0.05), by their margin over it, a share of words. ${rows.length} of ${places} heads${shownRows}.`
-      : `Largest values first; ${rows.length} of ${places} heads have a value${shownRows}. ${measure.higher_means ? `More: ${measure.higher_means}.` : ""}`;
+      : `Largest values first; ${rows.length} of ${places} heads have a value${shownRows}. ${measure.higher_means ? `Higher: ${measure.higher_means}.` : ""}`;
     const more = find("ranking-all");
     more.hidden = rows.length <= RANKED;
     more.textContent = allRanked ? `List the first ${RANKED} heads` : `List all ${rows.length} heads`;

@@ -68,13 +68,13 @@ QUESTIONS = (
     Question(
         "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)",
         ("to_sep", "disabled"),
-        "Spearman of attention to [SEP] with the score left",
+        "Spearman of attention to [SEP] with the change in score when the head is disabled",
         1,
     ),
     Question(
         "The more a head attends to [SEP] (Clark et al.), the less masking it costs (Michel et al.)",
         ("to_sep", "masked"),
-        "Spearman of attention to [SEP] with the score left",
+        "Spearman of attention to [SEP] with the change in score when the head is masked",
         1,
     ),
     Question(
@@ -86,13 +86,13 @@ QUESTIONS = (
     Question(
         "Removing the heads that best detect keyphrases without training lowers tagging F1 the most (Štefánik)",
         ("keyphrase_auc", "tagger_without"),
-        "Spearman of AUC with the score left with the head masked",
+        "Spearman of AUC with the change in tagging F1 when the head is removed",
         -1,
     ),
     Question(
         "Masking heads of high importance (Michel et al.) lowers the score the most",
         ("importance", "masked"),
-        "Spearman of importance with the score left",
+        "Spearman of importance with the change in score when the head is masked",
         -1,
     ),
 )

@@ -216,11 +216,11 @@ def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
 
 def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
     if source_rows.duplicated(PLACE).any():
-        raise AtlasError(f"{path}: several rows for one head: this table cannot become a column of the atlas.")
+        raise AtlasError(f"{path}: several rows for one head, but the atlas needs one. Delete the table and run again.")
     if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
         raise AtlasError(
             f"{path}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but the model "
-            f"has {layers} layers of {heads} heads: the atlas of a run is of one model and those trained from it."
+            f"has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
         )
 
 
@@ -273,7 +273,7 @@ def calibration(
     if measure.name not in table:
         return "Not measured: see the note."
     if not pd.api.types.is_numeric_dtype(table[measure.name]):
-        return "A name: not tested."
+        return "Categorical: not tested."
     names = {one.name: one.title for one in source.measures}
     if of := next((name for name in (*names, *table.columns) if measure.name in parts_of(name)), ""):
         return f"Belongs to {of}."

@@ -206,17 +206,17 @@ STATEMENTS = (
     ),
     _Statement(
         "Single heads find relations better than a fixed offset (Clark et al., Table 1)",
-        "accuracy less that of the best offset, of the head and relation with the largest margin on the other half of the text",
+        "accuracy minus the best offset's, for the head and relation with the largest margin on the other half of the text",
         (), _relations,
     ),
     _Statement(
         "Dense heads are mainly in the lower half of the layers (Guan et al., section 4)",
-        "share of heads of this type in the lower half of the layers less that in the upper half", (_TYPE,),
+        "share of heads of this type in the lower half of the layers minus that in the upper half", (_TYPE,),
         _in_half(DENSE, lower=True),
     ),
     _Statement(
         "Vertical heads are mainly in the upper half of the layers (Guan et al., section 4)",
-        "share of heads of this type in the upper half of the layers less that in the lower half", (_TYPE,),
+        "share of heads of this type in the upper half of the layers minus that in the lower half", (_TYPE,),
         _in_half(VERTICAL, lower=False),
     ),
 )  # fmt: skip

@@ -114,11 +114,11 @@ def data_card(atlas: BuiltAtlas, origin: Origin, tables: Sequence[str]) -> str:
             "",
             "## Corpora",
             "",
-            *(f"- {name}: {licence or 'no licence is named'}" for name, licence in origin.corpora),
+            *(f"- {name}: {licence or 'no licence stated'}" for name, licence in origin.corpora),
             "",
             "## Measures",
             "",
-            table(("column", "what", "unit", "model", "n", "null distribution"), rows),
+            table(("column", "description", "unit", "model", "n", "null distribution"), rows),
             "",
         ]
     )

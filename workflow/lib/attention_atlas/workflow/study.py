@@ -136,7 +136,7 @@ def table(
 
 
 def no_pairs(config: Config, run: str) -> list[Pair]:
-    """Nothing: for a study that reads no cached attention."""
+    """An empty list, for a study that reads no cached attention."""
     return []
 
 

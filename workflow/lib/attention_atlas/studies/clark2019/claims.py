@@ -205,7 +205,7 @@ def gain_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
     rows = table[table["probe"] == ATTENTION_WORDS]
     for _, row in rows.iterrows():
         statement = "aligning ROOT raises the UAS of the probe on attention and words"
-        ours = f"UAS with ROOT aligned less UAS as published, mean over {row['seeds']} seeds"
+        ours = f"UAS with ROOT aligned minus UAS as published, mean over {row['seeds']} seeds"
         yield "issue17_gain", claim_of(in_percent(row), statement, ours, "gain in UAS, percentage points", 0, True)
 
 

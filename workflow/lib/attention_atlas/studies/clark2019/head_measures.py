@@ -71,7 +71,7 @@ _RELATION = (
             "Held-out accuracy on the head's first relation",
             "Table 1",
             "share",
-            "finds its words",
+            "attends to the word that the relation links",
             about="chosen_relation",
             shares=("relation_margin",),
         )
@@ -101,7 +101,9 @@ _RELATION = (
     ),
     Measure("relation_margin_q", "q of that margin over all heads", "Table 1", "", part=True),
 )
-_GRADIENT = Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters")
+_GRADIENT = Measure(
+    "gradient_sep", "Gradient of the loss with respect to attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"
+)
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
 _COREFERENCE = with_interval(
     Measure(

@@ -59,7 +59,7 @@ def options_table(
     write_table(table, out)
     notes = [
         label.line,
-        "Each option is changed alone, starting from the setting behind the published numbers; the difference is the "
+        "Options are changed one at a time, starting from the setting behind the published numbers; the difference is the "
         "alternative minus the published setting.",
     ]
     write_html_table(table, html_out, "Clark et al. 2019: effect of each choice on the result", notes, layout=Layout("option"))

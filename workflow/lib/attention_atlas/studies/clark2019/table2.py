@@ -96,7 +96,7 @@ def table2_pages(
     shown["why"] = shown["option"].map(NOTES).fillna("")
     names = {system: _SYSTEM_NAMES[system] + " %" for system in (*BASELINES, BEST_HEAD)} | {"best": "Head", "why": "Why open"}
     formats = dict.fromkeys((*BASELINES, BEST_HEAD), ".1f") | {"n": "d"}
-    notes = [label.line, "Each choice that the paper leaves open, changed alone. Accuracy on all mentions."]
+    notes = [label.line, "Each choice that the paper leaves open, changed one at a time. Accuracy on all mentions."]
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 

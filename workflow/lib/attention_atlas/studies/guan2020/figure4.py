@@ -22,7 +22,7 @@ from attention_atlas.studies.guan2020.type_styles import COLOURS
 _ALL = (*TYPES, UNNAMED)
 _ROOMY = 4
 """Models up to which there is space for long titles of the usual size."""
-_FIT_TITLES = {"reused": "Types of SQuAD", "refitted": "Own clusters"}
+_FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
 def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:

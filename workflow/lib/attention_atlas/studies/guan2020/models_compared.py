@@ -48,7 +48,7 @@ def compare_models(
         means = measured.means(options_of(options))
         if len(means) != len(study_heads):
             raise AtlasError(
-                f"{path}: the model {name} has {len(means)} heads, the study's model "
+                f"{path}: the model {name} has {len(means)} heads, but the study's model has "
                 f"{len(study_heads)}: compare models of one shape."
             )
         if name == STUDY_MODEL:

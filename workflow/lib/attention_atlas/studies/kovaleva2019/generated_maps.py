@@ -28,7 +28,7 @@ def draw(kind: str, n: int, generator: np.random.Generator) -> Drawn:
 
     Args:
         kind: vertical, diagonal, vertical_diagonal, block or heterogeneous.
-        n: tokens; two or three of them, anywhere, are special tokens.
+        n: tokens; three of them, at random positions, are special tokens.
         generator: draws places, shares and noise.
     """
     border = int(generator.integers(n // 3, 2 * n // 3))

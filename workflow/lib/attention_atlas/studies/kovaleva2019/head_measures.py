@@ -134,14 +134,19 @@ _CLASS = (
 )
 _FRAMES = Measure(
     "frame_margin",
-    "Attention between frame elements, minus that of pairs at the same distance",
+    "Attention between a frame's target and its core elements, minus that of pairs at the same distance",
     "Figure 3",
     "difference of shares",
-    "links frames",
+    "links core frame elements with their target",
     chance=0,
 )
 _DISABLED = _task_measures(
-    "disabled", "Change in score when the head attends uniformly", "Figure 8", "percentage points", "harmless head", chance=0
+    "disabled",
+    "Change in score when the head attends uniformly",
+    "Figure 8",
+    "points",
+    "disabling the head hurts less, or helps",
+    chance=0,
 )
 _MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
 MEASURES = (

@@ -51,8 +51,8 @@ ARTIFACTS = (
     figure(
         "figure3",
         "Figure 3",
-        "Attention between words that evoke a frame and elements of its core",
-        "For every head: the largest attention weight between the word that evokes a frame and the elements of its core, "
+        "Attention between frame targets and core frame elements",
+        "For every head: the largest attention weight between the target of a frame and its core frame elements, "
         "averaged over sentences; the same minus that of pairs at the same distance; and the published weights (Kovaleva et "
         "al. 2019, Figure 3). Dots mark the heads with the largest differences (at most a twentieth of all) whose 95 % "
         "intervals, simultaneous over all heads, exclude 0. Comparable only in a run of the same model and data.",
@@ -62,7 +62,7 @@ ARTIFACTS = (
         "figure4",
         "Figure 4",
         "How a frame is annotated",
-        "An annotated sentence: the word that evokes the frame (target), and the elements of its core (Kovaleva et al. 2019, "
+        "An annotated sentence: the word that evokes the frame (target) and its core frame elements (Kovaleva et al. 2019, "
         "Figure 4). Figure 3 measures attention along the link. Long sentences are abridged.",
         needs=["frames"],
         shows_text=True,

@@ -196,8 +196,8 @@ def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterato
         gained,
         f"Heads become redundant in the course of training: {percent} % of them matter less at its end than at its start "
         "(Figure 5)",
-        f"share of BLEU left without {percent} % of heads: {words or 'none'}{too_few if len(shares) < 2 else ''}",
-        "share of BLEU left after the last epoch minus that after the first",
+        f"share of BLEU with {percent} % of the heads masked: {words or 'none'}{too_few if len(shares) < 2 else ''}",
+        "share of BLEU that remains after the last epoch minus that after the first",
         unit=UNITS[TRANSLATION],
     )
     yield _claim(
@@ -205,7 +205,7 @@ def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterato
         f"At the end of training {percent} % of the heads can be masked while keeping {100 * _LEAST_SHARE:.0f} % of BLEU "
         "(Figure 5)",
         f"{final_share.value:.0%} left" if len(shares) else f"none{too_few}",
-        "share of BLEU left after the last epoch",
+        "share of BLEU that remains after the last epoch",
         _LEAST_SHARE,
         unit=UNITS[TRANSLATION],
     )

@@ -117,7 +117,7 @@ def mean_score(rows: pd.DataFrame) -> float:
 
 
 def prunable(rows: pd.DataFrame, tolerated: float = TOLERATED) -> int:
-    """Percent of heads up to which no step of a curve loses more than `tolerated` percentage points."""
+    """Percent of heads up to which no step of a curve loses more than `tolerated` BLEU or percentage points."""
     lost = rows.sort_values("percent")["delta"].to_numpy() < -tolerated
     percents = np.sort(rows["percent"].to_numpy())
     return int(percents[lost.argmax() - 1] if lost.any() and lost.argmax() > 0 else 0 if lost.any() else percents[-1])

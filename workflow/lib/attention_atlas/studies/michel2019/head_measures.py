@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attention_atlas.methods.head_measures import EFFECT, Examples, Measure, Source, where, with_adjusted_p, with_interval
 
-_HARM = "harmless or harmful head"
+_HARM = "masking the head hurts less, or helps"
 _MASKED = Measure("masked", "Change in accuracy when the head is masked", "Figure 1", "percentage points", _HARM, chance=0)
 _INTERVAL = ("ci_low", "ci_high")
 MEASURES = (

@@ -189,7 +189,7 @@ def possible_batches(batches: Sequence[int], examples: int) -> tuple[list[int], 
     possible = [batch for batch in batches if batch <= examples]
     if not possible:
         raise AtlasError(
-            f"{examples} examples fill no batch of {', '.join(map(str, batches))}: set speed.batches or speed.records."
+            f"{examples} examples fill no batch of {', '.join(map(str, batches))}: lower speed.batches, or raise speed.records."
         )
     return possible, [batch for batch in batches if batch > examples]
 

@@ -147,7 +147,7 @@ ARTIFACTS = (
         "BLEU by percent of heads masked, for each kind of attention",
         "BLEU by percent of heads masked within one kind of attention (encoder, decoder, encoder-decoder), in the order of "
         "importance; all other heads are kept. Bands: 95 % interval by bootstrap over sentences. Published, of another model "
-        "and corpus: BLEU with 20 % of the encoder or decoder heads left, and the share of encoder-decoder heads beyond which "
+        "and corpus: BLEU with 20 % of the encoder or decoder heads kept, and the share of encoder-decoder heads beyond which "
         f"BLEU collapses. {DISPENSABLE_RULE}; the line below the figure names such kinds. {_TRANSLATOR} (Michel et al. 2019, "
         "Figure 4).",
         needs=EVALUATED,
@@ -196,7 +196,7 @@ ARTIFACTS = (
     table(
         "claims",
         "Claims",
-        "The paper's claims, and doubts about them, tested on this run's models",
+        "The paper's claims, and objections to them, tested on this run's models",
         "Claims of the paper, and objections of later work, tested on the run's models (Michel et al. 2019).",
         needs=EVALUATED,
         uses=FURTHER,
@@ -274,10 +274,10 @@ def _check_tokenised(config: Config, run: str, place: str) -> None:
         model, corpus = settings[declared.model], settings[role]
         needed, actual = (config[kind][name].get("tokenised") for kind, name in (("models", model), ("corpora", corpus)))
         if needed != actual:
-            text = {None: "text as it is written"}
+            text = {None: "untokenised text"}
             raise AtlasError(
                 f"config: {place}.{role}: corpus '{corpus}' has {text.get(actual, f'text tokenised by {actual}')}, but model "
-                f"'{model}' needs {text.get(needed, f'text tokenised by {needed}')}: see tokenised in the registries."
+                f"'{model}' needs {text.get(needed, f'text tokenised by {needed}')}: see the key `tokenised` in the registries."
             )
 
 

@@ -49,7 +49,7 @@ _REMOVED = Measure(
     "Change in tagging F1 when the head is removed",
     "Removing one",
     "percentage points",
-    "harmless or harmful head",
+    "removing the head hurts less, or helps",
     chance=0,
 )
 _TEST_MEAN = {"seed": "mean", "split": "test", "metric": "token_f1"}

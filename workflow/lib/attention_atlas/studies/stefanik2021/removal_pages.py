@@ -86,7 +86,7 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
     )
     formats = _FORMATS | {"slides": ".0f", "heads_removed": "d", "documents": "d"}
     write_html_table(
-        table, html_out, "Štefánik: fine-tuned taggers, whole and pruned", notes, {"slides": "slides: value"}, formats
+        table, html_out, "Štefánik: fine-tuned taggers, full and pruned", notes, {"slides": "slides: value"}, formats
     )
 
 

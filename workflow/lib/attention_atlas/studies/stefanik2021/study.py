@@ -65,8 +65,8 @@ ARTIFACTS = (
     figure(
         "fine_tuning",
         "Fine-tuning",
-        "Fine-tuned taggers, whole and pruned",
-        "F1 of the fine-tuned taggers on test documents, whole and with the worst heads removed (ranked and stopped on "
+        "Fine-tuned taggers, full and pruned",
+        "F1 of the fine-tuned taggers on test documents, full and with the worst heads removed (ranked and stopped on "
         "development documents, or on the test documents, which is optimistic): each seed, and the mean over seeds with its 95 "
         "% interval by bootstrap over test documents. Phrase F1 scores the tags themselves. Hollow diamonds, the same in both "
         "panels: F1 in the slides, of another corpus; they do not say whether of words or of phrases (Štefánik, fine-tuning).",

@@ -66,7 +66,7 @@ def comparison(
     seeds = int(frames["figure1"]["seeds"].iloc[0])
     notes = [
         *joint_lines(labels.values()),
-        "Claims of the paper, and doubts about them, tested on this run's model. Intervals of F1 and of expected layers "
+        "Claims of the paper, and objections to them, tested on this run's model. Intervals of F1 and of expected layers "
         f"resample the documents or sentences that n counts, and with them the probes of {seeds} seeds.",
     ]
     results = Results(frames["figure1"], frames["controls"], frames["mixing_weights"], read_parquet(resamples, RESAMPLES))

@@ -27,7 +27,7 @@ CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "l
 
 
 def f1_of(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """[...] micro-F1 in percent from true positives, false positives and misses [..., 3]; 0 where all counts are 0."""
+    """[...] micro-F1 in percent from true positives, false positives and false negatives [..., 3]; 0 where all counts are 0."""
     true, false, missed = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     whole = 2 * true + false + missed
     return np.where(whole > 0, 200 * true / np.where(whole > 0, whole, 1), 0.0)

@@ -102,8 +102,8 @@ ARTIFACTS = (
     table(
         "claims",
         "Claims",
-        "The paper's claims, and doubts about them, tested on this run's model",
-        "Claims of Tenney et al. (2019), and doubts about them, tested on this run's model.",
+        "The paper's claims, and objections to them, tested on this run's model",
+        "Claims of Tenney et al. (2019), and objections to them, tested on this run's model.",
         uses=["cases"],
     ),
     table(

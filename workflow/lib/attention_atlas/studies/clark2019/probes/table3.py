@@ -209,7 +209,7 @@ def _summarised(frame: pd.DataFrame, units: tuple[pd.Series, str], resamples: in
 
 
 def root_gains(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: int, seed: int) -> pd.DataFrame:
-    """UAS with ROOT aligned less UAS as published, for each probe with word vectors, without punctuation.
+    """UAS with ROOT aligned minus UAS as published, for each probe with word vectors, without punctuation.
 
     Columns: probe, value, ci_low, ci_high (bootstrap over units and over seeds), n (words), unit, units, seeds.
     """

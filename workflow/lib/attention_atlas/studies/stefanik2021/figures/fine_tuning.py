@@ -15,7 +15,7 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.stefanik2021.names import MEAN, METRIC_TITLES, PHRASE, PRUNED, PRUNED_ON_TEST, TEST, TOKEN, WHOLE
 
-_MODELS = {WHOLE: "Whole", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
+_MODELS = {WHOLE: "Full", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
 
 
 def fine_tuning(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
