@@ -176,14 +176,14 @@ def test_the_relation_is_the_one_that_the_other_half_chose():
     assert row["ci_low"] < 0.15, "a percentile interval over 30 units is too short"
     none = ModelTables(layers_of(np.arange(8)), surface_of(0.9), relations_of(0.2).iloc[3:])
     row = model_findings({"m": none}, {"m": False}, DRAWS).iloc[4]
-    assert (row["verdict"], row["n"]) == ("undecided", 0)
+    assert (row["verdict"], row["n"]) == ("not tested", 0)
 
 
 def test_a_model_without_heads_of_a_type_decides_nothing_on_it():
     heads = layers_of(np.arange(8)).assign(distance_type="vertical")
     findings = model_findings({"m": tables_of(heads)}, {"m": False}, DRAWS).iloc[5:]
     assert findings["statistic"].str.startswith("share of heads of this type").all()
-    assert findings["verdict"].tolist() == ["undecided", "undecided"]
+    assert findings["verdict"].tolist() == ["not tested", "undecided"]
     assert (findings["n"].tolist(), findings["value"].tolist()[1]) == ([0, 8], 0)
 
 

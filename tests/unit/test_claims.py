@@ -33,6 +33,14 @@ def test_the_verdict_is_where_the_interval_lies(low: float, high: float, thresho
     assert replace(CLAIM, ci_low=low, ci_high=high, threshold=threshold, above=above).verdict == verdict
 
 
+def test_a_claim_that_a_second_test_does_not_confirm_is_undecided_unless_refuted() -> None:
+    unconfirmed = replace(CLAIM, is_confirmed=False)
+    assert unconfirmed.verdict == "undecided"
+    assert replace(unconfirmed, ci_low=-1.8, ci_high=-0.2).verdict == "does not hold"
+    assert replace(unconfirmed, ci_low=-1.8, ci_high=-0.2, above=False).verdict == "undecided"
+    assert replace(unconfirmed, ci_low=nan, ci_high=nan).verdict == "not tested"
+
+
 def test_a_claim_about_several_things_is_as_good_as_its_worst_part() -> None:
     holds, clearer = CLAIM, replace(CLAIM, ci_low=0.5)
     open_one, refuted = replace(CLAIM, ci_low=-0.1), replace(CLAIM, value=-1.0, ci_low=-2.0, ci_high=-0.5)

@@ -129,7 +129,7 @@ def test_a_model_of_the_hub_needs_its_source_alone_once_it_is_locked():
     resolved_to(FIRST)
     assert shape(NAMED) == {"layers": 2, "heads": 4, "hidden_size": 8}
     message = sentence(changed("models/tiny", {"source": NAMED, "layers": 3}))
-    assert message.startswith("config: models.tiny.layers: it is 3, but config/lock.yaml says 2.")
+    assert message.startswith("config: models.tiny.layers: 3 contradicts config/lock.yaml, which says 2.")
 
 
 def places(folder: Path) -> dict[str, Path]:

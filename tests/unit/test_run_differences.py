@@ -31,7 +31,7 @@ def value(name, ours, verdict="not comparable", interval=(None, None), n=None):
 
 
 def claim(words, verdict, number, low, high, n=40):
-    return ["a2019", words, "ours", verdict, "gain", number, 0.0, low, high, 0.95, n, "documents"]
+    return ["a2019", words, "ours", verdict, "gain", number, "above", 0.0, low, high, 0.95, n, "documents"]
 
 
 def run(folder, values, claims):

@@ -188,7 +188,7 @@ def test_a_task_that_cannot_be_placed_leaves_the_order_untested_and_is_named():
     assert "without an expected layer: Dependencies (gain within noise)" in tested.ours
     without = {task: layer for task, layer in IN_ORDER.items() if task != "constituents"}
     absent = verdicts(results(without))["section"]
-    assert absent.verdict == "undecided"
+    assert absent.verdict == "not tested"
     assert absent.statistic == "order undefined: Constituents not probed"
     assert (absent.n, absent.unit) == (100, "documents or sentences"), "n is never 0"
     assert "Constituents (not probed)" in absent.ours
@@ -207,7 +207,7 @@ def test_the_order_of_the_tasks_that_can_be_placed_is_a_claim_of_its_own():
         tested = verdicts(results(without, weights={task: SHARP[task] for task in without}))
         placed = tested[f"{name} placed"]
         assert placed.statement.endswith(f": {statement}")
-        assert (placed.verdict, tested[name].verdict) == ("holds", "undecided")
+        assert (placed.verdict, tested[name].verdict) == ("holds", "not tested")
         assert 0 < placed.ci_low < placed.value < placed.ci_high
         assert tested[name].statistic == "order undefined: Constituents not probed"
     turned = verdicts(results(without | {"pos": 3.9}))
@@ -262,7 +262,7 @@ def test_probes_that_no_early_stopping_ended_say_nothing_about_equal_steps():
     tables = results(IN_ORDER, steps=(50, 50), weights=SHARP | UNIFORM)
     assert not stopped_early(tables.controls)
     claim = verdicts(tables)["equal"]
-    assert claim.verdict == "undecided"
+    assert claim.verdict == "not tested"
     assert claim.ours.startswith("no probe on all layers stopped early")
     assert (claim.n, claim.unit) == (4, "probe seeds")
     assert stopped_early(results(IN_ORDER, steps=(40, 50)).controls)
@@ -270,7 +270,7 @@ def test_probes_that_no_early_stopping_ended_say_nothing_about_equal_steps():
 
 def test_one_seed_gives_no_interval_of_mixing_weights():
     tested = verdicts(results(IN_ORDER, seeds=1))
-    assert {tested[name].verdict for name in ("centres", "spread", "equal")} == {"undecided"}
+    assert {tested[name].verdict for name in ("centres", "spread", "equal")} == {"not tested"}
     assert np.isnan(interval_over_seeds(np.array([1.0]), np.array([0.0, 1.0]), 0.95)).all()
     later, earlier = np.array([2.0, 2.5, 2.2]), np.array([1.0, 1.6, 1.1])
     low, high = interval_over_seeds(later, earlier, 0.9)

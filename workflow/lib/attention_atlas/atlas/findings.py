@@ -31,7 +31,7 @@ from attention_atlas.atlas.correlations import (
 from attention_atlas.atlas.measures import MEASURES, MOST_HEADS, inside_null, why_not_ranked
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.published.compare import UNDECIDED, claim_verdict
+from attention_atlas.published.compare import NOT_TESTED, UNDECIDED, claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 
@@ -42,7 +42,6 @@ FINDINGS = [
     *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "verdict"),
     *("within_low", "within_high", "measure_a", "model_a", "measure_b", "model_b"),
 ]
-NOT_TESTED = "not tested"
 _VERTICAL = ("vertical", "dense_vertical")
 
 

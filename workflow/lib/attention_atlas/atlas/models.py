@@ -15,7 +15,6 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.compared import ComparedModel, chances, mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws, correlation
-from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
@@ -25,7 +24,7 @@ from attention_atlas.methods.head_type_names import DENSE, VERTICAL
 from attention_atlas.methods.layer_halves import shares_by_half
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.published.claims import Claim
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED, claim_verdict
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED, claim_verdict
 from attention_atlas.stats.extremes import largest_of_intervals, widths
 from attention_atlas.stats.levels import LEVEL
 
@@ -264,6 +263,8 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
             outcome = "holds with random weights as well"
         elif (controls["verdict"] == UNDECIDED).any():
             outcome = "undecided with random weights"
+        elif controls["verdict"].str.startswith(NOT_TESTED).any():
+            outcome = "not tested with random weights"
         else:
             outcome = "does not hold with random weights"
         outcomes[str(text)] = f"{outcome} ({first_model['value']:.3g} trained, {values} random)"

@@ -32,6 +32,8 @@ class Claim:
         threshold: the claim holds if the statistic lies above it.
         above: False where the claim holds if the statistic lies below the threshold.
         level: coverage of the interval.
+        is_confirmed: False if a further test that the claim needs does not confirm it; it is then undecided unless the
+            interval refutes it.
     """
 
     statement: str
@@ -45,6 +47,7 @@ class Claim:
     threshold: float = 0.0
     above: bool = True
     level: float = LEVEL
+    is_confirmed: bool = True
 
     @property
     def is_tested(self) -> bool:
@@ -58,14 +61,16 @@ class Claim:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the whole interval lies on the claim's side of the threshold; None where it contains it or is missing."""
+        """Whether the whole interval lies on the claim's side of the threshold; None where nothing is decided."""
         if not self.is_tested:
             return None
-        if self.ci_low > self.threshold:
-            return self.above
-        if self.ci_high < self.threshold:
-            return not self.above
-        return None
+        if self.threshold < self.ci_low:
+            on_its_side = self.above
+        elif self.ci_high < self.threshold:
+            on_its_side = not self.above
+        else:
+            return None
+        return None if on_its_side and not self.is_confirmed else on_its_side
 
     @property
     def verdict(self) -> str:

@@ -76,6 +76,7 @@ class Measured:
         why: the reason, one sentence.
         ci_low, ci_high, n: interval and size, where there are any.
         holds: for qualitative comparisons, whether the claim holds here; None where the run does not decide it.
+        is_tested: for qualitative comparisons, whether the run has an interval for the claim.
         numbers: the published numbers that ours correspond to, in the order of ours; empty for all numbers of the value.
         obstacle: what this run lacks for a comparison, in a few words; empty where it lacks nothing.
     """
@@ -87,6 +88,7 @@ class Measured:
     ci_high: float | None = None
     n: int | None = None
     holds: bool | None = None
+    is_tested: bool = True
     numbers: Sequence[Number] = ()
     obstacle: str = ""
 
@@ -139,7 +141,7 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
         if ours.comparable == SETTING:
             return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
         if ours.comparable == QUALITATIVE:
-            return NOT_TESTED if ours.holds is None and ours.ci_low is None else claim_verdict(ours.holds)
+            return claim_verdict(ours.holds) if ours.is_tested else NOT_TESTED
         if ours.comparable in (EXACT, CLOSE):
             if agrees(entry, ours):
                 return MATCH

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from attention_atlas.methods.dependency_scoring import ALL
@@ -120,4 +119,4 @@ def layer_claim(table: pd.DataFrame) -> Claim:
         *(row, "heads of one layer are more similar than heads of different layers", ours),
         *("mean Jensen-Shannon divergence between layers less that within a layer, nats per token", 0, True),
     )
-    return claim if p < 1 - LEVEL or claim.holds is False else replace(claim, ci_low=np.nan, ci_high=np.nan)
+    return replace(claim, is_confirmed=bool(p < 1 - LEVEL))
