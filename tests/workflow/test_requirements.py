@@ -83,7 +83,7 @@ def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
     (tmp_path / "profile" / "profile.yaml").write_text("resources: [gpu=1, mem_mb=700]\n", encoding="utf-8")
     done = check(tmp_path, "run", "any", "--profile", "profile")
     assert done.returncode == 1
-    assert "ask for more than the 700 MB" in " ".join(done.stdout.split())
+    assert "request more than this machine's 700 MB" in " ".join(done.stdout.split())
     assert "there is no run 'papr'; did you mean 'paper'" in check(tmp_path, "run", "papr").stderr
 
 
