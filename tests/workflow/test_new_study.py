@@ -131,7 +131,7 @@ def test_published_values_have_their_rows_in_the_scoreboard(built):
     summary = pd.read_csv(folder / "scoreboard.tsv", sep="\t").set_index("study")
     counts = ["values", "match", "setting_as_published", "not_comparable", "scope_setting", "scope_not_in_this_run"]
     assert summary.loc["toy2024", counts].tolist() == [2, 0, 1, 1, 1, 1]
-    assert summary.loc["toy2024", "why_not_in_this_run"] == "1 another model and another corpus"
+    assert summary.loc["toy2024", "why_not_in_this_run"] == "another model and another corpus (1)"
 
 
 def test_its_measure_is_a_column_of_the_atlas(built, declared):
