@@ -275,7 +275,7 @@ def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(tmp_path, 
     write_table(effects_table(f"masked-LM {facts.words}"), path)
     measured = read_measures({CAUSAL_EFFECTS: path}, LAYERS, HEADS)
     listed = measure_rows(measured, {}).set_index("measure")
-    assert listed.loc["causal_effect", "title"].endswith("less that on matched words (masked-LM head trained here)")
+    assert listed.loc["causal_effect", "title"].endswith("minus that on matched words (masked-LM head trained here)")
     assert set(measured.warnings) == ({"relation_loss", "causal_effect"} if weak else set())
     if weak:
         assert f"its held-out loss is {loss:.2f} nats, that of token frequencies 7.34" in listed.loc["causal_effect", "warning"]

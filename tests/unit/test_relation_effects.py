@@ -271,5 +271,5 @@ def test_a_model_that_predicts_nothing_and_heads_without_relations_leave_a_reaso
     write_relation_effects(files, examples, tmp_path / "relations.tsv", 8, Chosen(2, 4, 100, 0), *outs.values())
     measured = read_measures(outs, LAYERS, HEADS)
     assert ("norm_gain" in measured.table) == found
-    expected = "predicts neither masked tokens" if found else "has no value"
+    expected = "predicts neither masked tokens" if found else "has no values"
     assert expected in measured.absent["causal_effect"]

@@ -211,7 +211,7 @@ def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
     scored = name.removesuffix(Q)
     if scored != name and scored in source_rows and source_rows[scored].notna().any():
         return "the null distribution has too few draws: with so many heads, q could not fall below its level"
-    return f"{table} has no value"
+    return f"{table} has no values: this measure does not apply to this model or corpus"
 
 
 def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
