@@ -232,7 +232,9 @@ def test_a_translation_model_needs_text_tokenised_as_its_training_text(with_fair
     with pytest.raises(AtlasError, match=message):
         resolve(raw)
     other_model = merged(SHIPPED, {"runs": {"paper": {"michel2019": {role: tokenised}}}})
-    message = rf"{role}: corpus '{tokenised}' has text tokenised by moses, but model 'opus-mt-tc-big-en-fr' needs untokenised text"
+    message = (
+        rf"{role}: corpus '{tokenised}' has text tokenised by moses, but model 'opus-mt-tc-big-en-fr' needs untokenised text"
+    )
     with pytest.raises(AtlasError, match=message):
         resolve(other_model)
 
