@@ -29,9 +29,9 @@ ARTIFACTS = (
         "see unit) and seeds, of centres over seeds alone; an expected layer is not drawn where the gain is within noise. "
         "Hollow diamonds: published values of BERT; where the models differ in depth, at the same relative depth, from layer 0 "
         "to the last layer for centres and from layer 1 to the last layer for expected layers, which count gains from layer 1 "
-        "on. *: on layer 0, most probes trained to the step limit, so that more steps could raise their F1; at_step_limit is "
-        "the share of probes of all layers and seeds at this limit, best_at_step_limit of those whose F1 was still rising "
-        "there, at_step_limit_first the share on layer 0 (Tenney et al. 2019, Figure 1).",
+        "on. An asterisk marks an F1 on layer 0 where most probes trained to the step limit, so more steps could raise it; "
+        "at_step_limit is the share of probes of all layers and seeds at this limit, best_at_step_limit of those whose F1 was "
+        "still rising there, at_step_limit_first the share on layer 0 (Tenney et al. 2019, Figure 1).",
         uses=["cases"],
     ),
     figure(
