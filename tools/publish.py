@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COLUMNS  # noqa: E402
 from attention_atlas.published.corpus_text import check_no_corpus_text  # noqa: E402
-from attention_atlas.published.page_layout import page_layout  # noqa: E402
+from attention_atlas.published.page_layout import PageLayout, page_layout  # noqa: E402
 from attention_atlas.published.run_pages import (  # noqa: E402
     Overview,
     ShownArtifact,
@@ -169,14 +169,14 @@ class _Pages:
             elif suffix == ".tsv" and name not in withheld:
                 page = f"{name.removesuffix(suffix)}.html"
                 layout = page_layout(place.with_suffix(".html")) if page in artifact.files and page not in withheld else None
-                tables.append(replace(self._table(study, name, place), layout=layout))
+                tables.append(self._table(study, name, place, layout))
             elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
                 link = f"pages/{study.id}/{Path(name).name}"
                 self._html(place, link)
                 pages[f"Open {Path(name).stem.replace('_', ' ')}"] = link
         return ShownArtifact(artifact.id, artifact.number, artifact.title, artifact.caption, picture, note, tables, pages)
 
-    def _table(self, study: Study, name: str, source: Path) -> TableFile:
+    def _table(self, study: Study, name: str, source: Path, layout: PageLayout | None) -> TableFile:
         size = source.stat().st_size
         link = f"tables/{study.id}/{name}" if size <= TABLE_BYTES else ""
         if link:
@@ -184,7 +184,7 @@ class _Pages:
             self.links[source] = link
         # The first rows of a long table are shown, too.
         self.tables.append(source)
-        return TableFile(name, read_table(source), link, size)
+        return TableFile(name, read_table(source), link, size, layout)
 
     def _copy(self, source: Path, link: str) -> None:
         place = self.out / link

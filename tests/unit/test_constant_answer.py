@@ -52,23 +52,23 @@ def test_no_other_set_of_labels_has_a_higher_f1(seed):
     every = chain.from_iterable(combinations("abcde", size) for size in range(1, 6))
     best = max((set(answer) for answer in every), key=slow)
     counts = counts_of(*(sum(map(len, sentence)) for sentence in labels))
-    found = constant_answer("protoroles", examples(*labels), counts)
-    assert set(found.labels) == best
-    assert found.f1 == pytest.approx(slow(best))
-    assert found.counts["true"].sum() == sum(len(best & names) for names in targets)
-    assert dict(zip(found.counts["record"], found.counts["unit_number"], strict=True)) == {k: k // 2 for k in range(8)}
+    answer = constant_answer("protoroles", examples(*labels), counts)
+    assert set(answer.labels) == best
+    assert answer.f1 == pytest.approx(slow(best))
+    assert answer.counts["true"].sum() == sum(len(best & names) for names in targets)
+    assert dict(zip(answer.counts["record"], answer.counts["unit_number"], strict=True)) == {k: k // 2 for k in range(8)}
 
 
 def test_only_scored_labels_count():
     """Coreference counts one label, relations all but those that are none."""
     coreference = [[("1",), ("0",), ("0",)], [("0",), ("0",)]]
-    found = constant_answer("coreference", examples(*coreference, task="coreference"), counts_of(1, 0))
-    assert found.labels == ("1",)
-    assert found.f1 == pytest.approx(200 * 1 / (5 + 1))
+    answer = constant_answer("coreference", examples(*coreference, task="coreference"), counts_of(1, 0))
+    assert answer.labels == ("1",)
+    assert answer.f1 == pytest.approx(200 * 1 / (5 + 1))
     relations = [[("Other",)], [("Other",)], [("Cause",)]]
-    found = constant_answer("relations", examples(*relations, task="relations"), counts_of(0, 0, 1))
-    assert found.labels == ("Cause",)
-    assert found.counts[["true", "false", "missed"]].to_numpy().tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
+    answer = constant_answer("relations", examples(*relations, task="relations"), counts_of(0, 0, 1))
+    assert answer.labels == ("Cause",)
+    assert answer.counts[["true", "false", "missed"]].to_numpy().tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
     none = constant_answer("relations", examples([("Other",)], task="relations"), counts_of(0))
     assert (none.labels, none.f1) == ((), 0.0)
 
@@ -87,9 +87,9 @@ def test_other_examples_than_those_of_the_probes_are_an_error():
 
 def test_resamples_draw_the_documents_that_those_of_probes_draw():
     labels = random_labels(1)
-    found = constant_answer("protoroles", examples(*labels), counts_of(*(sum(map(len, sentence)) for sentence in labels)))
-    by_document = found.counts.groupby("unit_number")[["true", "false", "missed"]].sum().to_numpy()
+    answer = constant_answer("protoroles", examples(*labels), counts_of(*(sum(map(len, sentence)) for sentence in labels)))
+    by_document = answer.counts.groupby("unit_number")[["true", "false", "missed"]].sum().to_numpy()
     (drawn,) = resampled_counts(len(by_document), 50, 3)
-    resampled = resampled_f1_of_answers(found.counts.sample(frac=1, random_state=0), 50, 3)
+    resampled = resampled_f1_of_answers(answer.counts.sample(frac=1, random_state=0), 50, 3)
     assert resampled == pytest.approx(f1_of(drawn @ by_document))
     assert resampled.std() > 0

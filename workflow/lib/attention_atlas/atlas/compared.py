@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.atlas.correlations import Draws, drawn_heads
-from attention_atlas.atlas.measures import SOURCES, HeadMeasures, read_measures
+from attention_atlas.atlas.measures import HeadMeasures, read_measures
 from attention_atlas.stats.bootstrap import percentile_interval
 
 
@@ -50,12 +50,6 @@ def read_compared_measures(models: Sequence[Mapping[str, Any]]) -> tuple[list[Co
     """The compared models, and model -> its measures with their chance values; see `read_compared`."""
     compared = [ComparedModel(**model) for model in models]
     return compared, {model.name: read_measures(model.tables, model.layers, model.heads) for model in compared}
-
-
-def chances(measured: HeadMeasures) -> dict[str, float]:
-    """Measure -> its value for a head without the effect, for the measures of a model for which it is known."""
-    values = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in measured.of(source)}
-    return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}
 
 
 def mean_over_heads(values: pd.Series, draws: Draws) -> tuple[float, float, float]:

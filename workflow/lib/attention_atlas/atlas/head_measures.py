@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
@@ -24,6 +23,7 @@ from attention_atlas.methods.head_measures import (
     with_interval,
     with_null,
 )
+from attention_atlas.methods.trained_head import trained_head
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,10 +264,6 @@ def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
     return dict.fromkeys((_NORM.name, _GAIN.name), str(notes.iloc[0])) if (notes != "").any() else {}
 
 
-_TRAINED_HERE = re.compile(
-    r"(?P<what>.* trained here) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"
-)
-"""Text of `mlm_head.HeadFacts.words` for a masked-LM head that the workflow trained, after its kind."""
 LEAST_GAIN = 0.25
 """Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
 
@@ -279,8 +275,8 @@ masked tokens (perplexity 3.99: Devlin et al. 2019, Table 6), about a fifth of t
 def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     """Measures of masked heads; the titles name the kind of language-model head that the table was computed with."""
     predictor = "" if table is None else _predictor(table)
-    trained = _TRAINED_HERE.match(predictor)
-    kind = trained["what"] if trained else predictor
+    trained = trained_head(predictor)
+    kind = trained.kind if trained else predictor
     by = f" ({kind})" if kind else ""
     change = Measure(
         "relation_loss",
@@ -315,17 +311,16 @@ def weak_predictor(table: pd.DataFrame) -> str:
 
     Only a head that the workflow trained has the loss of token frequencies beside its own.
     """
-    trained = _TRAINED_HERE.match(_predictor(table))
+    trained = trained_head(_predictor(table))
     if trained is None:
         return ""
-    loss, unigram = float(trained["loss"]), float(trained["unigram"])
-    saved = 1 - loss / unigram
+    saved = 1 - trained.loss / trained.unigram
     if saved >= LEAST_GAIN:
         return ""
     return (
-        f"The {trained['what']} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of token "
-        f"frequencies {unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. Effects on "
-        "such a loss say little about what the model uses a head for."
+        f"The {trained.kind} hardly predicts words by their context: its held-out loss is {trained.loss:.2f} nats, that of "
+        f"token frequencies {trained.unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
+        "Effects on such a loss say little about what the model uses a head for."
     )
 
 

@@ -73,6 +73,11 @@ class HeadMeasures:
         """The value of a measure for a head without the effect; None if it is unknown."""
         return self.chances.get(measure.name, measure.chance)
 
+    def known_chances(self) -> dict[str, float]:
+        """Measure -> its value for a head without the effect, where that is known."""
+        values = {measure.name: self.chance_of(measure) for source in SOURCES for measure in self.of(source)}
+        return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}
+
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
     """Whether a measure takes fewer than `LEAST_VALUES` distinct values over heads."""
@@ -234,8 +239,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     why they are not ranked.
     """
     table, rows = measured.table, []
-    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in measured.of(source)}
-    reasons = unranked(table, numeric(table), {name: value for name, value in chances.items() if value is not None})
+    reasons = unranked(table, numeric(table), measured.known_chances())
     for source in SOURCES:
         for measure in measured.of(source):
             present = measure.name in table

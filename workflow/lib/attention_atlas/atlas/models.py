@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.compared import ComparedModel, chances, mean_over_heads, read_compared_measures
+from attention_atlas.atlas.compared import ComparedModel, mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws, correlation
 from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
@@ -320,7 +320,9 @@ def write_models(
     compared, measured = read_compared_measures(models)
     tables = {name: measures.table for name, measures in measured.items()}
     controls = {model.name: model.random_weights for model in compared}
-    write_table(model_rows(tables, controls, draws, {name: chances(measures) for name, measures in measured.items()}), out)
+    write_table(
+        model_rows(tables, controls, draws, {name: measures.known_chances() for name, measures in measured.items()}), out
+    )
     tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
     findings = model_findings(tested, controls, draws)
     write_table(findings, findings_out)

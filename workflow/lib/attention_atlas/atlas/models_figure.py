@@ -12,7 +12,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.atlas.compared import chances, mean_over_heads, read_compared_measures
+from attention_atlas.atlas.compared import mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import SOURCES
 from attention_atlas.figures.style import BLACK, NOTE, PAGE, PALETTE, TALLEST, footnote, page_figure, plain, save_figure
@@ -48,7 +48,7 @@ def models_figure(
     """
     _, measured = read_compared_measures(models)
     tables = {name: measures.table for name, measures in measured.items()}
-    chance = {name: chances(measures) for name, measures in measured.items()}
+    chance = {name: measures.known_chances() for name, measures in measured.items()}
     names = [name for name in _SHOWN if any(name in table for table in tables.values())]
     model_titles = [wrap(model, _NAME_LINE, max_lines=4, placeholder="…") for model in tables]
     model_height = max(0.32, 0.04 + 0.12 * max(map(len, model_titles)))

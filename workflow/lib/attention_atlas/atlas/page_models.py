@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.compared import ComparedModel, chances
+from attention_atlas.atlas.compared import ComparedModel
 from attention_atlas.atlas.matching import AGREEMENT, MATCHES
 from attention_atlas.atlas.measures import HeadMeasures, inside_null, numeric, read_measures
 from attention_atlas.atlas.models import MODEL_FINDINGS, MODELS
@@ -103,7 +103,7 @@ def _values(model: ComparedModel) -> dict[str, Any]:
 def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
     """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
     table = measured.table
-    known = chances(measured)
+    known = measured.known_chances()
     nulls = {}
     for name in numeric(table):
         low, high, _ = null_of(name)

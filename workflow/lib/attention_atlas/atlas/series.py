@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.compared import chances, mean_over_heads, read_compared_measures
+from attention_atlas.atlas.compared import mean_over_heads, read_compared_measures
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.tables import write_table
@@ -56,4 +56,4 @@ def write_series(models: Sequence[Mapping[str, Any]], series: Sequence[str], dra
     """
     _, measured = read_compared_measures([model for model in models if model["name"] in series])
     tables = {name: measured[name].table for name in series}
-    write_table(series_rows(tables, draws, {name: chances(measured[name]) for name in series}), out)
+    write_table(series_rows(tables, draws, {name: measured[name].known_chances() for name in series}), out)

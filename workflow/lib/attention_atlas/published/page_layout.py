@@ -32,16 +32,16 @@ class PageLayout:
 def page_layout(path: str | Path) -> PageLayout | None:
     """Read a page of `io.html_tables.write_html_table`; None for a page without a table, such as a view of a head."""
     body = lxml.html.document_fromstring(Path(path).read_text(encoding="utf-8")).find("body")
-    found = None if body is None else body.find("div[@class='box']/table")
-    if body is None or found is None:
+    table = None if body is None else body.find("div[@class='box']/table")
+    if body is None or table is None:
         return None
     paragraphs = [*body.findall("p"), *body.findall("details[@class='notes']/p")]
     run, *notes = [_text(paragraph) for paragraph in paragraphs] or [""]
     return PageLayout(
         run=run,
         notes=tuple(notes),
-        names=tuple(_text(cell) for cell in found.findall("thead/tr/th")),
-        rows=tuple(tuple(_cell(cell) for cell in row.findall("td")) for row in found.findall("tbody/tr")),
+        names=tuple(_text(cell) for cell in table.findall("thead/tr/th")),
+        rows=tuple(tuple(_cell(cell) for cell in row.findall("td")) for row in table.findall("tbody/tr")),
     )
 
 

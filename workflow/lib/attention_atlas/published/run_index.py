@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attention_atlas.io.files import write_text
+from attention_atlas.published.claim_counts import CLAIM_COUNTS
 
 _ROWS, _COLUMNS, _CHARACTERS = 6, 5, 18
 """Size of the thumbnail of a table."""
@@ -20,12 +21,6 @@ _KINDS = {".html": "page", ".tsv": "TSV"}
 _TALL = 1.25
 """Ratio of height to width above which a thumbnail shows only the top of its figure."""
 _GENERATED = "Generated text and a small model: these numbers are not comparable with those of the papers."
-_CLAIMS = {
-    "claims_hold": "hold",
-    "claims_do_not_hold": "do not hold",
-    "claims_undecided": "undecided",
-    "claims_not_tested": "not tested",
-}
 _CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --dim: #595959; --line: #d9d9d9; --paper: #fff; --card: #fafafa;
   --link: #0b57a4; }
@@ -115,7 +110,7 @@ def _claims(summary: str | Path) -> str:
     """Verdicts on the claims of all studies."""
     with open(summary, encoding="utf-8", newline="") as lines:
         total = next(row for row in csv.DictReader(lines, delimiter="\t") if row["study"] == "all")
-    counts = ", ".join(f"{total[column]} {verdict}" for column, verdict in _CLAIMS.items())
+    counts = ", ".join(f"{total[column]} {verdict}" for column, verdict in CLAIM_COUNTS.items())
     return f'Of {total["claims"]} <a href="claims.html">claims of the papers</a>, {counts}.'
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.published.claim_counts import CLAIM_COUNTS
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import (
     ANOTHER_RUN,
@@ -30,12 +31,7 @@ def _name(words: str) -> str:
 
 VERDICT_COLUMNS = {verdict: _name(verdict) for verdict in VERDICTS}
 SCOPE_COLUMNS = {scope: f"scope_{_name(scope)}" for scope in SCOPES}
-CLAIM_VERDICTS = {
-    HOLDS: "claims_hold",
-    DOES_NOT_HOLD: "claims_do_not_hold",
-    UNDECIDED: "claims_undecided",
-    NOT_TESTED: "claims_not_tested",
-}
+CLAIM_VERDICTS = dict(zip((HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED), CLAIM_COUNTS, strict=True))
 SUMMARY = [
     *("study", "values"),
     *VERDICT_COLUMNS.values(),

@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.published.claim_counts import CLAIM_COUNTS
 from attention_atlas.published.page_declarations import INDEX
 from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import RESULTS, results_of
 from attention_atlas.workflow.progress import job_name
 
-_CLAIMS = {
-    "claims_hold": "hold",
-    "claims_do_not_hold": "do not hold",
-    "claims_undecided": "undecided",
-    "claims_not_tested": "not tested",
-}
 _COMPARABLE = {"match": "match", "interval_covers_it": "lie in our interval", "differs": "differ"}
 _PAGES = {"atlas/atlas.html": "all heads", "scoreboard.html": "published values and claims by study"}
 _WIDTH = 12
@@ -142,7 +137,7 @@ def _verdicts(scoreboard: Path) -> list[tuple[str, str]]:
     def counts(columns: Mapping[str, str]) -> str:
         return ", ".join(f"{total[column]} {verdict}" for column, verdict in columns.items())
 
-    rows = [("claims", counts(_CLAIMS))]
+    rows = [("claims", counts(CLAIM_COUNTS))]
     comparable = sum(int(total[column]) for column in _COMPARABLE)
     if comparable:
         rows.append(("published", f"{comparable} of {total['values']} values are comparable: {counts(_COMPARABLE)}"))

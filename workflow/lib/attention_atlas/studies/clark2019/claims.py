@@ -9,6 +9,7 @@ import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
+from attention_atlas.methods.trained_head import trained_head
 from attention_atlas.published.claims import Claim, all_hold
 from attention_atlas.published.compare import NO, QUALITATIVE, Measured
 from attention_atlas.studies.clark2019.claim_rows import claim_of, in_percent
@@ -29,8 +30,6 @@ SMALL_GRADIENT = 0.1
 """The paper says very small: a tenth of the largest layer mean is our threshold."""
 POSITIONAL = 0.5
 """Share of attention on a neighbour above which the paper counts a head."""
-_TRAINED_HEAD = "head trained here"
-"""How the description of a masked-LM head starts if the workflow trained it (`models.mlm_head.HeadFacts.words`)."""
 _SURFACE = {
     "txt_prev_heads": PREVIOUS,
     "txt_next_heads": NEXT,
@@ -126,7 +125,8 @@ def surface_claims(table: pd.DataFrame, surface: pd.DataFrame) -> Iterator[tuple
         chosen = f"chosen on the other half of the {row['unit']} (on all of them: {place})"
         if name in (PREVIOUS, NEXT):
             statement = f"some heads put over half of their attention on the {name} token"
-            ours, statistic, threshold, above = f"Strongest head, {chosen}", "mean attention of the strongest head", 0.5, True
+            ours, statistic = f"Strongest head, {chosen}", "mean attention of the strongest head"
+            threshold, above = POSITIONAL, True
         elif name == MIDDLE_SEP:
             statement = f"over half of the attention in layers {place} goes to [SEP]"
             ours, statistic, threshold, above = f"Mean over heads and segments{sink}", "share of attention on [SEP]", 0.5, True
@@ -221,4 +221,4 @@ def _layers_shown(identifier: str, surface: pd.DataFrame) -> Any:
 def _masked_lm_head(frames: Mapping[str, pd.DataFrame]) -> str:
     """Description of the masked-LM head of Figure 3 if the workflow trained it; otherwise empty."""
     heads = frames["gradients"]["mlm_head"].dropna().astype(str) if "gradients" in frames else pd.Series(dtype=str)
-    return heads.iloc[0] if len(heads) and heads.iloc[0].startswith(_TRAINED_HEAD) else ""
+    return heads.iloc[0] if len(heads) and trained_head(heads.iloc[0]) else ""

@@ -84,7 +84,7 @@ def coreference_claims(table: pd.DataFrame) -> Iterator[Claim]:
         ours = f"Head chosen on the other half of the {row['unit']} (on all of them: {row['place']})"
         if pd.notna(row["value"]):
             ours += f": {100 * row['head_accuracy']:.1f} %, {title}: {100 * row['baseline_accuracy']:.1f} %"
-        statistic = f"accuracy of the best head less that of {title}, percentage points"
+        statistic = f"accuracy of the best head minus that of {title}, percentage points"
         yield claim_of(in_percent(row), statement, ours, statistic, threshold, True)
 
 
@@ -117,6 +117,6 @@ def layer_claim(table: pd.DataFrame) -> Claim:
     ours = f"Within a layer {within:.3f}, between layers {between:.3f} nats per token; permutation of layer labels: p = {p:.2g}"
     claim = claim_of(
         *(row, "heads of one layer are more similar than heads of different layers", ours),
-        *("mean Jensen-Shannon divergence between layers less that within a layer, nats per token", 0, True),
+        *("mean Jensen-Shannon divergence between layers minus that within a layer, nats per token", 0, True),
     )
     return replace(claim, is_confirmed=bool(p < 1 - LEVEL))

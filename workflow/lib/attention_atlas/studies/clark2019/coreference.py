@@ -33,6 +33,7 @@ from attention_atlas.studies.clark2019.antecedents import (
     task_of,
 )
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_columns, system_rows
+from attention_atlas.studies.clark2019.unit_intervals import interval_of_mean
 
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
@@ -192,7 +193,7 @@ def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
 
 
 def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Accuracy of the best head less that of each baseline on all mentions, for the claims of section 4.3.
+    """Accuracy of the best head minus that of each baseline on all mentions, for the claims of section 4.3.
 
     The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
 
@@ -214,11 +215,7 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
             baseline_right = outcome.systems[name][tested]
             difference = head_right - baseline_right
             row |= {"value": difference.mean(), "head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
-            if units.count > 1:
-                sums, sizes = units.sums(difference[:, None]), units.sizes()[:, None]
-                level = expanded_level(LEVEL, units.count)
-                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
-                row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+            row |= interval_of_mean(difference, units, resampling, LEVEL)
         rows.append(row)
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
 

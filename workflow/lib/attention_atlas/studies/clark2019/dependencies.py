@@ -31,9 +31,10 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
-from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.studies.clark2019.unit_intervals import interval_of_mean
 
 WORD_MODES = ("mean", "first", "max")
 NOOP_COLUMNS = [
@@ -136,11 +137,7 @@ def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resam
             chosen = best_head(right[of_relation & choosing].sum(axis=0))
             hits = right[(tested, *chosen)].astype(np.float64)
             row["value"] = hits.mean()
-            if units.count > 1:
-                sums, sizes = units.sums(hits[:, None]), units.sizes()[:, None]
-                expanded = expanded_level(level, units.count)
-                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, expanded)
-                row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+            row |= interval_of_mean(hits, units, resampling, level)
         rows.append(row)
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS)
 

@@ -1,4 +1,4 @@
-"""Claims of Tenney et al. (2019), and doubts about them: statistics, intervals and verdicts.
+"""Claims of Tenney et al. (2019), and objections to them: statistics, intervals and verdicts.
 
 Intervals of F1 and of expected layers resample evaluated documents, or sentences where a corpus does not name its documents,
 and with them probe seeds (`resampling.resampled_f1`); n counts the documents or sentences. Intervals of mixing weights resample
@@ -24,6 +24,7 @@ from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, divergence_of_weights
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
 from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
+from attention_atlas.studies.tenney2019.summary import at_step_limit
 
 Floats = npt.NDArray[np.float64]
 Stages = Sequence[Sequence[str]]
@@ -70,8 +71,8 @@ class Results:
 
     def at_step_limit(self, tasks: Iterable[str]) -> list[str]:
         """Tasks whose probes on layer 0 reached the largest number of steps for most seeds: their F1(0) may be too low."""
-        limited = self.by_task("at_step_limit_first")
-        return [task for task in EDGE_TASKS if task in set(tasks) and limited[task] > 0.5]
+        limited = set(at_step_limit(self.tasks)) & set(tasks)
+        return [task for task in EDGE_TASKS if task in limited]
 
     def draws(self, statistic: str) -> dict[str, Floats]:
         """Task -> [resample] statistic."""
@@ -191,8 +192,8 @@ def _in_order(
 ) -> Iterator[Claim]:
     """Every task of a stage comes before every task of the next stage.
 
-    Tasks that cannot be placed leave the order of all tasks undecided, unless the others refute it; the order of the others is
-    then a second claim.
+    Tasks that cannot be placed leave the order of all tasks untested, unless the others refute it or leave it undecided; the
+    order of the others is then a second claim.
     """
     pairs = _pairs(order.stages, order.layers)
     level = level_of_parts(max(len(pairs), 1))
@@ -358,7 +359,7 @@ def _difference(
 
 
 def _untested(statement: str, ours: str, statistic: str, units: tuple[int, str], level: float) -> Claim:
-    """A claim without a value or an interval: undecided."""
+    """A claim without a value or an interval."""
     return Claim(statement, ours, statistic, np.nan, np.nan, np.nan, *units, level=level)
 
 

@@ -59,9 +59,9 @@ def constant_answer(task: str, examples: Iterable[Example], counts: pd.DataFrame
     gold = [(record, kept & set(labels)) for record, labels in targets]
     frequencies = Counter(label for _, labels in gold for label in sorted(labels))
     ranked = [label for label, _ in frequencies.most_common()]
-    found = np.cumsum([0, *(frequencies[label] for label in ranked)])
-    given = len(gold) * np.arange(len(found))
-    best = f1_of(np.stack([found, given - found, found[-1] - found], axis=-1)).argmax()
+    right = np.cumsum([0, *(frequencies[label] for label in ranked)])
+    given = len(gold) * np.arange(len(right))
+    best = f1_of(np.stack([right, given - right, right[-1] - right], axis=-1)).argmax()
     answer = tuple(ranked[: int(best)])
     rows = [[record, n := len(labels & set(answer)), len(answer) - n, len(labels) - n] for record, labels in gold]
     summed = pd.DataFrame(rows, columns=["record", "true", "false", "missed"]).groupby("record", sort=False).sum()

@@ -19,7 +19,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, NOISE, counted, task_label
 from attention_atlas.studies.tenney2019.published_layers import PublishedModel, published_beside
-from attention_atlas.studies.tenney2019.summary import FIGURE1
+from attention_atlas.studies.tenney2019.summary import FIGURE1, at_step_limit
 
 LIMITED = "*"
 """Mark of F1 on layer 0 where most probes trained to the step limit."""
@@ -76,7 +76,7 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
     extra = [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)]
-    if len(_limited(table)):
+    if len(at_step_limit(table)):
         extra.append(Line2D([], [], linestyle="none", label=f"F1{LIMITED}: most probes at the step limit"))
     legend_below(figure, [axis], 3, extra)
     save_figure(figure, pictures, footnote(labels.values(), counted(table)))
@@ -105,7 +105,7 @@ def _published(axis: Axes, tasks: list[str], published: PublishedModel) -> None:
 def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
     """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
     ours = table.set_index("task")
-    limited = _limited(table)
+    limited = at_step_limit(table)
     columns = {
         1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
         1.16: (f"published\n0 and {published.layers}", _published_ends(published), NOTE),
@@ -118,11 +118,6 @@ def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedMo
                 first, last = scores.loc[task]
                 mark = LIMITED if colour == "black" and task in limited else " "
                 axis.text(x, place, f"{first:.1f}{mark}  {last:.1f}", va="center", **style)
-
-
-def _limited(table: pd.DataFrame) -> list[str]:
-    """Tasks of which most probes on layer 0 trained to the step limit."""
-    return list(table.loc[table["at_step_limit_first"] > 0.5, "task"])
 
 
 def _published_ends(published: PublishedModel) -> pd.DataFrame:

@@ -119,6 +119,11 @@ layers.
 """
 
 
+def at_step_limit(figure1: pd.DataFrame) -> list[str]:
+    """Tasks whose probes on layer 0 trained to the step limit for most seeds, from `FIGURE1`: their F1 there may be too low."""
+    return list(figure1.loc[figure1["at_step_limit_first"] > 0.5, "task"])
+
+
 @dataclass(frozen=True)
 class SummaryOutputs:
     """Files that `summarise` writes.
@@ -330,7 +335,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "centre_low": centre_low,
         "centre_high": centre_high,
         "k_s": float(divergence_of_weights(mixing).mean()),
-        "k_delta": np.nan if noise else float(divergence_of_gains(points)),
+        "k_delta": _divergence_of_gains(points, noise),
         "within_noise": int(noise),
         "layers": len(points) - 1,
         **task.step_limits(),
@@ -338,6 +343,11 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "training_targets": int(task.scores["training_targets"].iloc[0]),
         **task.sizes,
     }
+
+
+def _divergence_of_gains(points: Floats, noise: bool) -> float:
+    """K of the differential scores; NaN where the gain is noise."""
+    return np.nan if noise else float(divergence_of_gains(points))
 
 
 def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame:
@@ -360,7 +370,7 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
             "share_low": np.concatenate([[np.nan], low]),
             "share_high": np.concatenate([[np.nan], high]),
             "k_s": float(divergence_of_weights(mixing).mean()),
-            "k_delta": np.nan if noise else float(divergence_of_gains(points)),
+            "k_delta": _divergence_of_gains(points, noise),
             "within_noise": int(noise),
             **task.sizes,
         }
@@ -369,7 +379,9 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
 
 def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
     rows = []
-    early_f1s, control_f1s, random_f1s = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
+    early_f1s, control_f1s = task.f1(), task.f1(CONTROL_TASK)
+    # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
+    random_f1s = task.f1(RANDOM_ENCODER).drop(columns=0, errors="ignore")
     equal_f1s, shuffled_f1s, scores, sizes = task.f1(EQUAL), task.f1(SHUFFLED_LABELS), task.scores, task.sizes
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
     for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
@@ -395,11 +407,9 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
             ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
             ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
         ):
-            # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
-            compared = top in f1s and not (f1s is random_f1s and top == 0)
-            row[name] = float(f1s[top].mean()) if compared else np.nan
+            row[name] = float(f1s[top].mean()) if top in f1s else np.nan
             row[difference] = f1 - row[name]
-            interval = percentile_interval(draws - control_draws[:, place]) if compared else (np.nan, np.nan)
+            interval = percentile_interval(draws - control_draws[:, place]) if top in f1s else (np.nan, np.nan)
             row[f"{difference}_low"], row[f"{difference}_high"] = map(float, interval)
         if top in shuffled_f1s:
             row["above_label_frequencies"] = f1 - np.fmax(row["f1_shuffled_labels"], row["f1_constant_answer"])
@@ -446,13 +456,7 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
         for gains in ("raw", "running_max"):
             expected = np.nan if noise else float(expected_layer(points, running_max=gains == "running_max"))
             mixed = [centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()]
-            rest = [
-                np.nan if noise else float(divergence_of_gains(points)),
-                points[0],
-                points[-1],
-                int(noise),
-                task.steps(layer0=name),
-            ]
+            rest = [_divergence_of_gains(points, noise), points[0], points[-1], int(noise), task.steps(layer0=name)]
             rows.append([task.name, name, gains, EARLY, expected, *mixed, *rest])
     mixing, f1 = task.mixing(EQUAL), task.f1(EQUAL)
     if len(f1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,7 @@ COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
     *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
+Floats = npt.NDArray[np.float64]
 LEAD_COLUMNS = ("probe", "over", "root_alignment", "value", "ci_low", "ci_high", "n", "unit", "units", "seeds", "over_seeds")
 _KEYS = ["probe", "root_alignment", "decoding"]
 # Row of the page -> probe, and the published value.
@@ -225,19 +226,15 @@ def root_gains(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: i
         seeds = right.loc["fixed"].index.intersection(right.loc["legacy"].index)
         gains = (right.loc["fixed"].loc[seeds] - right.loc["legacy"].loc[seeds]).to_numpy(float)
         sizes = words.loc["fixed"].loc[seeds].to_numpy(float)
-        resampled = []
-        by_unit, by_seed = resampled_counts(gains.shape[1], resamples, seed), resampled_counts(len(seeds), resamples, seed + 1)
-        for drawn, drawn_seeds in zip(by_unit, by_seed, strict=True):
-            top, bottom = (np.einsum("rs,su,ru->r", drawn_seeds, values, drawn) for values in (gains, sizes))
-            resampled.append(top / bottom)
-        low, high = percentile_interval(np.concatenate(resampled)[:, None])
+        resampled = _resampled_ratio((gains, sizes), resamples, seed, seed + 1)
+        low, high = percentile_interval(resampled[:, None])
         row = {"probe": probe, "value": gains.sum() / sizes.sum(), "ci_low": float(low[0]), "ci_high": float(high[0])}
         rows.append(row | {"n": int(sizes[0].sum()), "unit": units[1], "units": gains.shape[1], "seeds": len(seeds)})
     return pd.DataFrame(rows, columns=["probe", "value", "ci_low", "ci_high", "n", "unit", "units", "seeds"])
 
 
 def probe_leads(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: int, seed: int) -> pd.DataFrame:
-    """UAS of the probe on attention and words less that of every other probe of the paper's Table 3, without punctuation.
+    """UAS of the probe on attention and words minus that of every other probe of the paper's Table 3, without punctuation.
 
     Columns `LEAD_COLUMNS`: value; ci_low, ci_high (bootstrap over units, the same for both probes, and over the draws of each
     probe); n (words), unit, units, seeds, over_seeds (draws of both probes). Probes without word vectors have no alignment of
@@ -264,10 +261,9 @@ def probe_leads(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: 
             if first is None or second is None:
                 continue
             count = first[0].shape[1]
-            resampled = [
-                _resampled_uas(probe, count, resamples, seed, seed + 1 + number) for number, probe in enumerate((first, second))
-            ]
-            low, high = percentile_interval((np.concatenate(list(resampled[0])) - np.concatenate(list(resampled[1])))[:, None])
+            # The same units for both probes, but draws of each.
+            resampled = [_resampled_ratio(probe, resamples, seed, seed + 1 + k) for k, probe in enumerate((first, second))]
+            low, high = percentile_interval((resampled[0] - resampled[1])[:, None])
             lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
             row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
             row |= {"ci_low": float(low[0]), "ci_high": float(high[0]), "n": int(first[1][0].sum()), "unit": units[1]}
@@ -275,15 +271,21 @@ def probe_leads(results: pd.DataFrame, units: tuple[pd.Series, str], resamples: 
     return pd.DataFrame(rows, columns=list(LEAD_COLUMNS))
 
 
-def _resampled_uas(
-    probe: tuple[npt.NDArray[np.float64], ...], units: int, resamples: int, seed: int, draw_seed: int
-) -> Iterator[npt.NDArray[np.float64]]:
-    """[resample] UAS, in chunks, of a probe's right and total words [draw, unit], over resampled units and draws."""
-    right, words = probe
-    by_unit, by_draw = resampled_counts(units, resamples, seed), resampled_counts(len(right), resamples, draw_seed)
-    for drawn, draws in zip(by_unit, by_draw, strict=True):
-        top, bottom = (np.einsum("rd,du,ru->r", draws, values, drawn, optimize=True) for values in (right, words))
-        yield top / bottom
+def _resampled_ratio(terms: tuple[Floats, ...], resamples: int, seed: int, draw_seed: int) -> Floats:
+    """[resample] ratio of two sums over resampled units and draws.
+
+    Args:
+        terms: top and bottom of the ratio, [draw, unit] each, such as right words and all words.
+        resamples: their number.
+        seed, draw_seed: of the units, and of the draws.
+    """
+    draws, units = terms[0].shape
+    ratios = []
+    by_unit, by_draw = resampled_counts(units, resamples, seed), resampled_counts(draws, resamples, draw_seed)
+    for drawn, drawn_draws in zip(by_unit, by_draw, strict=True):
+        top, bottom = (np.einsum("rd,du,ru->r", drawn_draws, values, drawn, optimize=True) for values in terms)
+        ratios.append(top / bottom)
+    return np.concatenate(ratios)
 
 
 def _baselines(examples: Sequence[Example]) -> list[pd.DataFrame]:
