@@ -329,5 +329,5 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
     assert "none: too few other heads in layer 1" in page
     assert "n = 8 questions on 4 passages" in page
     assert "<th>Unnamed (for Dense)</th>" in page
-    assert "not Dense: the one cluster left for this name does not fit it" in page
+    assert "not Dense: the cluster assigned to this type does not fit it" in page
     assert "60.0" in outs[3].read_text(encoding="utf-8")

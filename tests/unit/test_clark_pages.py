@@ -319,7 +319,7 @@ TEXTS = {
     "positions": [
         "To the previous token",
         "To the current token",
-        "positional from 0.5",
+        "positional above 0.5",
         "published: largest head (BERT-base)",
         "n = 40 segments",
     ],

@@ -284,7 +284,7 @@ def test_tables_from_the_cache(tmp_path):
     settings = set(read_table(tmp_path / "o.tsv").query("option == 'windows'")["setting"])
     assert settings == {"first, 6 documents in both", "all, 6 documents in both"}
     page = (tmp_path / "o.html").read_text()
-    assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction']}" in page
+    assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction'].replace('_', ' ')}" in page
 
 
 def test_lists_of_names_are_read_and_moved_alone(tmp_path):

@@ -182,6 +182,12 @@ def test_the_claim_compares_layers_with_the_largest():
     assert claims_frame(values * np.nan, independent_units([None] * 12, "segments"), 100, 0).empty
 
 
+@pytest.mark.parametrize(("layers", "first"), [(1, 1), (2, 1), (6, 3), (12, 5), (24, 10)])
+def test_the_claim_starts_in_layer_5_of_12(layers, first):
+    table = claims_frame(np.ones((4, 4, layers, 2)), independent_units([None] * 4, "segments"), 100, 0)
+    assert table["layer"].tolist() == list(range(first, layers + 1))
+
+
 def surface_table(folder):
     rows = [(name, layer, 1, value) for name, value in (("cls", 0.3), ("sep", 0.02)) for layer in (1, 2)]
     frame = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])

@@ -66,7 +66,7 @@ def level_for(verdict, plain=10.0, moved=40.0):
 
 @VERDICTS
 def test_diagonal_heads_cost_most(verdict):
-    claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: level_for(verdict)}))
+    claim = verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: level_for(verdict)}))
     assert claim.verdict == verdict
     assert (claim.n, claim.unit) == (PASSAGES, "passages")
     assert claim.level == pytest.approx(1 - 0.05 / 3)
@@ -75,7 +75,7 @@ def test_diagonal_heads_cost_most(verdict):
 @VERDICTS
 def test_vertical_heads_cost_least(verdict):
     drops = made_up({PRUNED[VERTICAL]: 20 - level_for(verdict)})
-    assert verdict_of("Pruning Vertical heads costs least", drops).verdict == verdict
+    assert verdict_of("Pruning Vertical heads costs the least", drops).verdict == verdict
 
 
 @VERDICTS
@@ -83,7 +83,7 @@ def test_uniform_attention_costs_more_than_pruning(verdict):
     rows = dict.fromkeys(UNIFORMED.values(), 50.0) | {UNIFORMED[DENSE]: level_for(verdict)}
     claim = verdict_of("Substitution by 1/L costs more", made_up(rows))
     assert claim.verdict == verdict
-    assert verdict == HOLDS or "Dense: 1/L - 0" in claim.statistic, "the part that decides is named"
+    assert verdict == HOLDS or "Dense: substituted by 1/L - pruned" in claim.statistic, "the part that decides is named"
 
 
 @VERDICTS
@@ -185,7 +185,7 @@ def test_a_type_that_no_cluster_fits_is_not_tested():
             assert all_named[claim.statement].verdict == HOLDS
             assert claim.verdict == NOT_TESTED
             assert "; no cluster of heads is Dense & vertical" in claim.ours
-        elif "costs least" not in claim.statement:
+        elif "costs the least" not in claim.statement:
             assert claim == all_named[claim.statement]
 
 
@@ -194,7 +194,11 @@ def test_types_are_compared_with_the_number_of_their_heads():
     types = TYPES_BY_LAYER[(TYPES_BY_LAYER["type"] != VERTICAL) | (TYPES_BY_LAYER["head"] == 1)]
     types = types[(types["type"] != VERTICAL) | (types["layer"] == types.loc[types["type"] == VERTICAL, "layer"].min())]
     numbers = types["type"].value_counts()
-    for start in ("Pruning Diagonal heads costs most", "Pruning Vertical heads costs least", "Substitution by 1/L costs more"):
+    for start in (
+        "Pruning Diagonal heads costs the most",
+        "Pruning Vertical heads costs the least",
+        "Substitution by 1/L costs more",
+    ):
         ours = verdict_of(start, drops, types).ours
         assert f"Dense {drops.mean((PRUNED[DENSE], '')):.1f}" in ours
         assert f"({numbers[DENSE]} heads)" in ours
@@ -202,7 +206,7 @@ def test_types_are_compared_with_the_number_of_their_heads():
 
 
 def test_few_passages_test_nothing():
-    claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
+    claim = verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
     assert claim.verdict == NOT_TESTED
     assert claim.n == 9
 

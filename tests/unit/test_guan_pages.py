@@ -265,8 +265,8 @@ def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tm
 def test_claims_follow_from_the_order_of_the_numbers(tables, tmp_path):
     _, claims, _ = compared(tables, tmp_path, SETTING)
     verdicts = {claim.split(" (")[0]: verdict for claim, verdict in claims.items()}
-    assert verdicts["Pruning Diagonal heads costs most of the four types"] == "holds"
-    assert verdicts["Pruning Vertical heads costs least"] == "holds"
+    assert verdicts["Pruning Diagonal heads costs the most of the four types"] == "holds"
+    assert verdicts["Pruning Vertical heads costs the least"] == "holds"
     assert verdicts["Substitution by 1/L costs more than pruning, for every type"] == "holds"
     for claim in ("Dense heads are mainly in the lower half", "Vertical heads are mainly in the upper half"):
         assert verdicts[f"{claim} of the layers"] == "undecided", f"{LAYERS} layers decide nothing"

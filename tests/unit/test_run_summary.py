@@ -58,7 +58,7 @@ def test_a_whole_run_has_counts_verdicts_and_places(scoreboard):
 def test_published_values_are_counted_where_some_are_comparable(scoreboard):
     scoreboard(values=1142, match=3, interval_covers_it=2, differs=1)
     shown = summary(shipped(), outcome(files(shipped())))
-    assert "6 of 1142 values are comparable: 3 match, 2 lie in our interval, 1 differ" in shown
+    assert "6 of 1142 values are comparable: 3 match, 2 are covered by our interval, 1 differ" in shown
 
 
 def test_one_artefact_is_named_and_nothing_else():
@@ -78,7 +78,7 @@ def test_after_a_failure_what_is_built_what_is_not_and_the_log_are_named():
     shown = summary(shipped(), outcome(every, every - waiting, waiting, {"clark2019_figure2": log}))
     assert re.search(r"not built +clark2019: figure2 \(1 of \d+\)\n +not built +scoreboard: all 3\n", shown)
     assert shown.endswith(
-        f"1 failed; see their logs (if a log shows no error, the job was killed):\n  clark2019_figure2: {log}"
+        f"Failed jobs: 1; see their logs (if a log shows no error, the job was killed):\n  clark2019_figure2: {log}"
     )
     assert "claims  " not in shown, "the scoreboard is not of this start"
     assert INDEX not in shown

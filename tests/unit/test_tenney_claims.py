@@ -102,7 +102,7 @@ def verdicts(tables):
         "lower half": "lower half",
         "order tasks as": "agree",
         r"\(K\(s\)": "spread",
-        "as many steps": "equal",
+        "same number of steps": "equal",
         "control task": "selectivity",
         "label frequencies": "frequencies",
         "random layers": "random",
@@ -168,7 +168,7 @@ def test_the_papers_numbers_have_the_order_of_section_4_1_and_not_that_of_the_ab
     assert tested["section"].verdict == "holds"
     assert tested["abstract"].verdict == "does not hold"
     assert "Entities 4.64 before Dependencies 5.69" in tested["abstract"].ours
-    assert "Entities less Dependencies" in tested["abstract"].statistic
+    assert "Entities minus Dependencies" in tested["abstract"].statistic
     assert tested["abstract"].value == pytest.approx(layers["entities"] - layers["dependencies"])
     # Dependencies are not left out of either.
     assert all("Dependencies" in tested[name].statement for name in ("section", "abstract", "centres"))
@@ -194,7 +194,7 @@ def test_a_task_that_cannot_be_placed_leaves_the_order_untested_and_is_named():
     assert "Constituents (not probed)" in absent.ours
     # What is there can still refute it.
     turned = verdicts(results(without | {"pos": 3.9}))["section"]
-    assert (turned.verdict, turned.statistic) == ("does not hold", "expected layer: Dependencies less Parts of speech")
+    assert (turned.verdict, turned.statistic) == ("does not hold", "expected layer: Dependencies minus Parts of speech")
 
 
 def test_the_order_of_the_tasks_that_can_be_placed_is_a_claim_of_its_own():

@@ -188,7 +188,8 @@ def _relations(tables: ModelTables, _: Draws) -> Claim:
 
 STATEMENTS = (
     _Statement(
-        "Deeper heads attend more to [SEP] (Clark et al., section 3.2)", "Spearman of layer with attention to [SEP]",
+        "Attention to [SEP] rises with depth (our test; in Clark et al., Figure 2, it peaks in the middle layers)",
+        "Spearman of layer with attention to [SEP]",
         ("to_sep",), _with_depth("to_sep", above=True),
     ),
     _Statement(

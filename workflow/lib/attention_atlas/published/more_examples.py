@@ -12,7 +12,9 @@ AT_THRESHOLD = 0.05
 """A value lies at the threshold if its distance is at most this share of the half-width: 400 times as many examples."""
 FIXED_UNITS = ("heads", "layers")
 """Units whose number the model fixes, such as its heads."""
-PREDICTED_UNITS = ("random orders",)
+INDIRECT_UNITS = ("relations",)
+"""Units whose number the data fix, while the interval comes from a test of each over documents."""
+PREDICTED_UNITS = ("random orders", "permutations of the types within layers")
 """Units of prediction intervals: these cover one further draw, and keep their width however many draws there are."""
 
 
@@ -49,8 +51,12 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     """
     unit = "examples" if pd.isna(claim["unit"]) else str(claim["unit"])
     main_unit = unit.split(" (")[0]
+    if main_unit in FIXED_UNITS and main_unit != unit:
+        return f"More examples may not decide it: its interval is at least that over {main_unit}, whose number is fixed."
     if main_unit in FIXED_UNITS:
         return f"More examples cannot decide it: its interval is over {main_unit}, and the model has no more of them."
+    if unit in INDIRECT_UNITS:
+        return f"More documents could decide it; how many cannot be estimated: its interval is from tests of single {unit}."
     if unit in PREDICTED_UNITS:
         return f"More {unit} cannot decide it: the interval covers one further draw and does not shrink with their number."
     ends = (claim["ci_low"], claim["ci_high"])
@@ -58,7 +64,7 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     if math.isnan(needed):
         return "The interval is unbounded, so no number of examples can be estimated."
     if math.isinf(needed):
-        return f"More {unit} cannot decide it: the value lies at the threshold."
+        return f"At least {AT_THRESHOLD**-2:.0f} times as many {unit} could be needed: the value lies at the threshold."
     if needed == claim["n"]:
         return f"A few more {unit} than the {needed:,.0f} of this run could decide it: the interval ends at the threshold."
     return f"About {_rounded(needed):,} {unit} could decide it ({claim['n']:.0f} in this run), if the value stays the same."

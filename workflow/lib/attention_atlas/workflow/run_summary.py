@@ -16,7 +16,7 @@ from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import RESULTS, results_of
 from attention_atlas.workflow.progress import job_name
 
-_COMPARABLE = {"match": "match", "interval_covers_it": "lie in our interval", "differs": "differ"}
+_COMPARABLE = {"match": "match", "interval_covers_it": "are covered by our interval", "differs": "differ"}
 _PAGES = {"atlas/atlas.html": "all heads", "scoreboard.html": "published values and claims by study"}
 _WIDTH = 12
 
@@ -67,7 +67,7 @@ def summary(config: Config, outcome: Outcome) -> str:
     for run in config["targets"]:
         lines += _of_run(config, run, outcome)
     if outcome.failed:
-        lines.append(f"{len(outcome.failed)} failed; see their logs (if a log shows no error, the job was killed):")
+        lines.append(f"Failed jobs: {len(outcome.failed)}; see their logs (if a log shows no error, the job was killed):")
         lines += [f"  {name}: {log}" if log else f"  {name}" for name, log in outcome.failed.items()]
     return "\n".join(lines)
 

@@ -69,13 +69,13 @@ _ALTERNATIVES: tuple[tuple[str, str | bool], ...] = (
 NOTES = {
     "candidates": "the paper does not say which words a head may pick",
     "scored": "the paper does not say which mentions count",
-    "head_rule": "the paper says head word, and not how it is found",
+    "head_rule": "the paper does not say how the head word is determined",
     "singletons": "mentions without a chain are annotated in some corpora only",
     "shared_heads": "nested mentions can share a head word",
     "word_mode": "as in Table 1",
     "entity_types": "the paper does not say how its sieves know number and gender",
-    "name_lists": "the paper names no lists; without them about fifty first names a gender are known",
-    "windows": "documents cut after their first tokens (first), or gone through in windows (all): on the same documents",
+    "name_lists": "the paper names no lists; without them about fifty first names per gender are known",
+    "windows": "documents truncated to their first tokens (first) or split into windows (all), on the same documents",
 }
 
 

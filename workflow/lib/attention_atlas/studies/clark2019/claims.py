@@ -148,7 +148,7 @@ def surface_claims(table: pd.DataFrame, surface: pd.DataFrame) -> Iterator[tuple
 def gradient_claims(table: pd.DataFrame, mlm_head: str = "") -> Iterator[tuple[str, Claim]]:
     """The claim of section 3.2 on Figure 3: from layer 5 of 12 on, attention to [SEP] hardly changes the loss.
 
-    In a model of another depth: from the last layer of the first half on.
+    In a model of another depth: from the same share of the layers on, rounded up.
 
     Args:
         table: of `gradients.claims_frame`.
@@ -176,7 +176,7 @@ def gradient_claims(table: pd.DataFrame, mlm_head: str = "") -> Iterator[tuple[s
 def first_small_layer(table: pd.DataFrame) -> str:
     """The layer from which on all ratios of `gradients.claims_frame` lie below `SMALL_GRADIENT`, in words.
 
-    The table starts in the last layer of the first half: a gradient that is small in it may be small in earlier layers, too.
+    The table starts in layer 5 of 12: a gradient that is small there may be small in earlier layers, too.
     """
     layers = table.sort_values("layer")
     large = layers.loc[layers["ratio"] >= SMALL_GRADIENT, "layer"]
@@ -194,7 +194,7 @@ def relation_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
         claim_of(in_percent(row), "", "", f"held-out accuracy of the best head of {row['relation']} in %", 75, True)
         for _, row in table.iterrows()
     ]
-    statement = f"best heads of {', '.join(table['relation'])} are right in over 75 %"
+    statement = f"the best heads for {', '.join(table['relation'])} have an accuracy above 75 %"
     accuracies = ", ".join(f"{100 * value:.1f}" for value in table["value"])
     ours = f"Heads chosen on the other half of the {table['unit'].iloc[0]}: {accuracies} %"
     yield "txt_75pct", all_hold(statement, ours, parts)

@@ -169,11 +169,10 @@ def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path
     rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
         label.line,
-        "Share of passages, in %, in which the attention prefers the right one of two names; interval: bootstrap over "
-        f"{best.loc[ALL, 'units']} {unit}. "
-        f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: "
-        f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which scores each name "
-        "separately.",
+        "Share of passages, in %, in which the attention prefers the correct name of two; interval: bootstrap over "
+        f"{best.loc[ALL, 'units']} {unit}. {undecided} passages in which the pronoun refers to neither name or to both are "
+        f"left out. Best head: {best.loc[ALL, 'direction'].replace('_', ' ')}, chosen on the same passages. Not the "
+        "official score of GAP, which scores each name separately.",
     ]
     names = {
         "system": "System",

@@ -266,11 +266,11 @@ def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, 
 
 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
-    """Gradient of attention to [SEP] in the second half of the layers, relative to the largest layer mean.
+    """Gradient of attention to [SEP] from layer 5 of 12 on, relative to the largest layer mean.
 
-    Columns: layer (from the last one of the first half on: 6 of 12), ratio (its mean over segments and heads over that of the
-    layer with the largest), ci_low, ci_high (bootstrap over units; the largest mean is taken in each resample), level (coverage
-    of each interval, so that all hold together), n (segments), unit, units.
+    Columns: layer (from 5 of 12 on; in a model of another depth from the same share of the layers, rounded up), ratio (its
+    mean over segments and heads over that of the layer with the largest), ci_low, ci_high (bootstrap over units; the largest
+    mean is taken in each resample), level (coverage of each interval, so that all hold together), n (segments), unit, units.
 
     Args:
         values: [segment, target, layer, head] mean over weights.
@@ -280,7 +280,7 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)
     layers = by_layer.shape[1]
-    late = np.arange(layers // 2 - 1 if layers > 1 else 0, layers)
+    late = np.arange(-(-5 * layers // 12) - 1, layers)
     if not has_value.any():
         return pd.DataFrame(columns=list(CLAIM_COLUMNS))
     drawn = units.at(has_value)

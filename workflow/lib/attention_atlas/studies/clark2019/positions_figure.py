@@ -49,7 +49,7 @@ def positions_figure(positions_path: str | Path, threshold: float, label: RunLab
         handle.set_color(BLACK)
     style = PUBLISHED | {"linestyle": "none"}
     handles.append(Line2D([], [], **style, label=f"published: largest head ({PUBLISHED_MODEL})"))
-    handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=f"positional from {threshold:g}"))
+    handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=f"positional above {threshold:g}"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     heads = len(table[["layer", "head"]].drop_duplicates())
     save_figure(figure, pictures, footnote(label, f"n = {int(table['n'].max())} segments, {heads} heads"))

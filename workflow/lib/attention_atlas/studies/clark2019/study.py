@@ -31,10 +31,10 @@ ARTIFACTS = (
         "Figure 1",
         "Four example heads",
         "One head of each kind: broad attention, attention to the next token, to [SEP], and to punctuation (Clark et al. "
-        "2019, Figure 1). Each is the head with the largest mean over all segments, the number in its title. Where that mean "
-        "stays below the thresholds of Figure 6, the model has no such head, and the panel says so. The panels show the last "
-        "fifteen tokens of one segment; darker lines are larger attention weights. Rows are renormalised over the "
-        "tokens drawn, and the first token stands for all earlier ones.",
+        "2019, Figure 1). Each is the head with the largest mean, over all segments, of entropy (broad) or of attention to "
+        "its target; the title gives this mean. Where it stays below the thresholds of Figure 6, the model has no such "
+        "head, and the panel says so. The panels show the last fifteen tokens of one segment; darker lines are larger "
+        "attention weights. Rows are renormalised over the tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
         shows_text=True,
     ),
@@ -63,10 +63,11 @@ ARTIFACTS = (
         "positions_figure",
         "Section 3.1, figure",
         "Attention to the previous, next and current token, by layer",
-        "Mean attention of every head to the previous token, to the next token, and to the current token (Clark et al. 2019, "
-        "section 3.1, which has no figure). Dots are heads, lines their means. A head is called positional above the dashed "
-        "line. Hollow marks: the largest head of a layer in the paper's notebook, for the layers whose value could be read, "
-        "for BERT-base on Wikipedia, by absolute layer (12 layers).",
+        "Mean attention of every head to the previous token, to the next token, and to the current token (Clark et al. "
+        "2019, section 3.1, which has no figure). Dots are heads, lines their means. A head whose attention to the "
+        "previous or next token is above the dashed line is called positional. Hollow marks: the largest head of a layer "
+        "in the paper's notebook, for the layers whose value could be read, for BERT-base on Wikipedia, by absolute layer "
+        "(12 layers).",
         needs=["segments"],
     ),
     figure(
@@ -74,7 +75,8 @@ ARTIFACTS = (
         "Figure 3",
         "Gradient of the masked-language-model loss with respect to attention, by target",
         "Magnitude of the derivative of the masked-language-model loss with respect to the attention weights to [SEP], [CLS], "
-        "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Marks are heads, lines their means, "
+        "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Other tokens include [CLS], unless "
+        "gradients.cls_is_other is false. Marks are heads, lines their means, "
         "on a logarithmic scale. The paper does not say which tokens are masked or how it averages, so four readings are "
         "drawn, each over the same queries in all layers (the setting gradients.rows). The notes of Figure 3, variants, say "
         "which masked-LM head predicts the tokens.",
@@ -103,9 +105,9 @@ ARTIFACTS = (
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
-        "The most accurate head for each dependency relation, with a bootstrap interval over documents for which the head is "
-        "held fixed (Clark et al. 2019, Table 1). Held-out: head (heldout accuracy) or offset (heldout baseline) chosen on the "
-        "other folds of documents. Baseline: the best fixed offset. Margin: accuracy of the head less that of the baseline; "
+        "The most accurate head for each dependency relation, with a bootstrap interval over documents, the head held "
+        "fixed (Clark et al. 2019, Table 1). Held-out: head (heldout_accuracy) or offset (heldout_baseline) chosen on the "
+        "other folds of documents. Baseline: the best fixed offset. Margin: accuracy of the head minus that of the baseline; "
         "tested margin: the same with both chosen on one half of the documents and compared on the other, as the p-values are. "
         "Further columns give the random-weights control where the run has one, and the published values.",
         needs=["dependencies"],
@@ -151,9 +153,10 @@ ARTIFACTS = (
         "gap",
         "GAP",
         "Pronoun resolution by gender on GAP, an addition to the paper",
-        "Accuracy of choosing between two names by the attention from a pronoun, by gender of the pronoun, on GAP (Webster "
-        "et al. 2018). This gender-balanced check of Table 2 is not in Clark et al. (2019). Passages in which the pronoun "
-        "refers to neither name are left out; the table of dropped examples counts them.",
+        "Accuracy of choosing between two names by attention between a pronoun and the names, in either direction, by "
+        "gender of the pronoun, on GAP (Webster et al. 2018). This gender-balanced check of Table 2 is not in Clark et al. "
+        "(2019). Passages in which the pronoun refers to neither name or to both are left out; the table of dropped "
+        "examples counts them.",
         needs=["gap"],
         files=["gap_heads.tsv"],
     ),

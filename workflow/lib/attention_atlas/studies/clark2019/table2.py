@@ -77,7 +77,8 @@ def table2_pages(
         "Share of mentions, in %, whose head word picks the head word of one of their antecedents; interval: bootstrap over "
         f"{best['units']} {best['unit']}. {summary['documents']} documents, {summary['mentions']} mentions. Head words: "
         f"{summary['head_rule']}; "
-        f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
+        f"types of mentions: by {summary['tags']}. Best head: {best['direction'].replace('_', ' ')}, chosen on the same "
+        "documents.",
         _names_known(int(summary["first_names"])),
         f"Paper: values for BERT-base on CoNLL-2012; its best head is {PAPER_HEAD}.",
     ]
@@ -90,7 +91,7 @@ def table2_pages(
     shown = options[options["system"] != CHANCE].pivot(index=["option", "setting"], columns="system", values="accuracy")
     heads = options[options["system"] == BEST_HEAD].set_index(["option", "setting"])
     shown = 100 * shown.loc[heads.index, [*BASELINES, BEST_HEAD]]
-    shown["best"] = [f"{row.layer}-{row.head}, {row.direction}" for row in heads.itertuples()]
+    shown["best"] = [f"{row.layer}-{row.head}, {row.direction.replace('_', ' ')}" for row in heads.itertuples()]
     shown["n"] = heads["n"]
     shown = shown.reset_index().rename_axis(columns=None)
     shown["why"] = shown["option"].map(NOTES).fillna("")

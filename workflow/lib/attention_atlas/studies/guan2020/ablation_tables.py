@@ -171,7 +171,7 @@ def _unnamed(clusters: str | float) -> str:
     if not isinstance(clusters, str):
         return ""
     titles = " and ".join(TITLES[cluster] for cluster in clusters.split("+"))
-    return f"not {titles}: the one cluster left for this name does not fit it"
+    return f"not {titles}: the cluster assigned to this type does not fit it"
 
 
 def _random(row: pd.Series, score: str) -> str:

@@ -98,7 +98,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
     )
 
     def larger(pairs: Mapping[tuple[str, str], tuple[str, Change, Change]], statement: str, ours: str) -> Claim:
-        """The claim that the first change of each pair costs more than the second, undecided for types that no cluster fits."""
+        """The claim that the first change of each pair costs more than the second; not tested for types without a cluster."""
         parts = paired_parts(drops, list(pairs.values()), resamples, seed)
         lacking = [kind for kind in unnamed if any(kind in kinds for kinds in pairs)]
         tested = [
@@ -113,7 +113,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
             for kind in TYPES
             if kind != DIAGONAL
         },
-        "Pruning Diagonal heads costs most of the four types (rows 2 to 5)",
+        "Pruning Diagonal heads costs the most of the four types (Table 2, rows 2 to 5)",
         shown,
     )
     yield larger(
@@ -122,12 +122,12 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
             for kind in TYPES
             if kind != VERTICAL
         },
-        "Pruning Vertical heads costs least (rows 2 to 5)",
+        "Pruning Vertical heads costs the least (Table 2, rows 2 to 5)",
         shown,
     )
     yield larger(
-        {(kind, kind): (f"{TITLES[kind]}: 1/L - 0", uniform[kind], pruned[kind]) for kind in TYPES},
-        "Substitution by 1/L costs more than pruning, for every type (rows 8 to 11)",
+        {(kind, kind): (f"{TITLES[kind]}: substituted by 1/L - pruned", uniform[kind], pruned[kind]) for kind in TYPES},
+        "Substitution by 1/L costs more than pruning, for every type (Table 2, rows 8 to 11)",
         "F1 drops, 0 and 1/L: "
         + "; ".join(
             f"{TITLES[kind]} {drops.mean(pruned[kind]):.1f} and {drops.mean(uniform[kind]):.1f} ({sizes[kind]})"
@@ -141,7 +141,8 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
             pair = (within, between) if kind == DIAGONAL else (between, within)
             yield larger(
                 {(kind, kind): (f"{more} - {less}", *pair)},
-                f"{TITLES[kind]} heads matter more {more} sentences (rows {intra} and {inter}; {SENTENCES[sentences]})",
+                f"{TITLES[kind]} heads matter more {more} sentences (Table 3, rows {intra} and {inter}; "
+                f"{SENTENCES[sentences]})",
                 f"F1 drops: within {drops.mean(within):.1f}, between {drops.mean(between):.1f}",
             )
     for kind, lower_half in ((DENSE, True), (VERTICAL, False)):

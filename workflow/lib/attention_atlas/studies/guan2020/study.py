@@ -112,7 +112,7 @@ ARTIFACTS = (
         "Section 4, names",
         "How well the names of the types fit the clusters of heads",
         "Mean attention of the heads of each cluster to special, near and far tokens, and how well it fits each type. A "
-        "cluster that does not fit the type that the naming leaves for it is unnamed (Guan et al. 2020, section 4).",
+        "cluster that does not fit its assigned type is unnamed (Guan et al. 2020, section 4).",
         needs=["questions"],
     ),
     table(

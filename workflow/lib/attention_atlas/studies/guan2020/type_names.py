@@ -49,6 +49,6 @@ def type_names(
         "not above 0 is unnamed.",
     ]
     shown = table.replace({"cluster": TITLES, "type": TITLES})
-    names = {"cluster": "Left for it", "type": "Name"} | {f"fit_{name}": f"Fit: {TITLES[name]}" for name in TYPES}
+    names = {"cluster": "Assigned type", "type": "Name"} | {f"fit_{name}": f"Fit: {TITLES[name]}" for name in TYPES}
     formats = {"heads": "d"} | dict.fromkeys(PROFILE, ".1%") | {f"fit_{name}": "+.2f" for name in TYPES}
     write_html_table(shown, html_out, "Guan et al. 2020: how well the names fit the clusters", notes, names, formats)

@@ -27,6 +27,8 @@ from attention_atlas.studies.kovaleva2019.points import POINTS
 
 RARE_SHARE = 0.1
 """Diagonal maps are rare below this share; the paper's Figure 2 has 4 to 7 %."""
+TOLERATED = 1.0
+"""A task does not suffer if it loses less than this many percentage points; the paper names no number."""
 _ANNOTATORS = {RULES: "rules", NETWORK: "network"}
 _MOST_DECIMALS = 6
 _CROPS = {REAL: "maps of real length", PADDED: "maps padded as in the published code"}
@@ -54,7 +56,7 @@ def _last_layers(statistics: pd.DataFrame) -> Iterator[Claim]:
         parts = _by_task(rows[rows["of"] == crop], "smallest mean cosine of an earlier layer minus that of the last two")
         if parts:
             yield all_hold(
-                f"Fine-tuning changes the last two layers most in all tasks but QQP ({maps})",
+                f"Fine-tuning changes the last two layers most in all tasks but QQP (Figure 5; {maps})",
                 f"{_listed(parts, 3)}{_few(parts)}",
                 list(parts.values()),
             )
@@ -64,12 +66,14 @@ def _disabled_heads(disabling: pd.DataFrame) -> Iterator[Claim]:
     heads = disabling[(disabling["action"] == "uniform") & (disabling["unit"] == "heads")]
     largest = _by_task(
         heads,
-        f"largest gain of disabling a head (interval corrected for the choice; these models), {POINTS}",
+        f"largest gain from disabling a head (interval corrected for the choice; these models), {POINTS}",
         "best",
         "best_delta",
     )
-    yield all_hold("In every task some head can be disabled with a gain", _listed(largest, 1), list(largest.values()))
-    statistic = f"gain of disabling the head that is best on the other half of the examples (these models), {POINTS}"
+    yield all_hold(
+        "In every task some head can be disabled with a gain (section 4.6)", _listed(largest, 1), list(largest.values())
+    )
+    statistic = f"gain from disabling the head that is best on the other half of the examples (these models), {POINTS}"
     heldout = _by_task(heads, statistic, "heldout", "heldout_delta")
     yield all_hold(
         "In every task a head that is chosen for its gain also gains on other examples (not tested in the paper)",
@@ -84,7 +88,7 @@ def _pretraining(gains: pd.DataFrame, tasks: int) -> Iterator[Claim]:
     )
     if parts:
         some = f" ({len(parts)} of {tasks} tasks trained from random weights)" if len(parts) < tasks else ""
-        statement = f"Fine-tuning from pre-trained weights beats random weights in every task{some}"
+        statement = f"Fine-tuning from pre-trained weights beats random weights in every task (Table 1){some}"
         yield all_hold(statement, _listed(parts, 1), list(parts.values()))
 
 
@@ -99,7 +103,7 @@ def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame, patterns: pd.DataF
     classified = f"maps classified by the {_ANNOTATORS[HEADLINE]}; classification errors are not in the interval"
     differences = _of_annotators(rows.loc[FREQUENT], 100, 0)
     yield _claim(
-        "Vertical and heterogeneous maps are the two most frequent classes",
+        "Vertical and heterogeneous maps are the two most frequent classes (Figure 2)",
         f"{'; '.join(by_annotator)}. Difference in percentage points: {differences}",
         f"smaller share of the two minus the largest of the others, mean over tasks ({classified})",
         rows.loc[(FREQUENT, HEADLINE)],
@@ -110,7 +114,7 @@ def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame, patterns: pd.DataF
         for name, title in _ANNOTATORS.items()
     )
     yield _claim(
-        f"Diagonal maps are rare (less than {100 * RARE_SHARE:.0f} %)",
+        f"Diagonal maps are rare (Figure 2; less than {100 * RARE_SHARE:.0f} %, our threshold)",
         f"Share in %: {_of_annotators(rows.loc[RARE], 100, 100 * RARE_SHARE)}. Recall and precision on labelled maps of other "
         f"layers: {errors}",
         f"share of diagonal maps, mean over tasks ({classified})",
@@ -141,7 +145,9 @@ def _frame_heads(heads: pd.DataFrame) -> Claim:
     ]
     ours = ", ".join(f"{row['layer']:.0f}-{row['head']:.0f} {row['value']:.2f} (control {row['control']:.2f})" for row in best)
     few = f"; fewer than {FEWEST_EXAMPLES} sentences, no interval" if parts[0].n < FEWEST_EXAMPLES else ""
-    statement = "The two heads with the most attention on frame links exceed the attention expected from token distance"
+    statement = (
+        "The two heads with the most attention on frame links exceed the attention expected from token distance (section 4.2)"
+    )
     return all_hold(statement, ours + few, parts)
 
 
@@ -162,14 +168,19 @@ def _disabled_frame_heads(heads: pd.DataFrame, disabled: pd.DataFrame) -> Iterat
     parts: list[Claim] = []
     texts: list[str] = []
     for (layer, head), of_head in renamed.groupby(["layer", "head"], sort=False):
-        of_tasks = _by_task(of_head, statistic)
+        of_tasks = _by_task(of_head, statistic, threshold=-TOLERATED)
         parts += of_tasks.values()
         texts.append(f"{layer}-{head}: {_listed(of_tasks, 1)}")
-    statement = "Disabling either of the two heads with the most attention on frame links does not lower the score of any task"
+    statement = (
+        "Disabling either of the two heads with the most attention on frame links lowers the score of no task by one "
+        "percentage point or more (section 5; our threshold)"
+    )
     yield all_hold(statement, "; ".join(texts), parts)
 
 
-def _by_task(rows: pd.DataFrame, statistic: str, interval: str = "", value: str = "value") -> dict[str, Claim]:
+def _by_task(
+    rows: pd.DataFrame, statistic: str, interval: str = "", value: str = "value", threshold: float = 0.0
+) -> dict[str, Claim]:
     """Task -> a claim about this task alone.
 
     Args:
@@ -177,10 +188,11 @@ def _by_task(rows: pd.DataFrame, statistic: str, interval: str = "", value: str 
         statistic: what the value is.
         interval: prefix of the columns ci_low and ci_high, where they have one.
         value: name of the column value.
+        threshold: above which the claim holds.
     """
     ends = {f"{interval}_{end}": end for end in ("ci_low", "ci_high")}
     renamed = rows.rename(columns={**ends, value: "value"})
-    return {str(row["task"]): _claim("", "", statistic, row) for _, row in renamed.iterrows()}
+    return {str(row["task"]): _claim("", "", statistic, row, threshold) for _, row in renamed.iterrows()}
 
 
 def _claim(statement: str, ours: str, statistic: str, row: pd.Series, threshold: float = 0.0, above: bool = True) -> Claim:

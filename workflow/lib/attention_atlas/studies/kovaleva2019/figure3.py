@@ -47,7 +47,7 @@ def figure3(
     first = draw_head_grid(grid[0, 0], table, "value", SEQUENTIAL, 0, largest)
     second = draw_head_grid(grid[0, 1], table, "margin", DIVERGING, -bound, bound, marked)
     draw_head_grid(grid[0, 2], published, "value", SEQUENTIAL, 0, largest)
-    titles = ("Mean largest weight", "Minus the same distance", f"{PUBLISHED.capitalize()} ({PUBLISHED_MODEL})")
+    titles = ("Mean largest weight", "Minus pairs at the same distance", f"{PUBLISHED.capitalize()} ({PUBLISHED_MODEL})")
     for axis, title in zip(grid[0], titles, strict=True):
         axis.set_title(title)
         axis.set(xlabel=HEAD, ylabel=LAYER)

@@ -3,8 +3,8 @@
 KEPT = 0.9
 """Share of the full model's BLEU with all heads of a kind masked, from which on the kind counts as dispensable."""
 DISPENSABLE_RULE = (
-    f"Where BLEU stays at {100 * KEPT:.0f} % of the full model's or more with all heads of a kind masked, that single heads of "
-    "this kind can be masked says little"
+    f"If BLEU stays at {100 * KEPT:.0f} % or more of the full model's with all heads of a kind masked, it says little that "
+    "single heads of this kind can be masked"
 )
 """In words, without a full stop."""
 OVERLONG = 1.5

@@ -127,10 +127,10 @@ ARTIFACTS = (
         "Figure 3",
         "Score by percent of heads masked, in several orders",
         "Score by percent of heads masked: in the order of importance, of importance recomputed at each step, of the score "
-        "with one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap over "
-        "examples for importance, range of the random orders around their mean. Published, of other models and corpora: the "
-        "share of heads without noticeable loss. A third party's rerun of the published code on MNLI has three classes, and so "
-        f"its own floor. {_TRANSLATOR} (Michel et al. 2019, Figure 3).",
+        "with one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap "
+        "over examples for importance, range of the random orders around their mean. Published, of other models and "
+        "corpora: the share of heads that can be masked without noticeable loss. A third party's rerun of the published "
+        f"code on MNLI has three classes, and so its own floor. {_TRANSLATOR} (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
     ),
     table(
@@ -166,12 +166,13 @@ ARTIFACTS = (
         "table4",
         "Table 4",
         "Speed and size with half of the heads pruned",
-        "Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the least "
-        "important heads of the model, of each layer, and whole layers. sd: of the examples per second; speedup, and spread of "
-        "the full model's passes, in percent; length: tokens of an example in its batch, padding included. It grows with the "
-        "batch size, since all examples are padded to the longest, so that examples per second can fall where tokens per "
-        "second do not. published_examples_per_second, published_speedup: the paper's, on other hardware (Michel et al. 2019, "
-        "Table 4).",
+        "Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the "
+        "least important heads of the model, of each layer, and whole layers. sd: standard deviation of the examples per "
+        "second; speedup: in percent of the full model's; spread: by how many percent the full model's slowest pass "
+        "exceeds its fastest; length: tokens of an example in its batch, padding included. It grows with the batch size, "
+        "since all examples are padded to the longest, so that examples per second can fall where tokens per second do "
+        "not. published_examples_per_second, published_speedup: the paper's, on other hardware (Michel et al. 2019, Table "
+        "4).",
         needs=EVALUATED,
     ),
     table(

@@ -313,7 +313,10 @@ def spread(results: Results) -> Iterator[Claim]:
     """The weights of proto-roles and relations are spread most evenly: also if all probes take the same number of steps?"""
     for condition, statement in (
         (EARLY, "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"),
-        (EQUAL, "The same with as many steps for every task"),
+        (
+            EQUAL,
+            "Weights of proto-roles and relations are spread most evenly if all tasks train for the same number of steps",
+        ),
     ):
         divergences = results.by_seed(divergence_of_weights, condition)
         spread_tasks = [task for task in SPREAD if task in divergences]
@@ -354,7 +357,7 @@ def _difference(
     unit: str,
 ) -> Claim:
     """The later task's statistic minus the earlier one's."""
-    words = f"{statistic}: {EDGE_TASKS[later]} less {EDGE_TASKS[earlier]}"
+    words = f"{statistic}: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
     return Claim("", "", words, float(value), *interval, int(n), unit, level=level)
 
 

@@ -37,7 +37,7 @@ _COLOURS = {1: BLUE, 0: ORANGE}
 
 
 def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw the predictions of probes for single targets by layer: the right label and the likeliest wrong one.
+    """Draw the predictions of probes for single targets by layer: the gold label and the likeliest wrong one.
 
     Args:
         path: table of `traces.traced_sentences`.
@@ -69,7 +69,7 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         for axis, target in zip(axes, targets, strict=False):
             _trace(axis, target, last=part is parts[-1])
         axes[0].set_ylabel("Probability", fontsize=7)
-    kinds = {1: "right label", 0: "likeliest wrong label"}
+    kinds = {1: "gold label", 0: "likeliest wrong label"}
     squares = [Line2D([], [], color=_COLOURS[gold], marker="s", linestyle="none", label=kinds[gold]) for gold in kinds]
     legend_below(figure, [], 2, squares)
     sentences = f"{len(groups)} of {table['sentence'].nunique()} sentences" if len(groups) > 1 else "1 sentence"

@@ -86,7 +86,7 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
                 name = task_label(table, task, 12)
                 axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
-    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="loss")
+    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="negative gain")
     noise = Line2D([], [], linestyle="none", label=f"({_NOISE}): {NOISE}, no shares drawn")
     legend_below(figure, [], 2, [equal, loss, *beside.values(), noise])
     save_figure(figure, pictures, footnote(labels.values(), counted(table)))

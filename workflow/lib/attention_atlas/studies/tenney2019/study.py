@@ -40,7 +40,7 @@ ARTIFACTS = (
         "Mixing weights and differential scores of each task",
         "Left: mixing weights of a probe on all layers, mean over seeds with its 95 % interval. Right: gain of each layer in "
         "F1 (differential score), as a share of the largest gain over layer 0, with its 95 % interval by bootstrap over "
-        "documents (or sentences, see unit) and seeds; pale bars are losses. Shares are not drawn where the gain is within "
+        "documents (or sentences, see unit) and seeds; pale bars are negative. Shares are not drawn where the gain is within "
         "noise. K: divergence from equal weights or shares, in bits, and in brackets that of BERT-large in the paper, whose "
         "weights and shares are over more layers. F1: at layer 0 and at the last layer. Black line: published values of BERT; "
         "where the models differ in depth, at the same relative depth, from layer 0 to the last layer for weights and from "
@@ -62,7 +62,7 @@ ARTIFACTS = (
         "figure3",
         "Figure 3",
         "Predictions for ambiguous targets, layer by layer",
-        "Probability by layer of the right label and of the likeliest wrong one, for single targets; mean over seeds, labels "
+        "Probability by layer of the gold label and of the likeliest wrong one, for single targets; mean over seeds, labels "
         "normalised to a sum of 1. Sentences of the paper come first if the run has their labels, with all their targets. "
         "Development sentences with the most ambiguous targets follow, with these targets alone: no label has a probability "
         "above 0.7 in the mean over layers and seeds, before the normalisation that the bars have, since each label has a "

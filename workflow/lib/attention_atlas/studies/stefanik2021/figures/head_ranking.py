@@ -36,7 +36,7 @@ def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str |
     sns.barplot(best, x="saved", y="name", color=BLUE, errorbar=None, width=0.7, saturation=1, ax=axes[0])
     axes[0].axvline(0, color=GREY, linewidth=0.6)
     axes[0].set_ylabel("Layer-head")
-    axes[0].set_xlabel("Cross-entropy saved (millinats per word)")
+    axes[0].set_xlabel("Held-out log loss saved (0.001 nats per word)")
     axes[0].set_title(f"The {len(best)} best of {len(table)} heads, calibrated")
     interval = [table["auc"] - table["auc_low"], table["auc_high"] - table["auc"]]
     axes[1].errorbar(table["slide_rank"], table["auc"], yerr=interval, fmt="none", ecolor=GREY, linewidth=0.4, alpha=0.7)
