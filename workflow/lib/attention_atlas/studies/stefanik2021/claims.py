@@ -130,8 +130,8 @@ def _single_heads(table: pd.DataFrame, metric: str, gain: float) -> Claim:
     return Claim(
         f"Removing at least one single head changes {_F1[metric]} by more than {gain:.1f} percentage points (the gain of "
         "removing many heads in the slides)",
-        f"{significant} of {len(rows)} heads with a significant change (p < {_ALPHA}, adjusted for all heads); intervals are for "
-        "all heads at once",
+        f"{significant} of {len(rows)} heads with a significant change (p < {_ALPHA}, adjusted for all heads); intervals are "
+        "for all heads at once",
         f"largest change of {_F1[metric]} on test documents, percentage points",
         float(rows["delta"].abs().max()),
         *largest_size_interval(rows["adjusted_low"].to_numpy(), rows["adjusted_high"].to_numpy()),
