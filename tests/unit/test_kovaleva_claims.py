@@ -51,12 +51,13 @@ def tables(verdict, task="rte"):
         {"task": name, "action": action, "layer": 1, "head": head, "delta": -0.8, "n": 40, "pair_level": 0.99}
         | {"ci_low": -0.85, "ci_high": -0.75}
         # The claim is that less than one percentage point is lost.
-        | {
-            f"pair_{end}": number - 1
-            for end, number in zip(
-                ("ci_low", "ci_high"), ends if head == 3 and action == "uniform" else (0.1, 0.3), strict=True
+        | dict(
+            zip(
+                ("pair_ci_low", "pair_ci_high"),
+                np.subtract(ends if head == 3 and action == "uniform" else (0.1, 0.3), 1),
+                strict=True,
             )
-        }
+        )
         for action in ("uniform", "zero")
         for name, ends in by_task.items()
         for head in (1, 2, 3)

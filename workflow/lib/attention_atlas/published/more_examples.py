@@ -51,9 +51,9 @@ def outlook(claim: Mapping[Hashable, Any]) -> str:
     """
     unit = "examples" if pd.isna(claim["unit"]) else str(claim["unit"])
     main_unit = unit.split(" (")[0]
-    if main_unit in FIXED_UNITS and main_unit != unit:
-        return f"More examples may not decide it: its interval is at least that over {main_unit}, whose number is fixed."
     if main_unit in FIXED_UNITS:
+        if main_unit != unit:
+            return f"More examples may not decide it: its interval is at least that over {main_unit}, whose number is fixed."
         return f"More examples cannot decide it: its interval is over {main_unit}, and the model has no more of them."
     if unit in INDIRECT_UNITS:
         return f"More documents could decide it; how many cannot be estimated: its interval is from tests of single {unit}."

@@ -9,6 +9,7 @@ can be compared only over one set of rows, by default those of the predicted tok
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -280,7 +281,7 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)
     layers = by_layer.shape[1]
-    late = np.arange(-(-5 * layers // 12) - 1, layers)
+    late = np.arange(math.ceil(5 * layers / 12) - 1, layers)
     if not has_value.any():
         return pd.DataFrame(columns=list(CLAIM_COLUMNS))
     drawn = units.at(has_value)

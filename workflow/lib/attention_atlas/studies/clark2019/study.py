@@ -76,10 +76,9 @@ ARTIFACTS = (
         "Gradient of the masked-language-model loss with respect to attention, by target",
         "Magnitude of the derivative of the masked-language-model loss with respect to the attention weights to [SEP], [CLS], "
         "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Other tokens include [CLS], unless "
-        "gradients.cls_is_other is false. Marks are heads, lines their means, "
-        "on a logarithmic scale. The paper does not say which tokens are masked or how it averages, so four readings are "
-        "drawn, each over the same queries in all layers (the setting gradients.rows). The notes of Figure 3, variants, say "
-        "which masked-LM head predicts the tokens.",
+        "gradients.cls_is_other is false. Marks are heads, lines their means, on a logarithmic scale. The paper does not say "
+        "which tokens are masked or how it averages, so four readings are drawn, each over the same queries in all layers "
+        "(the setting gradients.rows). The notes of Figure 3, variants, say which masked-LM head predicts the tokens.",
         needs=["segments"],
     ),
     table(

@@ -100,7 +100,8 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame, dispensa
         adjusted, chance = int((head_rows["p_adjusted"] < LEVEL).sum()), float(head_rows["p_count"].iloc[0])
         yield _claim(
             row,
-            f"{name}: some head changes BLEU by more than one point (our threshold; by at most 0.53 in the paper's Table 1)",
+            f"{name}: some head changes BLEU by more than one point (our threshold; at most 0.53 for the paper's encoder "
+            "heads, Table 1)",
             f"largest change {row.value:.2f}; {int(significant.sum())} of {heads} heads with p < {LEVEL}, {heads * LEVEL:.1f} "
             f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
             "largest absolute change in BLEU over heads, simultaneous interval",

@@ -27,13 +27,13 @@ from attention_atlas.studies.clark2019.probes.names import (
 )
 from attention_atlas.studies.clark2019.systems import BEST_HEAD
 
+Floats = npt.NDArray[np.float64]
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
     *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
-Floats = npt.NDArray[np.float64]
 LEAD_COLUMNS = ("probe", "over", "root_alignment", "value", "ci_low", "ci_high", "n", "unit", "units", "seeds", "over_seeds")
 _KEYS = ["probe", "root_alignment", "decoding"]
 # Row of the page -> probe, and the published value.
