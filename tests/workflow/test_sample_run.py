@@ -470,6 +470,12 @@ STYLES = {
 """Rule of a figure -> its module, and an edit of its style."""
 
 
+CAPTION = ("studies/clark2019/study.py", "the last fifteen tokens of one segment", "fifteen tokens at the end of a segment")
+"""Module of a declaration, and an edit of a caption in it."""
+MEASUREMENT = ("studies/clark2019/surface.py", '"shortest": sizes.min()', '"shortest": sizes.min() + 0')
+"""Module of a measurement, and an edit of its code."""
+
+
 def edit(copy: Workspace, name: str, old: str, new: str) -> Path:
     """Replace what stands once in a file of the library; the file."""
     source = copy.folder / LIBRARY / name
@@ -515,6 +521,15 @@ FORCED = {
 """Rules whose jobs reach those modules -> a file of one of them."""
 
 
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [row[:2] for row in (*STYLES.values(), *RESULTS, *MESSAGES, CAPTION, MEASUREMENT)],
+)
+def test_text_to_edit_occurs_once(name, old):
+    """Without the built run, so that a changed sentence fails here first, and not after the build."""
+    assert (ROOT / LIBRARY / name).read_text(encoding="utf-8").count(old) == 1
+
+
 def test_what_can_change_a_result_reruns_its_jobs(copy):
     for name, old, new, rule in RESULTS:
         before = (copy.folder / LIBRARY / name).read_text(encoding="utf-8")
@@ -536,9 +551,7 @@ def test_messages_rerun_nothing_and_change_no_byte(copy):
 
 
 def test_an_edit_of_a_measurement_keeps_the_cache(copy):
-    source = copy.folder / LIBRARY / "studies/clark2019/surface.py"
-    text = source.read_text(encoding="utf-8")
-    source.write_text(text.replace('"shortest": sizes.min()', '"shortest": sizes.min() + 0'), encoding="utf-8")
+    edit(copy, *MEASUREMENT)
     jobs = copy.jobs(*SMALL)
     assert jobs["clark2019_surface"] == 1
     assert "extract_attention" not in jobs
@@ -552,12 +565,7 @@ def test_a_comment_reruns_nothing(copy):
 
 
 def test_another_caption_reruns_nothing(copy):
-    edit(
-        copy,
-        "studies/clark2019/study.py",
-        "darker lines are larger attention weights",
-        "a darker line is a larger weight",
-    )
+    edit(copy, *CAPTION)
     assert copy.jobs(*SMALL) == {}
 
 
