@@ -438,6 +438,20 @@ def test_differences_tests_and_halves_are_those_of_plain_formulas():
     assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
 
 
+def test_a_loss_on_one_half_and_the_same_gain_on_the_other_are_zero():
+    truth = np.ones(200)
+    base = np.tile(np.repeat([1.0, 2.0], 100), (3, 1))
+    changed = np.stack([base, base])
+    for seed, examples in enumerate((1, 2, 4)):
+        changed[0, seed, 1 : 2 * examples : 2] = 2  # Head 1 loses on odd examples, head 2 gains as much on even ones.
+        changed[1, seed, 100 : 100 + 2 * examples : 2] = 1
+    changed[0, :, 100:120:2] = 1  # Each is the better head on the half on which it is not measured.
+    changed[1, :, 101:121:2] = 1
+    for heads in (changed, changed[::-1]):
+        _, facts = effect_rows(Effects(heads.swapaxes(0, 1), base, truth, ACCURACY), 100, 0)
+        assert f"{facts['heldout_delta']:+}" == "+0.0"
+
+
 def test_a_head_that_changes_nothing_has_no_effect():
     effects = made_effects(0.0)
     same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, ACCURACY)

@@ -220,7 +220,8 @@ def effect_rows(
         "best_ci_low": 100 * best_low,
         "best_ci_high": 100 * best_high,
         "best_p_adjusted": float(p_adjusted[best]),
-        "heldout_delta": 100 * heldout,
+        # A loss and a gain of the same size leave a rest of -1e-15, which would be shown as a loss; adding 0 makes -0 a 0.
+        "heldout_delta": round(100 * heldout, 9) + 0.0,
         "heldout_ci_low": 100 * heldout_low,
         "heldout_ci_high": 100 * heldout_high,
         "level": level,
