@@ -185,6 +185,8 @@ def test_a_type_that_no_cluster_fits_is_not_tested():
             assert all_named[claim.statement].verdict == HOLDS
             assert claim.verdict == NOT_TESTED
             assert "; no cluster of heads is Dense & vertical" in claim.ours
+            of_unnamed = "heads of the unnamed cluster)" in claim.ours
+            assert of_unnamed == ("four types" in claim.statement or "every type" in claim.statement)
         elif "costs the least" not in claim.statement:
             assert claim == all_named[claim.statement]
 

@@ -92,7 +92,8 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
     pruned = {kind: (row, WHOLE) for kind, row in PRUNED.items()}
     uniform = {kind: (row, WHOLE) for kind, row in UNIFORMED.items()}
     unnamed = unnamed_clusters(types)
-    sizes = {kind: _heads(int((types["cluster"] == kind).sum())) for kind in TYPES}
+    of_unnamed = f" of {'the' if len(unnamed) == 1 else 'an'} unnamed cluster"
+    sizes = {kind: _heads(int((types["cluster"] == kind).sum())) + (of_unnamed if kind in unnamed else "") for kind in TYPES}
     shown = "F1 drops: " + "; ".join(
         f"{TITLES[kind]} {drops.mean(change):.1f} ({sizes[kind]})" for kind, change in pruned.items()
     )
