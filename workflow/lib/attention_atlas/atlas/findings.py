@@ -58,9 +58,9 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "Vertical heads (Guan et al.) have lower importance than other heads (Michel et al.)",
+        "Heads of the types Vertical and Dense & vertical (Guan et al.) have lower importance than other heads (Michel et al.)",
         ("distance_type", "importance"),
-        "probability that a vertical head is less important than another, minus 1/2",
+        "probability that a head of these types is less important than another head, minus 1/2",
         1,
         grouped=True,
     ),
