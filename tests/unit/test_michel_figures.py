@@ -197,3 +197,15 @@ def test_coincident_heads_are_one_spot_of_their_count():
         ["enc_enc", 0.2, 1, 1],
         ["dec_dec", 0.1, 1, 0],
     ]
+
+
+def test_figure_3_shows_published_values_above_those_of_a_weaker_model(tmp_path):
+    draw = of_figure3(tmp_path)
+    table = pd.read_csv(tmp_path / "figure3.tsv", sep="\t")
+    table.loc[table["experiment"] != TRANSLATION, ["score", "ci_low", "ci_high"]] *= 0.7
+    write(table, tmp_path / "figure3.tsv")
+    with axes_of_figures() as saved:
+        draw({"png": tmp_path / "figure3.png"})
+    (rerun,) = (line for line in saved[0][1].lines if str(line.get_label()).startswith("third-party rerun"))
+    assert max(rerun.get_ydata()) < saved[0][1].get_ylim()[1]
+    assert saved[0][1].get_ylim()[0] == 0

@@ -57,6 +57,7 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], translator: str, p
     for axis, (name, curves) in zip(axes, table.groupby("experiment", sort=False), strict=True):
         _curves(axis, curves)
         _published(axis, str(name))
+        axis.set_ylim(bottom=0)
         axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
     legend_below(figure, axes, 3)
     groups = table.drop_duplicates("experiment")
@@ -94,7 +95,6 @@ def _curves(axis: Axes, curves: pd.DataFrame) -> None:
         axis.axhline(floor, color=BLACK, linewidth=0.8, linestyle=":", label=f"Most frequent label: {floor:.0f} %")
     axis.set_xlabel(MASKED_LABEL)
     axis.set_ylabel(SCORE_LABELS[curves["metric"].iloc[0]])
-    axis.set_ylim(bottom=0)
 
 
 def _published(axis: Axes, experiment: str) -> None:
