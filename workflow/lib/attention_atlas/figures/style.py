@@ -188,12 +188,15 @@ def lay_out(figure: Figure, footnote: str = "") -> Bbox:
 
 
 def _wrap(text: Text, words: str, width: float) -> None:
-    """Wrap a text into lines of similar length, at most `width` pixels wide."""
+    """Wrap a text into lines of similar length, at most `width` pixels wide, and neither at `=` nor inside names."""
+    words = words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     text.set_text(plain(words))
     whole = text.get_window_extent().width
     lines = math.ceil(whole / width)
     while lines > 1:
-        text.set_text(plain("\n".join(textwrap.wrap(words, math.ceil(len(words) / lines) + 4, break_long_words=False))))
+        longest = math.ceil(len(words) / lines) + 4
+        wrapped = textwrap.wrap(words, longest, break_long_words=False, break_on_hyphens=False)
+        text.set_text(plain("\n".join(wrapped)))
         if text.get_window_extent().width <= width or lines >= len(words.split()):
             break
         lines += 1

@@ -40,7 +40,7 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     values[tuple(places)] = table["weight"].to_numpy(float)
     # Cells are means over blocks of different numbers of tokens: each map is shown on its own scale.
     values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
-    side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.3) / layers)
+    side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.4) / layers)
     figure, grid = page_figure(1, 1, max(COLUMN, side * heads + 0.5), side * layers + 0.8)
     axes = grid[0, 0]
     types = table.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
