@@ -42,6 +42,7 @@ from attention_atlas.workflow.requirements import ENVIRONMENTS
 from attention_atlas.workflow.run_summary import outcome_of, summary
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 # Jobs find the commits of the hub's models there, and those that fetch record them.
 os.environ.setdefault(LOCK_VARIABLE, str((folder / LOCK_PLACE).absolute()))
@@ -65,6 +66,8 @@ targets = Targets(config, warn=logger.warning, named=named)
 # Priorities of long jobs, by what waits for them in the graph of jobs.
 chains = ChainPriorities(config, lambda: workflow.dag)
 progress = None if is_module else show_progress(workflow, targets.where_to_look)
+if workflow.is_main_process:
+    rerun_unfinished_jobs()
 
 
 if not is_module:

@@ -1,4 +1,4 @@
-"""The only module that knows Snakemake: what every job script does around its one library call."""
+"""What every job script does around its one library call."""
 
 from __future__ import annotations
 

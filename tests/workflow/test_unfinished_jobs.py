@@ -1,0 +1,146 @@
+"""Jobs that were stopped in a second run: what was made from their earlier files is not taken for up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from workspaces import ROOT
+
+from attention_atlas.workflow.unfinished import Output, has_new_file, was_stopped
+
+SNAKEFILE = f"""
+import sys
+
+sys.path.insert(0, {str(ROOT / "workflow/lib")!r})
+
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
+
+if config["guarded"] and workflow.is_main_process:
+    rerun_unfinished_jobs()
+    rerun_unfinished_jobs()
+
+
+rule table:
+    input:
+        "scores.tsv",
+    output:
+        "table.tsv",
+    log:
+        "logs/table.log",
+    params:
+        code="copied",
+    script:
+        "write_code.py"
+
+
+rule scores:
+    output:
+        "scores.tsv",
+        ["counts.tsv"] if config["counts"] else [],
+    log:
+        "logs/scores.log",
+    params:
+        code=config["code"],
+    script:
+        "write_code.py"
+"""
+SCRIPT = """
+import os
+from pathlib import Path
+
+from attention_atlas.workflow.job import job
+
+with job(snakemake):
+    for path in snakemake.output:
+        if "STOPPED" in os.environ:
+            raise SystemExit("stopped")
+        Path(path).write_text(snakemake.params.code)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    (tmp_path / "write_code.py").write_text(SCRIPT, encoding="utf-8")
+    assert jobs(tmp_path, "first") == {"table", "scores"}
+    assert jobs(tmp_path, "first") == set()
+    return tmp_path
+
+
+def jobs(folder: Path, code: str, *options: str, stopped: bool = False, guarded: bool = True, counts: bool = False) -> set[str]:
+    """The rules whose jobs Snakemake starts (or would start, with -n)."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--rerun-incomplete", *options]
+    command += ["--config", f"code={code}", f"guarded={guarded}", f"counts={counts}"]
+    environment = os.environ | ({"STOPPED": "yes"} if stopped else {})
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == stopped, done.stderr
+    return set(re.findall(r"^(?:local)?rule (\w+):", done.stderr + done.stdout, re.MULTILINE))
+
+
+def test_a_job_that_was_stopped_runs_again_with_what_depends_on_it(folder):
+    assert jobs(folder, "second", stopped=True) == {"scores"}
+    assert not (folder / "scores.tsv").exists()
+    assert (folder / "table.tsv").exists()
+    assert jobs(folder, "second", "-n", guarded=False) == set(), "Snakemake notices it by itself: the guard can go"
+    assert jobs(folder, "second") == {"table", "scores"}
+    assert (folder / "scores.tsv").read_text(encoding="utf-8") == "second"
+    assert jobs(folder, "second") == set()
+
+
+def test_a_changed_job_with_a_new_file_runs_again(folder):
+    assert jobs(folder, "second", "-n", guarded=False, counts=True) == set(), "Snakemake notices it by itself: the guard can go"
+    assert jobs(folder, "second", counts=True) == {"table", "scores"}
+    assert jobs(folder, "second", counts=True) == set()
+
+
+@pytest.mark.parametrize("names", [["scores.tsv"], ["counts.tsv"], ["scores.tsv", "counts.tsv"]])
+def test_deleted_files_of_a_finished_job_are_not_missed(folder, names):
+    jobs(folder, "first", counts=True)
+    for name in names:
+        (folder / name).unlink()
+    assert jobs(folder, "first", "-n", counts=True) == set()
+
+
+FINISHED_LOG = "2026-01-01 00:00:00 INFO rule scores on Python 3.11.7, 1 threads\n2026-01-01 00:00:01 INFO done\n"
+STOPPED_LOG = FINISHED_LOG.splitlines()[0] + "\n2026-01-01 00:00:01 INFO 3 of 7\n"
+KEPT, MISSING, NEW = Output(True, True), Output(False, True), Output(False, False)
+EXPIRED = Output(False, False, temporary=True)
+
+
+@pytest.mark.parametrize(
+    ("log", "outputs", "expected"),
+    [
+        (None, [MISSING], False),
+        ("", [MISSING], False),
+        ("the log of another program\n", [MISSING], False),
+        (STOPPED_LOG, [MISSING, MISSING], True),
+        (STOPPED_LOG, [EXPIRED], True),
+        (STOPPED_LOG, [MISSING, KEPT], True),
+        (STOPPED_LOG, [KEPT, KEPT], False),
+        (FINISHED_LOG, [MISSING], False),
+    ],
+)
+def test_which_jobs_were_stopped(tmp_path, log, outputs, expected):
+    if log is not None:
+        (tmp_path / "scores.log").write_text(log, encoding="utf-8")
+    assert was_stopped(outputs, tmp_path / "scores.log") == expected
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ([KEPT, NEW], True),
+        ([KEPT, MISSING], False),
+        ([KEPT, EXPIRED], False),
+        ([NEW, NEW], False),
+        ([MISSING, NEW], False),
+        ([Output(True, False), NEW], False),
+    ],
+)
+def test_which_jobs_have_a_new_file(outputs, expected):
+    assert has_new_file(outputs) == expected
