@@ -507,7 +507,7 @@ def test_claims_follow_from_the_tables(folder, tmp_path):
     table1 = pd.read_csv(folder / "table1.tsv", sep="\t")
     lowered = int(((table1["kind"] == "enc_enc") & (table1["delta"] < 0)).sum())
     claim_row = next(row for claim, row in claims.iterrows() if claim.startswith("Encoder attention: masking a head raises"))
-    assert f"{lowered} lower it" in claim_row["ours"]
+    assert f"falls for {lowered} and" in claim_row["ours"]
     summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
     claim_row = next(row for claim, row in claims.iterrows() if claim.startswith("Translation: 20 %"))
     assert f"up to {summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %" in claim_row["ours"]

@@ -189,14 +189,14 @@ def lay_out(figure: Figure, footnote: str = "") -> Bbox:
 
 def _wrap(text: Text, words: str, width: float) -> None:
     """Wrap a text into lines of similar length, at most `width` pixels wide, and neither at `=` nor inside names."""
-    words = words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    unbroken = words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     text.set_text(plain(words))
     whole = text.get_window_extent().width
     lines = math.ceil(whole / width)
     while lines > 1:
         longest = math.ceil(len(words) / lines) + 4
-        wrapped = textwrap.wrap(words, longest, break_long_words=False, break_on_hyphens=False)
-        text.set_text(plain("\n".join(wrapped)))
+        wrapped = "\n".join(textwrap.wrap(unbroken, longest, break_long_words=False, break_on_hyphens=False))
+        text.set_text(plain(wrapped.replace("\N{NO-BREAK SPACE}", " ")))
         if text.get_window_extent().width <= width or lines >= len(words.split()):
             break
         lines += 1
