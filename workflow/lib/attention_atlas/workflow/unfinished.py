@@ -69,9 +69,14 @@ def rerun_unfinished_jobs() -> None:
         record = dag.workflow.persistence.metadata
         files = list(await marked_incomplete(dag))
         for job in dag.jobs:
-            if not job.log or all(map(Path.exists, map(Path, job.output))):
+            exist = [Path(path).exists() for path in job.output]
+            if not job.log or all(exist):
+                # Of most jobs: no record is read for them.
                 continue
-            outputs = [Output(Path(path).exists(), record(path) is not None, is_flagged(path, "temp")) for path in job.output]
+            outputs = [
+                Output(there, record(path) is not None, is_flagged(path, "temp"))
+                for there, path in zip(exist, job.output, strict=True)
+            ]
             if was_stopped(outputs, Path(job.log[0])) or has_new_file(outputs):
                 files += job.output
         return files
