@@ -57,6 +57,9 @@ runs:
       resamples: 100
       probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
       clustering: {permutations: 99, blocks: 4}
+      generated_segments: sample-segments
+      generated_dependencies: sample-trees
+      generated_coreference: sample-coreference
     guan2020:
       resamples: 100
       fits: 3
@@ -83,6 +86,7 @@ runs:
       padded: {length: 64, records: 2}
       ablations: {compared: [mrpc]}
       patterns: {size: 16, epochs: 1, folds: 2}
+      generated_examples: sample-mrpc
 """
 FEW_TASKS = ("mrpc", "stsb")
 FEW_EDGE_TASKS = ("pos", "roles")

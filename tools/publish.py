@@ -1,8 +1,8 @@
 """The results of a run as pages of the site: tables, pictures and verdicts by study, and an overview of all findings.
 
 python tools/publish.py RUN                    write results/RUN/pages, with the text of the run's corpora
-python tools/publish.py RUN --publish FOLDER   write pages that may be redistributed, without text of corpora: artefacts that
-                                               show text are those of the run --generated, on generated sentences
+python tools/publish.py RUN --publish FOLDER   write pages that may be redistributed, without text of corpora: figures that show
+                                               text are drawn from other text, or are those of the run --generated
 
 The first takes all files that are built. The second refuses files that are not those of this code and configuration; with
 --partial it leaves them out.
@@ -18,7 +18,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +57,8 @@ from tools.results import made_by  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
 from tools.to_do import configuration_of, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
+RESOURCES = Path("workflow", "resources")
+"""Files of this repository, as the registry of corpora names them."""
 PICTURE_BYTES = 150_000
 TABLE_BYTES = 250_000
 ALL_BYTES = 25_000_000
@@ -65,6 +67,10 @@ MARK = "<!-- Written by `make results`: changes here are lost. -->"
 _WIDE = "---\nhide: [toc]\n---"
 """Header of a page on the site without a list of its sections, so that its tables have more room."""
 ATLAS_PAGE = "atlas.html"
+REDISTRIBUTABLE_NOTE = (
+    "Not all corpora may be redistributed, so this figure shows sentences that are not from the run's corpora. The model is "
+    "that of the run. `make results` shows the sentences of your corpora on your machine."
+)
 GENERATED_NOTE = (
     "This figure is from the run `{run}`, which uses generated sentences and its own models: not all corpora may be "
     "redistributed, so no corpus text is shown here. `make results` shows the sentences of your corpora on your machine."
@@ -120,6 +126,7 @@ class _Pages:
     Attributes:
         out: folder of the pages.
         tables: tables of the run whose rows are shown.
+        redrawn: tables of figures with text that may be redistributed.
         links: file of the run -> where its copy is, relative to `out`.
         atlas_pages: pages of the atlas that still have to be written, once all files are copied that they link to.
     """
@@ -127,6 +134,7 @@ class _Pages:
     source: Source
     out: Path
     tables: list[Path] = field(default_factory=list)
+    redrawn: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
     atlas_pages: dict[Path, str] = field(default_factory=dict)
 
@@ -153,15 +161,19 @@ class _Pages:
         if not all(self.source.built(path) for path in study.paths(artifact, run)):
             return None
         withheld = set(artifact.text_files) - {ATLAS_PAGE} if generated else set()
+        redrawn = self._redrawn(study, artifact)
         picture, note, tables, pages = "", "", [], {}
         for name in artifact.files:
             suffix = Path(name).suffix
             place = self.source.root / study.path(name, run)
             if generated and name in withheld and suffix == ".png":
-                place = generated / place.relative_to(self.source.folder)
-                note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated.name)
+                if redrawn:
+                    place, note = redrawn[suffix], REDISTRIBUTABLE_NOTE
+                else:
+                    place = generated / place.relative_to(self.source.folder)
+                    note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated.name)
             if suffix == ".png" and place.is_file():
-                picture = f"pictures/{study.id}/{Path(name).name}"
+                picture = f"pictures/{study.id}/{place.name}"
                 write_small_picture(place, self.out / picture, PICTURE_BYTES)
                 if name not in withheld:
                     # The pages of a run on the reader's machine link to the figure as SVG.
@@ -174,7 +186,18 @@ class _Pages:
                 link = f"pages/{study.id}/{Path(name).name}"
                 self._html(place, link)
                 pages[f"Open {Path(name).stem.replace('_', ' ')}"] = link
-        return ShownArtifact(artifact.id, artifact.number, artifact.title, artifact.caption, picture, note, tables, pages)
+        caption = artifact.caption
+        if redrawn and artifact.redistributable:
+            caption = artifact.redistributable.caption
+            tables.append(self._table(study, redrawn[".tsv"].name, redrawn[".tsv"], None))
+            self.redrawn.append(self.tables.pop())
+        return ShownArtifact(artifact.id, artifact.number, artifact.title, caption, picture, note, tables, pages)
+
+    def _redrawn(self, study: Study, artifact: Artifact) -> dict[str, Path]:
+        """Suffix -> file of a figure with text that may be redistributed; empty where pages show the text of the corpora."""
+        paths = study.redistributable_paths(self.source.config, artifact, self.source.run) if self.source.generated else []
+        files = [self.source.built(path) for path in paths]
+        return {file.suffix: file for file in files if file} if all(files) else {}
 
     def _table(self, study: Study, name: str, source: Path, layout: PageLayout | None) -> TableFile:
         size = source.stat().st_size
@@ -286,7 +309,10 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     )
     write_text(out / "index.md", f"{_WIDE}\n\n{overview_page(overview)}\n{MARK}\n")
     if source.generated:
-        check_no_corpus_text(pages.tables, corpus_examples(source.folder))
+        examples = corpus_examples(source.folder)
+        check_no_corpus_text(pages.tables, examples)
+        kept = {corpus: files for corpus, files in examples.items() if not is_part_of_project(source.config, corpus)}
+        check_no_corpus_text(pages.redrawn, kept)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if source.generated and size > ALL_BYTES:
         raise AtlasError(
@@ -335,12 +361,18 @@ def _lacking(source: Source) -> dict[str, str]:
     return lacking
 
 
-def corpus_examples(folder: Path) -> Mapping[str, Sequence[Path]]:
+def corpus_examples(folder: Path) -> dict[str, Sequence[Path]]:
     """Corpus -> its examples, for the model whose examples come first."""
-    examples: dict[str, list[Path]] = {}
+    examples: dict[str, Sequence[Path]] = {}
     for corpus in sorted((folder / "examples").glob("*/*")):
         examples.setdefault(corpus.name, sorted(corpus.glob("*.parquet")))
     return examples
+
+
+def is_part_of_project(config: Config, corpus: str) -> bool:
+    """Whether a corpus is generated, or a file of this repository, so that its text may be redistributed."""
+    source = config["corpora"].get(corpus, {}).get("source", {})
+    return "sample" in source or Path(str(source.get("path", ""))).is_relative_to(RESOURCES)
 
 
 def _made(source: Source, machine: str) -> dict[str, str]:

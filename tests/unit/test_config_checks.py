@@ -274,6 +274,15 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "Figure 5 needs the keys trained_translator, dynamics, dynamics_importance together",
         ),
         (
+            {"runs": {"laptop": {"clark2019": {"generated_segments": "wikitext2-segments"}}}},
+            "clark2019.generated_segments: the figure drawn from this corpus may be published, but 'wikitext2-segments' is not "
+            "generated text",
+        ),
+        (
+            {"runs": {"laptop": {"kovaleva2019": {"generated_examples": "sample-mrpc"}}}},
+            "kovaleva2019.generated_examples: corpus 'sample-mrpc' is one of the task mrpc, but Figure 1 draws stsb",
+        ),
+        (
             {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
             "corpora.mine.edge_tasks: the reader edges needs tasks, such as [pos]",
         ),

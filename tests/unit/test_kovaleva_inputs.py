@@ -27,6 +27,17 @@ def test_examples_of_the_task_in_the_path_are_those_of_the_base():
     assert (INPUTS.is_regression(stsb), INPUTS.is_regression(rte)) == (True, False)
 
 
+def test_figure1_draws_pairs_and_generated_ones_of_the_same_task_in_published_pages():
+    laptop = wildcards("laptop")
+    assert INPUTS.drawn_task(laptop) == "stsb"
+    assert INPUTS.drawn_examples(laptop) == ["results/laptop/examples/minilm/stsb-dev-whole/0.parquet"]
+    assert INPUTS.generated_examples(laptop) == ["results/laptop/examples/minilm/sample-stsb/0.parquet"]
+    own, generated = INPUTS.drawn_label(laptop), INPUTS.generated_label(laptop)
+    assert (generated["model"], generated["sample"]) == (own["model"], True)
+    assert generated["corpus"] == "generated sample, similarity"
+    assert INPUTS.drawn_title(laptop) == own["corpus"]
+
+
 def test_every_action_is_compared_only_for_the_tasks_that_a_run_names():
     assert INPUTS.disabling_actions(wildcards(task="sst2")) == ["uniform", "zero", "mean"]
     assert INPUTS.disabling_actions(wildcards(task="mrpc")) == ["uniform"]

@@ -480,7 +480,7 @@ def drawn_patterns(path):
     for place, name in enumerate(CLASSES[:4]):
         weights = np.random.default_rng(place).random((n, n))
         cells = {"query": query.ravel() + 1, "key": key.ravel() + 1, "query_token": [f"t{k}$" for k in query.ravel()]}
-        facts = {"probability": 0.9, "task": "mrpc", "example": "7", "layer": 1, "head": place + 1}
+        facts = {"probability": 0.9, "rule_class": name, "task": "mrpc", "example": "7", "layer": 1, "head": place + 1}
         frames.append(pd.DataFrame({"class": name, **facts, **cells, "weight": weights.ravel() / n}))
     write_table(pd.concat(frames), path)
 

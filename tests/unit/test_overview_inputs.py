@@ -183,7 +183,9 @@ def test_the_scoreboard_takes_every_comparison_and_all_claims():
     assert list(scoreboard.tables("claims")(wildcards())) == studies
     assert len(scoreboard.files(wildcards())) == 12
     assert scoreboard.reads_sample(wildcards())
-    assert not scoreboard.reads_sample(wildcards("paper"))
+    for run in ("laptop", "paper"):
+        assert shipped()["runs"][run]["clark2019"]["generated_segments"] == "sample-segments"
+        assert not scoreboard.reads_sample(wildcards(run)), "generated text is drawn, but not measured"
 
 
 def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -34,12 +36,13 @@ from attention_atlas.published.run_pages import (
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
-from tools.publish import ABSENT_NOTE, GENERATED_NOTE, MARK, Source, write_pages
+from tools.publish import ABSENT_NOTE, GENERATED_NOTE, MARK, REDISTRIBUTABLE_NOTE, Source, is_part_of_project, write_pages
 from tools.site_hook import on_config
 from tools.small_pictures import write_small_picture
 
 CANARY = "seven yellow canaries sang loudly beneath the old bridge"
 PIECES = CANARY.split()
+GENERATED = "the generated cat saw a generated dog"
 
 
 def noisy_picture(path, size=(60, 40), seed=0):
@@ -221,6 +224,55 @@ def test_published_pages_hold_no_text_of_a_corpus(source, tmp_path):
     ):
         difference = np.asarray(shown.convert("RGB"), float) - np.asarray(generated.convert("RGB"), float)
         assert np.abs(difference).mean() < 30, "the picture of the run on generated sentences"
+
+
+@pytest.fixture
+def redrawn(source):
+    """The same run with Figure 5 on generated sentences."""
+    config = copy.deepcopy(source.config)
+    config["runs"]["one"]["clark2019"]["generated_dependencies"] = "trees"
+    folder = source.folder / "clark2019"
+    noisy_picture(folder / "figure5_generated.png", seed=3)
+    write_table(pd.DataFrame({"relation": "det", "from_word": GENERATED.split()}), folder / "figure5_generated.tsv")
+    for suffix in (".svg", ".pdf"):
+        (folder / f"figure5_generated{suffix}").write_text("a picture", encoding="utf-8")
+    return replace(source, config=config)
+
+
+def test_a_figure_on_generated_text_is_published_in_place_of_the_one_that_shows_a_corpus(redrawn, tmp_path):
+    out = tmp_path / "docs" / "one"
+    write_pages(redrawn, out, "Which?", "A machine.")
+    figure = study("clark2019").artifact("figure5")
+    page = (out / "clark2019.md").read_text(encoding="utf-8").partition("## Figure 5")[2].partition("\n## ")[0]
+    assert "](pictures/clark2019/figure5_generated.png)" in page
+    assert REDISTRIBUTABLE_NOTE in page
+    assert ABSENT_NOTE.format(run="sample") not in page
+    assert figure.redistributable.caption in page
+    assert figure.caption not in page
+    assert (out / "tables/clark2019/figure5_generated.tsv").is_file()
+    assert "canaries" not in all_text(out)
+    own = tmp_path / "own"
+    write_pages(replace(redrawn, generated=None), own, "Which?", "A machine.")
+    page = (own / "clark2019.md").read_text(encoding="utf-8")
+    assert figure.caption in page
+    assert "figure5_generated" not in page, "pages on the reader's machine show the sentences of the corpora"
+
+
+def test_a_figure_said_to_be_on_generated_text_is_refused_if_it_shows_a_corpus(redrawn, tmp_path):
+    table = redrawn.folder / "clark2019" / "figure5_generated.tsv"
+    write_table(pd.DataFrame({"from_word": CANARY.split()}), table)
+    with pytest.raises(AtlasError, match=r"figure5_generated\.tsv: this table holds text of the corpus birds"):
+        write_pages(redrawn, tmp_path / "docs" / "one", "Which?", "A machine.")
+    config = copy.deepcopy(redrawn.config)
+    for source, part_of_project in (
+        ({"sample": "sd.conllu"}, True),
+        ({"path": "workflow/resources/tenney2019_sentences.jsonl"}, True),
+        ({"path": "nowhere/workflow/resources/wsj.jsonl"}, False),
+        ({"url": "https://somewhere"}, False),
+    ):
+        config["corpora"]["birds"] = {"source": source}
+        assert is_part_of_project(config, "birds") is part_of_project
+    assert not is_part_of_project(config, "of another configuration")
 
 
 def test_n_counts_examples_and_units_what_the_intervals_resample():

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from workspaces import SMALL, Workspace
 
@@ -73,6 +74,14 @@ def test_the_scoreboard_of_what_is_built_leaves_out_the_rest(copy, monkeypatch, 
     assert not (folder / "scoreboard.tsv").exists(), "no partial table is where the whole one belongs"
 
 
+@pytest.mark.parametrize("name", ["clark2019/figure1", "clark2019/figure5", "kovaleva2019/figure1"])
+def test_a_figure_drawn_from_generated_text_is_that_of_the_run_where_the_run_reads_the_same_text(done, name):
+    folder = done.folder / "results/sample"
+    drawn, redrawn = (read_table(folder / f"{file}.tsv") for file in (name, f"{name}_generated"))
+    assert len(drawn) > 100
+    pd.testing.assert_frame_equal(drawn, redrawn)
+
+
 def test_a_run_compared_with_itself_differs_in_nothing(done):
     folder = done.folder / "results/sample"
     differences = run_differences(folder, folder)
@@ -92,6 +101,9 @@ def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, 
     assert {path.stem for path in out.glob("*.md")} == {*studies, "index"}
     claims = read_table(folder / "claims.tsv")
     assert (out / "index.md").read_text(encoding="utf-8").count(".md#claims)") == len(claims)
+    for name in ("clark2019/figure1_generated", "clark2019/figure5_generated", "tenney2019/figure3_cases"):
+        assert (out / "pictures" / f"{name}.png").is_file()
+        assert (out / "tables" / f"{name}.tsv").is_file()
     page = out / "pages/atlas/atlas.html"
     sources = data_of_page(page.read_text(encoding="utf-8"))["sources"]
     addresses = [address for files in sources.values() for address in files if address]

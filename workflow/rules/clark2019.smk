@@ -133,6 +133,26 @@ rule clark2019_figure1_weights:
         "../scripts/clark2019_figure1_weights.py"
 
 
+use rule clark2019_figure1_weights as clark2019_figure1_generated_weights with:
+    input:
+        shards=clark2019.generated_shards("generated_segments"),
+        descriptions=clark2019.generated_shards("generated_segments", suffix="json"),
+        surface="results/{run}/clark2019/surface.tsv",
+    output:
+        tsv="results/{run}/clark2019/figure1_generated_weights.tsv",
+    log:
+        "results/{run}/logs/clark2019/figure1_generated_weights.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure1_generated_weights.tsv"
+    resources:
+        mem_mb=clark2019.memory("figure1_generated_weights"),
+        runtime=minutes(10),
+    params:
+        heads=clark2019.settings("figure1_heads"),
+        segment="auto",
+        code=script_digest("clark2019_figure1_weights.py"),
+
+
 rule clark2019_figure5_weights:
     input:
         shards=clark2019.drawn_shards("dependencies", "figure5_sentences"),
@@ -143,7 +163,7 @@ rule clark2019_figure5_weights:
             "dependencies", "figure5_sentences", "examples", "parquet"
         ),
         dependencies="results/{run}/clark2019/dependencies.tsv",
-        coreference=clark2019.first_coreference,
+        coreference=clark2019.first_coreference("coreference"),
     output:
         tsv="results/{run}/clark2019/figure5_weights.tsv",
     log:
@@ -164,6 +184,33 @@ rule clark2019_figure5_weights:
         code=script_digest("clark2019_figure5_weights.py"),
     script:
         "../scripts/clark2019_figure5_weights.py"
+
+
+use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
+    input:
+        shards=clark2019.generated_shards("generated_dependencies"),
+        descriptions=clark2019.generated_shards(
+            "generated_dependencies", suffix="json"
+        ),
+        examples=clark2019.generated_shards(
+            "generated_dependencies", "examples", "parquet"
+        ),
+        dependencies="results/{run}/clark2019/dependencies.tsv",
+        coreference=clark2019.first_coreference("generated_coreference"),
+    output:
+        tsv="results/{run}/clark2019/figure5_generated_weights.tsv",
+    log:
+        "results/{run}/logs/clark2019/figure5_generated_weights.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure5_generated_weights.tsv"
+    resources:
+        mem_mb=clark2019.memory("figure5_generated_weights"),
+        runtime=minutes(10),
+    params:
+        heads=clark2019.settings("figure5_heads"),
+        sentences="auto",
+        coreference_options=clark2019.settings("coreference_options"),
+        code=script_digest("clark2019_figure5_weights.py"),
 
 
 rule clark2019_gradients:

@@ -32,6 +32,7 @@ class Role:
         required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
         model: key of the settings that names the model of this role; empty for the model of the study.
         example: a corpus for the documentation, where no shipped run names one.
+        generated: whether its corpus must be generated text, for a figure on text that may be redistributed.
     """
 
     reader: str
@@ -39,6 +40,27 @@ class Role:
     required: bool = False
     model: str = ""
     example: str = ""
+    generated: bool = False
+
+
+@dataclass(frozen=True)
+class Redistributable:
+    """A figure that is drawn once more, on text that may be redistributed: published pages show it in place of the first.
+
+    Attributes:
+        id: name of its files.
+        caption: what it shows.
+        needs: keys of the study's settings without which it cannot be drawn, beside those of the figure.
+    """
+
+    id: str
+    caption: str
+    needs: tuple[str, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Its files below results/{run}/{study}."""
+        return _figure_files(self.id)
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,7 @@ class Artifact:
         uses: keys of further corpora and models that it reads where a run names them.
         text_files: those of `files` that show words or sentences of a corpus. They are not published with the results of a run,
             since many corpora must not be redistributed, see `published.corpus_text`.
+        redistributable: the figure with other text, where it shows text of a corpus.
     """
 
     id: str
@@ -67,6 +90,7 @@ class Artifact:
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     text_files: tuple[str, ...] = ()
+    redistributable: Redistributable | None = None
 
 
 @dataclass(frozen=True)
@@ -109,15 +133,21 @@ def figure(
     files: Sequence[str] = (),
     shows_text: bool = False,
     text_files: Sequence[str] = (),
+    redistributable: Redistributable | None = None,
 ) -> Artifact:
     """A figure, with its numbers; `files` are further ones.
 
     With `shows_text`, all of them show text of a corpus; otherwise those of `text_files` do, such as the numbers of a picture
     without its tokens.
     """
-    drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
+    drawn = (*_figure_files(id), *files)
     text = drawn if shows_text else tuple(text_files)
-    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text)
+    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text, redistributable)
+
+
+def _figure_files(name: str) -> tuple[str, ...]:
+    """The pictures of a figure and its numbers."""
+    return tuple(f"{name}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv"))
 
 
 def table(
@@ -228,6 +258,13 @@ class Study:
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""
         return [self.path(name, run) for name in artifact.files]
+
+    def redistributable_paths(self, config: Config, artifact: Artifact, run: str) -> list[str]:
+        """Files of the figure with text that may be redistributed; empty where the run does not draw it."""
+        drawn, settings = artifact.redistributable, config["runs"][run][self.id]
+        if drawn is None or not all(settings.get(key) for key in drawn.needs):
+            return []
+        return [self.path(name, run) for name in drawn.files]
 
     def artifact(self, name: str) -> Artifact:
         """One artefact.

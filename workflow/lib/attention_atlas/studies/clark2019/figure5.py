@@ -29,14 +29,17 @@ _LINE, _TITLE = 0.125, 0.52
 """Height of a word, and of a title with the space below a panel, in inches."""
 
 
-def figure5(weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path]) -> None:
+def figure5(
+    weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path], measured_on: str = ""
+) -> None:
     """Draw the relations from the table of weights, three side by side, with the sentences of each one below the other.
 
     Args:
         weights_path: table of `drawn_heads`.
-        label: run, model and corpus.
+        label: run, model and corpus of the sentences.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
+        measured_on: titles of the corpora on which heads were chosen, where the sentences are not from them.
 
     Raises:
         AtlasError: the table cannot be used.
@@ -62,6 +65,7 @@ def figure5(weights_path: str | Path, label: RunLabel, coreference: str, picture
             if example == frame["example"].min():
                 axes.set_title(_title(str(relation), frame.iloc[0]), fontsize=7.5)
     corpora = f"; coreference: {coreference}" if coreference else ""
+    corpora += f"; heads and how often they are right: {measured_on}" if measured_on else ""
     save_figure(figure, pictures, footnote(label, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}"))
 
 

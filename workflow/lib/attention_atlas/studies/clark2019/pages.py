@@ -84,6 +84,19 @@ PAGES = (
         },
     ),
     Page(
+        rule="clark2019_figure1_generated",
+        function="studies.clark2019.figure1:figure1",
+        inputs={"weights_path": "figure1_generated_weights.tsv"},
+        copies={"figure1_generated.tsv": "weights_path"},
+        pictures="figure1_generated",
+        params={
+            "heads": ("settings", "figure1_heads"),
+            "thresholds": ("settings", "clustering"),
+            "label": ("label", "generated_segments"),
+            "measured_on": ("title", "segments"),
+        },
+    ),
+    Page(
         rule="clark2019_figure2",
         function="studies.clark2019.figure2:figure2",
         inputs={
@@ -131,6 +144,18 @@ PAGES = (
         copies={"figure5.tsv": "weights_path"},
         pictures="figure5",
         params={"coreference": ("title_if", "coreference"), **_DEPENDENCIES},
+    ),
+    Page(
+        rule="clark2019_figure5_generated",
+        function="studies.clark2019.figure5:figure5",
+        inputs={"weights_path": "figure5_generated_weights.tsv"},
+        copies={"figure5_generated.tsv": "weights_path"},
+        pictures="figure5_generated",
+        params={
+            "label": ("label", "generated_dependencies"),
+            "coreference": ("title_if", "generated_coreference"),
+            "measured_on": ("titles", "dependencies", "coreference"),
+        },
     ),
     Page(
         rule="clark2019_figure6",

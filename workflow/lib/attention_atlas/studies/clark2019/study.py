@@ -12,7 +12,7 @@ from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.studies import of_role, study_corpora
-from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Redistributable, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "clark2019"
@@ -24,6 +24,9 @@ ROLES = {
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
     "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
+    "generated_segments": Role("segments", "Figure 1 in published pages.", generated=True),
+    "generated_dependencies": Role("conllu", "Figure 5 in published pages.", generated=True),
+    "generated_coreference": Role("conll2012", "coreference in Figure 5 in published pages.", generated=True),
 }
 ARTIFACTS = (
     figure(
@@ -37,6 +40,15 @@ ARTIFACTS = (
         "attention weights. Rows are renormalised over the tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
         shows_text=True,
+        redistributable=Redistributable(
+            "figure1_generated",
+            "The same heads as in the run's own figure, on a generated segment. Each is the head with the largest mean, over "
+            "all segments of the run's corpus, of entropy (broad) or of attention to its target; the title gives this mean. "
+            "Where it stays below the thresholds of Figure 6, the model has no such head, and the panel says so. The panels "
+            "show the last fifteen tokens of the segment; darker lines are larger attention weights. Rows are renormalised "
+            "over the tokens drawn, and the first token stands for all earlier ones (Clark et al. 2019, Figure 1).",
+            needs=("segments", "generated_segments"),
+        ),
     ),
     figure(
         "figure2",
@@ -124,6 +136,16 @@ ARTIFACTS = (
         needs=["dependencies"],
         uses=["coreference"],
         shows_text=True,
+        redistributable=Redistributable(
+            "figure5_generated",
+            "The same heads as in the run's own figure, on generated sentences: the best head of each relation in the run's "
+            "treebank, and the best coreference head of Table 2; the title gives how often it is right there. Orange: lines "
+            "and words of the relation; grey: all other attention; darker lines are larger weights. The sentences are those on "
+            "which the head is right most often. [CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for "
+            "coreference, other sentences of the window are left out. Where tokens are left out, "
+            "rows are renormalised (Clark et al. 2019, Figure 5).",
+            needs=("dependencies", "generated_dependencies"),
+        ),
     ),
     table(
         "table2",
@@ -280,6 +302,14 @@ def pairs(config: Config, run: str) -> list[Pair]:
     return cached
 
 
+def examples(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) of all examples that the study measures: not those that are only drawn."""
+    settings = config["runs"][run][ID]
+    drawn = {settings[role] for role, declared in ROLES.items() if declared.generated and role in settings}
+    measured = {settings[role] for role, declared in ROLES.items() if not declared.generated and role in settings}
+    return [(model, corpus) for model, corpus in pairs(config, run) if corpus not in drawn - measured]
+
+
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
     """Models with random weights."""
     settings = config["runs"][run][ID]
@@ -372,6 +402,8 @@ JOBS = {
     "dependencies_variant": replace(_DEPENDENCIES, measured_as="clark2019_dependencies"),
     "figure1_weights": _maps("segments"),
     "figure5_weights": _maps("dependencies", 8000),
+    "figure1_generated_weights": _maps("generated_segments"),
+    "figure5_generated_weights": _maps("generated_dependencies", 8000),
     "gradients": Job(
         reads=lambda place: of_role(place, "segments"),
         work=_gradients,
@@ -408,6 +440,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
+    examples=examples,
     models=models,
     optional=OPTIONAL,
     check=check,

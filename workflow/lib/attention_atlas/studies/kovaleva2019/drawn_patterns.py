@@ -14,7 +14,7 @@ import torch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import write_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
@@ -42,6 +42,7 @@ def draw_patterns(
     thresholds_path: str | Path,
     task: str,
     out: str | Path,
+    heads_path: str | Path | None = None,
 ) -> None:
     """Write figure1.tsv.
 
@@ -52,10 +53,13 @@ def draw_patterns(
         limit: use at most this many records.
         network_path, thresholds_path: of `train_patterns`.
         task: name of the task.
-        out: class, probability, task, example, layer, head, query, key (from 1), query_token, weight.
+        out: class, probability, rule_class (of this map by the rules), task, example, layer, head, query, key (from 1),
+            query_token, weight.
+        heads_path: a table of this function, from other examples: the heads that it names are drawn, whatever class their maps
+            have here. The example is that on which most of them have the same class.
 
     Raises:
-        AtlasError: there is no example.
+        AtlasError: there is no example, or the model has no such head.
     """
     card = read_card(card_path)
     examples = candidates(list(read_examples(example_files, limit)))
@@ -72,27 +76,29 @@ def draw_patterns(
         typical[:, CLASSES.index(BLOCK)] = far_block(flat, special, torch.tensor(example.segment_ids)).numpy()
         typical_of[example.record] = typical
     # One example for all classes, as in the paper: that with the most classes, then the most typical maps.
-    best = max(examples, key=lambda example: _coverage(typical_of[example.record], classes_of[example.record]))
+    named = None if heads_path is None else _named_heads(heads_path, card.layers, card.heads)
+    chosen_of = {record: named or _typical_heads(typical_of[record], classes_of[record]) for record in typical_of}
+    best = max(
+        examples,
+        key=lambda example: _coverage(chosen_of[example.record], typical_of[example.record], classes_of[example.record]),
+    )
     probabilities, classes = probabilities_of[best.record], classes_of[best.record]
     frames = []
-    for place, name in enumerate(CLASSES):
-        of_class = np.flatnonzero(classes == place)
-        if not len(of_class):
-            continue
-        head = int(of_class[typical_of[best.record][of_class, place].argmax()])
+    for place, head in chosen_of[best.record].items():
         layer, column = divmod(head, card.heads)
         cells = map_rows(best.tokens, maps[best.record][layer, column])
         frames.append(
             cells.assign(
-                **{"class": name},
+                **{"class": CLASSES[place]},
                 probability=float(probabilities[head, place]),
+                rule_class=CLASSES[classes[head]],
                 task=task,
                 example=best.id,
                 layer=layer + 1,
                 head=column + 1,
             )
         )
-    order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
+    order = ["class", "probability", "rule_class", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     write_table(pd.concat(frames, ignore_index=True)[order], out)
 
 
@@ -117,15 +123,38 @@ def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) 
     return beyond * mass / between
 
 
-def _coverage(typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
-    """How many classes the maps of an example have by the rules, and the sum of how typical their most typical maps are.
+def _typical_heads(typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -> dict[int, int]:
+    """Class of an example -> its most typical map among those that have this class by the rules.
 
     Args:
         typical: [map, class] how typical of a class a map is.
         classes: [map] class by the rules, its place in `CLASSES`.
     """
-    present = np.unique(classes)
-    return len(present), float(sum(typical[classes == place, place].max() for place in present))
+    maps_of = {int(place): np.flatnonzero(classes == place) for place in np.unique(classes)}
+    return {place: int(of_class[typical[of_class, place].argmax()]) for place, of_class in maps_of.items()}
+
+
+def _named_heads(path: str | Path, layers: int, heads: int) -> dict[int, int]:
+    """Class, its place in `CLASSES` -> number of the head's map, for the heads of a table of `draw_patterns`."""
+    named = read_table(path, ["class", "layer", "head"]).drop_duplicates("class")
+    chosen: dict[int, int] = {}
+    for name, layer, head in zip(named["class"], named["layer"], named["head"], strict=True):
+        if not (1 <= layer <= layers and 1 <= head <= heads):
+            raise AtlasError(f"{path}: the model has no head {layer}-{head}.")
+        chosen[CLASSES.index(name)] = int((layer - 1) * heads + head - 1)
+    return dict(sorted(chosen.items()))
+
+
+def _coverage(chosen: Mapping[int, int], typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
+    """How many of the chosen maps have their class by the rules, and the sum of how typical all chosen maps are.
+
+    Args:
+        chosen: class -> map.
+        typical: [map, class] how typical of a class a map is.
+        classes: [map] class by the rules, its place in `CLASSES`.
+    """
+    same = sum(int(classes[head] == place) for place, head in chosen.items())
+    return same, float(sum(typical[head, place] for place, head in chosen.items()))
 
 
 def candidates(examples: Sequence[Example]) -> list[Example]:

@@ -24,19 +24,24 @@ _LONGEST = 12
 """Largest number of letters of a token label."""
 
 
-def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path], chosen_on: str = "") -> None:
     """Draw a map of each class, all of one example.
 
     Args:
         path: of `draw_patterns`.
-        label: run, model and corpus.
+        label: run, model and corpus of the example.
         pictures: format -> file.
+        chosen_on: title of the corpus on which the heads were chosen, where the example is not from it.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(
-        path, ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
+        path,
+        [
+            *("class", "probability", "rule_class", "task", "example", "layer", "head"),
+            *("query", "key", "query_token", "weight"),
+        ],
     )
     rows = -(-len(CLASSES) // _COLUMNS)
     figure, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
@@ -51,7 +56,10 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
             continue
         image = _draw(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
+        lines = [CLASS_TITLES[name], f"head {first['layer']}-{first['head']}, probability {first['probability']:.2f}"]
+        if first["rule_class"] != name:
+            lines.append(f"here: {CLASS_TITLES[first['rule_class']].lower()}")
+        axes.set_title("\n".join(lines))
     for axes in grid.flat[len(CLASSES) :]:
         axes.axis("off")
     if image is not None:
@@ -59,7 +67,8 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
         bar = figure.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
         bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = table.iloc[0]
-    save_figure(figure, pictures, footnote(label, f"one example of {TASK_TITLES[first['task']]} ({first['example']})"))
+    heads = f"; heads chosen on: {chosen_on}" if chosen_on else ""
+    save_figure(figure, pictures, footnote(label, f"one example of {TASK_TITLES[first['task']]} ({first['example']}){heads}"))
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
@@ -20,11 +23,14 @@ from attention_atlas.workflow.lookups import (
     study_model,
 )
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Artifact, Extra, Paper, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Extra, Paper, Redistributable, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "kovaleva2019"
-ROLES = {"frames": Role("frames", "Figures 3 and 4.")}
+ROLES = {
+    "frames": Role("frames", "Figures 3 and 4."),
+    "generated_examples": Role("glue", "Figure 1 in published pages: pairs of the task that it draws.", generated=True),
+}
 ARTIFACTS = (
     figure(
         "figure1",
@@ -36,6 +42,14 @@ ARTIFACTS = (
         "tokens, columns key tokens; the colour scale is a square root, so that small weights are visible. Where an "
         "example is long, only some tokens are named.",
         shows_text=True,
+        redistributable=Redistributable(
+            "figure1_generated",
+            "The heads of the run's own figure, each the most typical of its class there, on one generated example of the same "
+            "task, with the same fine-tuned model (Kovaleva et al. 2019, Figure 1). Probability: that of the class in the "
+            "title, for the map drawn, by the network. Where the rules put this map into another class, the title says so. "
+            "Rows are query tokens, columns key tokens; the colour scale is a square root, so that small weights are visible.",
+            needs=("generated_examples",),
+        ),
     ),
     figure(
         "figure2",
@@ -226,6 +240,12 @@ def training_corpus(config: Config, run: str, task: str) -> str:
     return str(config["families"][family]["tasks"][task]["corpus"])
 
 
+def drawn_task(tasks: Iterable[str]) -> str:
+    """The task that Figure 1 draws from: the first one with two texts, otherwise the first one."""
+    named = list(tasks)
+    return next((task for task in named if TASKS[task].second), named[0])
+
+
 def tasks_of(config: Config, run: str) -> dict[str, str]:
     """Task -> corpus, for the tasks whose files exist; for all of them where missing files are an error."""
     tasks: dict[str, str] = config["runs"][run][ID]["tasks"]
@@ -288,6 +308,13 @@ def check(config: Config, run: str, place: str) -> None:
             if actual != task:
                 raise AtlasError(f"config: {key}: corpus '{name}' is one of the task {actual}, not of {task}.")
     check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
+    if generated := settings.get("generated_examples"):
+        actual, drawn = config["corpora"][generated]["task"], drawn_task(settings["tasks"])
+        if actual != drawn:
+            raise AtlasError(
+                f"config: {place}.generated_examples: corpus '{generated}' is one of the task {actual}, but Figure 1 draws "
+                f"{drawn}."
+            )
 
 
 def extras(config: Config, run: str) -> list[Extra]:
@@ -394,6 +421,7 @@ JOBS = {
         memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, FRAME_BYTES),
     ),
     "drawn": Job(gpu=True),
+    "drawn_generated": Job(gpu=True),
 }
 STUDY = Study(
     id=ID,

@@ -8,7 +8,6 @@ from attention_atlas.studies.clark2019.study import ID
 from attention_atlas.workflow.inputs.shared import File, Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
-from attention_atlas.workflow.paths import shard_paths
 
 _DIVIDED = ("coreference", "coreference_windows")
 """Roles of the same documents, divided into windows in different ways."""
@@ -31,15 +30,24 @@ class Clark2019Inputs(StudyInputs):
 
         return paths
 
-    def first_coreference(self, wildcards: Wildcards) -> list[str]:
-        """Files for the coreference head of Figure 5: shard, examples, best head; empty in a run without such a corpus."""
-        run = wildcards.run
-        if "coreference" not in self.study_settings(wildcards):
-            return []
-        pair = self.pair(wildcards, "coreference")
-        kinds = (("attention", "safetensors"), ("examples", "parquet"))
-        first_shards = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
-        return [*first_shards, self.study.path("coreference.tsv", run)]
+    def generated_shards(self, role: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
+        """The first shard of generated text, as a list."""
+        return lambda wildcards: [self.first_shard(role, folder, suffix)(wildcards)]
+
+    def first_coreference(self, role: str) -> Files:
+        """Files for the coreference head of Figure 5: a shard of the role, its examples, and Table 2 with the best head.
+
+        Empty in a run without Table 2, or without a corpus of this role.
+        """
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            if not {"coreference", role} <= set(self.study_settings(wildcards)):
+                return []
+            kinds = (("attention", "safetensors"), ("examples", "parquet"))
+            first_shards = [self.first_shard(role, *kind)(wildcards) for kind in kinds]
+            return [*first_shards, self.study.path("coreference.tsv", wildcards.run)]
+
+        return paths
 
     # --- Table 2 ----------------------------------------------------------------------------------------------------
 

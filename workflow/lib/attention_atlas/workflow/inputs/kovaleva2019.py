@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
-from attention_atlas.studies.kovaleva2019.study import ID, family_models, frames_of, tasks_of
+from attention_atlas.studies.kovaleva2019.study import ID, drawn_task, family_models, frames_of, tasks_of
 from attention_atlas.workflow.inputs.nested import Nested, leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
@@ -173,9 +173,8 @@ class Kovaleva2019Inputs(StudyInputs):
     # --- Figure 1 ---------------------------------------------------------------------------------------------------
 
     def drawn_task(self, wildcards: Wildcards) -> str:
-        """The task that Figure 1 draws from: the first one with two texts, otherwise the first one."""
-        tasks = list(tasks_of(self.config, wildcards.run))
-        return next((task for task in tasks if TASKS[task].second), tasks[0])
+        """The task that Figure 1 draws from."""
+        return drawn_task(tasks_of(self.config, wildcards.run))
 
     def _drawn_model(self, wildcards: Wildcards) -> str:
         return next(iter(family_models(self.config, wildcards.run, self.drawn_task(wildcards)).values()))
@@ -192,6 +191,11 @@ class Kovaleva2019Inputs(StudyInputs):
         """The first shard of the examples that Figure 1 draws from."""
         return self._examples_of(wildcards, self.drawn_task(wildcards))[:1]
 
+    def generated_examples(self, wildcards: Wildcards) -> list[str]:
+        """The first shard of the generated examples on which published pages show the same heads."""
+        _, corpus = self.pair(wildcards, "generated_examples")
+        return shard_paths(self.config, wildcards.run, self.base_model(wildcards.run), corpus, "examples", "parquet")[:1]
+
     def drawn_limit(self, wildcards: Wildcards) -> int:
         """Maximum number of these records that the run reads."""
         return limit_of(self.config, wildcards.run, self._task_corpus(wildcards, self.drawn_task(wildcards)))
@@ -200,6 +204,15 @@ class Kovaleva2019Inputs(StudyInputs):
         """Label of the task that Figure 1 draws from."""
         label: dict[str, Any] = self.task_labels(wildcards)[self.drawn_task(wildcards)]
         return label
+
+    def generated_label(self, wildcards: Wildcards) -> dict[str, Any]:
+        """The same, with the generated corpus."""
+        generated = self.label("generated_examples")(wildcards)
+        return generated | {"model": self.drawn_label(wildcards)["model"]}
+
+    def drawn_title(self, wildcards: Wildcards) -> str:
+        """Title of the corpus that Figure 1 draws from."""
+        return self.title_of(self._task_corpus(wildcards, self.drawn_task(wildcards)))
 
     # --- classes of maps --------------------------------------------------------------------------------------------
 

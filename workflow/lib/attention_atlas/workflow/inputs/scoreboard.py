@@ -37,13 +37,14 @@ class ScoreboardInputs(StudyInputs):
         return [path for name in ("comparison", "claims") for path in self.tables(name)(wildcards).values()]
 
     def reads_sample(self, wildcards: Wildcards) -> bool:
-        """Whether a run reads generated text."""
+        """Whether a run reads generated text, for more than figures that may be redistributed."""
         run = wildcards.run
         return self.config["runs"][run]["stand_ins"] or any(
             "sample" in self.config["corpora"][corpus]["source"]
-            for study in studies()
-            if study in self.config["runs"][run]
-            for corpus in study_corpora(self.config, run, study).values()
+            for name, declared in studies().items()
+            if name in self.config["runs"][run]
+            for role, corpus in study_corpora(self.config, run, name).items()
+            if not declared.roles[role].generated
         )
 
     def index_files(self, wildcards: Wildcards) -> list[str]:
