@@ -121,6 +121,9 @@ def test_figure_2_says_how_many_heads_raise_the_score(tmp_path):
     assert f"Heads above the full model: {above} (x), 59 (y) of {rows.sum()}" in words
     lengths = "overlong translations of the full model: 1 (x axis) and 7 (y axis), median over masked heads 2 and 3"
     assert lengths in words
+    titles = [text for text in figures[0].texts if "Heads above" in text]
+    assert len(titles) == 2
+    assert all("−0.56" in title and "-0" not in title for title in titles), titles
 
 
 def test_figure_4_says_which_kinds_of_attention_the_model_hardly_needs(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -123,6 +124,11 @@ def panels(width: float, height: float, count: int = 2) -> tuple[Figure, Any]:
 def plain(text: str) -> str:
     """Text with escaped dollar signs, which would start a formula."""
     return text.replace("$", r"\$")
+
+
+def minus_signs(text: str) -> str:
+    """Text with a minus sign before a number with decimals; a hyphen between layer and head stays."""
+    return re.sub(r"-(?=\d+\.)", "−", text)
 
 
 def footnote(labels: RunLabel | Iterable[RunLabel], count: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.quantities import HEAD, LAYER
-from attention_atlas.figures.style import BLACK, DIVERGING, SMALLEST, footnote, save_figure
+from attention_atlas.figures.style import BLACK, DIVERGING, SMALLEST, footnote, minus_signs, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import LEVEL
@@ -92,5 +91,4 @@ def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
         changes = 100 * published["delta_vs_baseline"]
         baseline = 100 * float((published["score"] - published["delta_vs_baseline"]).mean())
         lines.append(f"published {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}")
-    # A minus sign before a number, a hyphen between layer and head.
-    return re.sub(r"-(?=\d+\.)", "−", "\n".join(lines))
+    return minus_signs("\n".join(lines))

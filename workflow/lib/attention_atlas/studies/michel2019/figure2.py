@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from attention_atlas.figures.legends import legend_below
-from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, panels, plain, save_figure
+from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, minus_signs, panels, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
@@ -68,7 +68,7 @@ def figure2(
         axis.set_xlabel(plain(fill(f"{change}: {labels[str(name)].corpus}", _LINE)))
         axis.set_ylabel(plain(fill(f"{change}: {labels[f'{name}_other'].corpus}", _LINE)))
         lines = [TITLES[str(name)], *_correlations(agreement, str(name)), _above(table[table["experiment"] == name])]
-        axis.set_title("\n".join(lines), fontsize=7.5)
+        axis.set_title(minus_signs("\n".join(lines)), fontsize=7.5)
     kinds = [
         Line2D([], [], color=KIND_COLOURS[kind], marker=KIND_MARKERS[kind], linestyle="none", label=KIND_TITLES[kind])
         for kind in KIND_COLOURS
