@@ -77,7 +77,12 @@ runs:
       seeds: [1, 2]
       layer0: [embeddings, lexical]
       training: {max_steps: 20, equal_steps: 10, evaluation_interval: 10, evaluation_sentences: 20}
-    atlas: {resamples: 100, shuffles: 200, head_scores: {inputs: 8, random_models: 3}, causal_effects: {heads: 3, words: 6}}
+    atlas:
+      resamples: 100
+      shuffles: 200
+      head_scores: {inputs: 8, random_models: 3}
+      causal_effects: {heads: 3, words: 6}
+      generated_sentences: sample-trees
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 2, step: 50}
     kovaleva2019:
       resamples: 100

@@ -79,7 +79,8 @@ ABSENT_NOTE = (
     "No picture: it shows sentences of a corpus whose licence may not allow redistribution, and the run `{run}` on generated "
     "sentences does not have this figure. `make results` shows it on your machine."
 )
-ATLAS_NOTE = "The numbers are those of this run; the sentences are generated and come from the run {run}."
+ATLAS_NOTE = "The numbers are those of this run; the sentences are generated."
+OTHER_RUN_NOTE = "The numbers are those of this run; the sentences are generated and come from the run {run}."
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 NOT_CORPORA = ".rows.tsv"
@@ -128,7 +129,8 @@ class _Pages:
         tables: tables of the run whose rows are shown.
         redrawn: tables of figures with text that may be redistributed.
         links: file of the run -> where its copy is, relative to `out`.
-        atlas_pages: pages of the atlas that still have to be written, once all files are copied that they link to.
+        atlas_pages: pages of the atlas that still have to be written, once all files are copied that they link to -> where to,
+            and the same page of the run with generated sentences, if it has one.
     """
 
     source: Source
@@ -136,7 +138,7 @@ class _Pages:
     tables: list[Path] = field(default_factory=list)
     redrawn: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
-    atlas_pages: dict[Path, str] = field(default_factory=dict)
+    atlas_pages: dict[Path, tuple[str, Path | None]] = field(default_factory=dict)
 
     def study(self, study: Study, listed: Sequence[ListedArtifact]) -> StudyPage | None:
         """Copy the files of a study, and what its page shows; None where it is not built as far as its comparison."""
@@ -184,17 +186,18 @@ class _Pages:
                 tables.append(self._table(study, name, place, layout))
             elif suffix == ".html" and name not in withheld and f"{name.removesuffix(suffix)}.tsv" not in artifact.files:
                 link = f"pages/{study.id}/{Path(name).name}"
-                self._html(place, link)
+                self._html(place, link, redrawn.get(suffix))
                 pages[f"Open {Path(name).stem.replace('_', ' ')}"] = link
         caption = artifact.caption
         if redrawn and artifact.redistributable:
             caption = artifact.redistributable.caption
-            tables.append(self._table(study, redrawn[".tsv"].name, redrawn[".tsv"], None))
+        if numbers := redrawn.get(".tsv"):
+            tables.append(self._table(study, numbers.name, numbers, None))
             self.redrawn.append(self.tables.pop())
         return ShownArtifact(artifact.id, artifact.number, artifact.title, caption, picture, note, tables, pages)
 
     def _redrawn(self, study: Study, artifact: Artifact) -> dict[str, Path]:
-        """Suffix -> file of a figure with text that may be redistributed; empty where pages show the text of the corpora."""
+        """Suffix -> file of an artefact with text that may be redistributed; empty where pages show the text of the corpora."""
         paths = study.redistributable_paths(self.source.config, artifact, self.source.run) if self.source.generated else []
         files = [self.source.built(path) for path in paths]
         return {file.suffix: file for file in files if file} if all(files) else {}
@@ -214,9 +217,9 @@ class _Pages:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)
 
-    def _html(self, source: Path, link: str) -> None:
+    def _html(self, source: Path, link: str, redrawn: Path | None) -> None:
         if source.name == ATLAS_PAGE and self.source.generated:
-            self.atlas_pages[source] = link
+            self.atlas_pages[source] = link, redrawn
         else:
             page = source.read_text(encoding="utf-8")
             # Links of a page lead to files beside it, which are elsewhere on the site or not there at all.
@@ -227,9 +230,10 @@ class _Pages:
         """Write pages of the atlas with generated sentences and with links to the files that were copied."""
         if self.source.generated is None:
             return
-        sentences = self.source.generated / "atlas" / ATLAS_PAGE
-        note = ATLAS_NOTE.format(run=self.source.generated.name)
-        for page, link in self.atlas_pages.items():
+        of_other_run = self.source.generated / "atlas" / ATLAS_PAGE
+        for page, (link, redrawn) in self.atlas_pages.items():
+            sentences = redrawn or of_other_run
+            note = ATLAS_NOTE if redrawn else OTHER_RUN_NOTE.format(run=self.source.generated.name)
             moved = {
                 os.path.relpath(file, page.parent): os.path.relpath(copied, Path(link).parent)
                 for file, copied in self.links.items()

@@ -29,6 +29,7 @@ PLACES = {
         "atlas_head_scores": {"model": "minilm"},
         "atlas_relations": {"model": "minilm"},
         "atlas_attended": {"model": "minilm"},
+        "atlas_attended_generated": {"model": "minilm"},
     },
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},
     **{"guan2020_features": {"model": "minilm", "corpus": "sample-mrpc"}, "guan2020_ablations": {"shard": 0}},

@@ -110,6 +110,8 @@ def test_figures_on_text_that_may_be_redistributed_are_built_where_a_run_names_s
             assert (f"results/{run}/{name}_generated.svg" in built) is drawn
             assert (f"results/{run}/{name}_generated.tsv" in built) is drawn
         assert f"results/{run}/tenney2019/figure3_cases.png" in built, "both name sentences of the paper"
+    pages = targets(targets=["laptop", "sample"])[0].artifacts(study="atlas")(wildcards())
+    assert [path for path in pages if "generated" in path] == ["results/laptop/atlas/atlas_generated.html"]
 
 
 def test_every_target_run_is_built_and_no_other():

@@ -82,6 +82,17 @@ def test_a_figure_drawn_from_generated_text_is_that_of_the_run_where_the_run_rea
     pd.testing.assert_frame_equal(drawn, redrawn)
 
 
+def test_the_page_of_the_atlas_with_generated_sentences_is_that_of_the_run_where_the_run_reads_the_same(done):
+    pages = [
+        (done.folder / "results/sample/atlas" / name).read_text(encoding="utf-8")
+        for name in ("atlas.html", "atlas_generated.html")
+    ]
+    own, generated = map(data_of_page, pages)
+    assert len(own["others"]) == 2
+    assert own["evidence"]["pairs"] != []
+    assert own == generated
+
+
 def test_a_run_compared_with_itself_differs_in_nothing(done):
     folder = done.folder / "results/sample"
     differences = run_differences(folder, folder)

@@ -11,7 +11,7 @@ from attention_atlas.methods.pattern_texts import parse_patterns
 from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Redistributable, Role, Study, figure, table
 from attention_atlas.workflow.work import GIGA, Job, Part, Place, Work
 
 ID = "atlas"
@@ -26,17 +26,31 @@ ROLES = {
         "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
         example="my-sentences",
     ),
+    "generated_sentences": Role(
+        "conllu",
+        "at level tokens: what the published page shows attention on, in place of sentences of a corpus.",
+        generated=True,
+    ),
 }
+_MEASURES_CAPTION = (
+    "Measures of single heads from all studies: title, unit, the model that it was measured on, or the reason why it is "
+    "missing. heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse them: "
+    "heads by layer, coloured by any measure, two measures against each other, and a card for each head."
+)
 ARTIFACTS = (
     table(
         "measures",
         "Measures",
         "All measures of single heads, and a page to browse them",
-        "Measures of single heads from all studies: title, unit, the model that it was measured on, or the reason why it is "
-        "missing. heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse them: "
-        "heads by layer, coloured by any measure, two measures against each other, and a card for each head.",
+        _MEASURES_CAPTION,
         files=["heads.tsv", "atlas.html"],
         text_files=["atlas.html"],
+        redistributable=Redistributable(
+            "atlas_generated",
+            f"{_MEASURES_CAPTION} Measures are those of the run, the sentences of the page are generated.",
+            needs=("sentences", "generated_sentences"),
+            suffixes=("html",),
+        ),
     ),
     figure(
         "correlations",
@@ -154,6 +168,15 @@ def _sentences(place: Place) -> Pair:
     return place.wildcards["model"], place.settings["sentences"]
 
 
+def _generated_sentences(place: Place) -> Pair:
+    """The model in the path, and the generated sentences."""
+    return place.wildcards["model"], place.settings["generated_sentences"]
+
+
+def _attended_memory(part: Part) -> int:
+    return costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200)
+
+
 def _score_passes(part: Part) -> float:
     """Forward passes over sentences and sequences of random tokens."""
     return 2.0 * part.settings["head_scores"]["inputs"]
@@ -227,10 +250,8 @@ STUDY = Study(
             reads=_sentences,
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
         ),
-        "attended": Job(
-            reads=_sentences,
-            memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200),
-        ),
+        "attended": Job(reads=_sentences, memory=_attended_memory),
+        "attended_generated": Job(reads=_generated_sentences, memory=_attended_memory),
         "random_scores": _scoring(_random_work, _random_passes),
         "head_scores": _scoring(_score_work, _score_passes),
         "relations": Job(

@@ -22,6 +22,10 @@ SETTINGS = SCHEMAS / "studies"
 """Folder with the schema of each study's settings; roles of corpora are added to it from the declaration."""
 
 
+FIGURE_SUFFIXES = ("svg", "png", "pdf", "tsv")
+"""Pictures of a figure, and its numbers."""
+
+
 @dataclass(frozen=True)
 class Role:
     """A key of a study's settings that names a corpus.
@@ -45,22 +49,24 @@ class Role:
 
 @dataclass(frozen=True)
 class Redistributable:
-    """A figure that is drawn once more, on text that may be redistributed: published pages show it in place of the first.
+    """A figure or page that is made once more, with text that may be redistributed: published in place of the first.
 
     Attributes:
         id: name of its files.
         caption: what it shows.
-        needs: keys of the study's settings without which it cannot be drawn, beside those of the figure.
+        needs: keys of the study's settings without which it cannot be made, beside those of the artefact.
+        suffixes: of its files.
     """
 
     id: str
     caption: str
     needs: tuple[str, ...]
+    suffixes: tuple[str, ...] = FIGURE_SUFFIXES
 
     @property
     def files(self) -> tuple[str, ...]:
         """Its files below results/{run}/{study}."""
-        return _figure_files(self.id)
+        return _files(self.id, self.suffixes)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Artifact:
         uses: keys of further corpora and models that it reads where a run names them.
         text_files: those of `files` that show words or sentences of a corpus. They are not published with the results of a run,
             since many corpora must not be redistributed, see `published.corpus_text`.
-        redistributable: the figure with other text, where it shows text of a corpus.
+        redistributable: the same with other text, where it shows text of a corpus.
     """
 
     id: str
@@ -140,14 +146,13 @@ def figure(
     With `shows_text`, all of them show text of a corpus; otherwise those of `text_files` do, such as the numbers of a picture
     without its tokens.
     """
-    drawn = (*_figure_files(id), *files)
+    drawn = (*_files(id, FIGURE_SUFFIXES), *files)
     text = drawn if shows_text else tuple(text_files)
     return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text, redistributable)
 
 
-def _figure_files(name: str) -> tuple[str, ...]:
-    """The pictures of a figure and its numbers."""
-    return tuple(f"{name}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv"))
+def _files(name: str, suffixes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{name}.{suffix}" for suffix in suffixes)
 
 
 def table(
@@ -159,10 +164,11 @@ def table(
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
     text_files: Sequence[str] = (),
+    redistributable: Redistributable | None = None,
 ) -> Artifact:
     """A table, as TSV and as a page; `files` are further ones, and those of `text_files` show text of a corpus."""
     written = (f"{id}.tsv", f"{id}.html", *files)
-    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files))
+    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files), redistributable)
 
 
 def no_pairs(config: Config, run: str) -> list[Pair]:
@@ -260,7 +266,7 @@ class Study:
         return [self.path(name, run) for name in artifact.files]
 
     def redistributable_paths(self, config: Config, artifact: Artifact, run: str) -> list[str]:
-        """Files of the figure with text that may be redistributed; empty where the run does not draw it."""
+        """Files of the artefact with text that may be redistributed; empty where the run does not make it."""
         drawn, settings = artifact.redistributable, config["runs"][run][self.id]
         if drawn is None or not all(settings.get(key) for key in drawn.needs):
             return []

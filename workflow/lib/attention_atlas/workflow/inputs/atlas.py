@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
@@ -172,23 +173,25 @@ class AtlasInputs(StudyInputs):
 
     # --- sentences ------------------------------------------------------------------------------------------------
 
-    def shown_sentences(self, folder: str, suffix: str) -> OptionalFile:
-        """The first shard of the sentences whose attention the page shows, if the run names some."""
+    def shown_sentences(self, folder: str, suffix: str, role: str = "") -> OptionalFile:
+        """The first shard of the sentences whose attention the page shows, or of a role; empty if the run names none."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             if not has_sentences(self.config, wildcards.run):
                 return []
-            role = "shown" if "shown" in self.study_settings(wildcards) else "sentences"
-            return self.first_shard(role, folder, suffix)(wildcards)
+            return self.first_shard(role or self._shown_role(wildcards), folder, suffix)(wildcards)
 
         return path
 
+    def _shown_role(self, wildcards: Wildcards) -> str:
+        return "shown" if "shown" in self.study_settings(wildcards) else "sentences"
+
     def attended_file(self, name: str) -> OptionalFile:
-        """A table of what heads attend to on the atlas's sentences, if the run names some."""
+        """A table of what heads attend to: on the atlas's sentences, or on generated ones; empty if the run names none."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             named = has_sentences(self.config, wildcards.run)
-            return self._table_of(wildcards.run, self.base_model(wildcards.run), f"{ID}/attended_{name}") if named else []
+            return self._table_of(wildcards.run, self.base_model(wildcards.run), f"{ID}/{name}") if named else []
 
         return path
 
@@ -253,10 +256,17 @@ class AtlasInputs(StudyInputs):
 
     def page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
         """What the page shows of each compared model, the run's model first; empty if the run compares none."""
+        return self._page_models(wildcards, self._shown_role(wildcards), "attended_pairs")
+
+    def generated_page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
+        """The same with generated sentences."""
+        return self._page_models(wildcards, "generated_sentences", "generated_pairs")
+
+    def _page_models(self, wildcards: Wildcards, role: str, pairs: str) -> list[dict[str, Any]]:
         settings = self.study_settings(wildcards)
         if not settings.get("compared") or not has_sentences(self.config, wildcards.run):
             return []
-        corpus = settings.get("shown", settings["sentences"])
+        corpus = settings[role]
         models = self.compared_tables(wildcards)
         for model in models:
             first = {
@@ -267,20 +277,18 @@ class AtlasInputs(StudyInputs):
                     ("dropped", "examples", "dropped.tsv"),
                 )
             }
-            evidence = {
-                name: self._table_of(wildcards.run, model["name"], f"{ID}/attended_{name}") for name in ("pairs", "kinds")
-            }
+            tables = {"pairs": pairs, "kinds": "attended_kinds"}
+            evidence = {name: self._table_of(wildcards.run, model["name"], f"{ID}/{table}") for name, table in tables.items()}
             model |= {"sentences": first, "evidence": evidence}
         return models
 
     def page_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list of files."""
-        return [
-            path
-            for model in self.page_models(wildcards)
-            for part in ("tables", "sentences", "evidence")
-            for path in model[part].values()
-        ]
+        return _files_of(self.page_models(wildcards))
+
+    def generated_page_files(self, wildcards: Wildcards) -> list[str]:
+        """The same with generated sentences."""
+        return _files_of(self.generated_page_models(wildcards))
 
     def page_table(self, name: str, key: str) -> OptionalFile:
         """A table of the atlas that the page shows, if the run has what the table needs."""
@@ -295,6 +303,11 @@ class AtlasInputs(StudyInputs):
         """Whether the layers of a model are randomly initialised: a control."""
         entry = self.config["models"][model]
         return entry["init"] != "pretrained" and "training" not in entry
+
+
+def _files_of(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Files of what the page shows of compared models."""
+    return [path for model in models for part in ("tables", "sentences", "evidence") for path in model[part].values()]
 
 
 INPUTS = AtlasInputs
