@@ -68,8 +68,8 @@ _WIDE = "---\nhide: [toc]\n---"
 """Header of a page on the site without a list of its sections, so that its tables have more room."""
 ATLAS_PAGE = "atlas.html"
 REDISTRIBUTABLE_NOTE = (
-    "Not all corpora may be redistributed, so this figure shows sentences that are not from the run's corpora. The model is "
-    "that of the run. `make results` shows the sentences of your corpora on your machine."
+    "Not all corpora may be redistributed, so this figure shows sentences that may be: {corpora}. The model is that of the "
+    "run. `make results` shows the sentences of your corpora on your machine."
 )
 GENERATED_NOTE = (
     "This figure is from the run `{run}`, which uses generated sentences and its own models: not all corpora may be "
@@ -170,7 +170,7 @@ class _Pages:
             place = self.source.root / study.path(name, run)
             if generated and name in withheld and suffix == ".png":
                 if redrawn:
-                    place, note = redrawn[suffix], REDISTRIBUTABLE_NOTE
+                    place, note = redrawn[suffix], REDISTRIBUTABLE_NOTE.format(corpora=self._shown_corpora(study, artifact))
                 else:
                     place = generated / place.relative_to(self.source.folder)
                     note = (GENERATED_NOTE if place.is_file() else ABSENT_NOTE).format(run=generated.name)
@@ -192,24 +192,40 @@ class _Pages:
         if redrawn and artifact.redistributable:
             caption = artifact.redistributable.caption
         if numbers := redrawn.get(".tsv"):
-            tables.append(self._table(study, numbers.name, numbers, None))
-            self.redrawn.append(self.tables.pop())
+            tables.append(self._table(study, numbers.name, numbers, None, self.redrawn))
         return ShownArtifact(artifact.id, artifact.number, artifact.title, caption, picture, note, tables, pages)
 
     def _redrawn(self, study: Study, artifact: Artifact) -> dict[str, Path]:
         """Suffix -> file of an artefact with text that may be redistributed; empty where pages show the text of the corpora."""
-        paths = study.redistributable_paths(self.source.config, artifact, self.source.run) if self.source.generated else []
-        files = [self.source.built(path) for path in paths]
+        config, run, drawn = self.source.config, self.source.run, artifact.redistributable
+        if self.source.generated is None or drawn is None:
+            return {}
+        if not all(is_part_of_project(config, corpus) for corpus in self._corpora(study, drawn.shows)):
+            return {}
+        files = [self.source.built(path) for path in study.redistributable_paths(config, artifact, run)]
         return {file.suffix: file for file in files if file} if all(files) else {}
 
-    def _table(self, study: Study, name: str, source: Path, layout: PageLayout | None) -> TableFile:
+    def _corpora(self, study: Study, roles: Sequence[str]) -> list[str]:
+        """Corpora of the roles that the run names."""
+        settings = self.source.config["runs"][self.source.run][study.id]
+        return [settings[role] for role in roles if role in settings]
+
+    def _shown_corpora(self, study: Study, artifact: Artifact) -> str:
+        """Titles of the corpora whose text a figure shows that may be redistributed."""
+        roles = artifact.redistributable.shows if artifact.redistributable else ()
+        corpora = self.source.config["corpora"]
+        return "; ".join(str(corpora[corpus].get("title", corpus)) for corpus in self._corpora(study, roles))
+
+    def _table(
+        self, study: Study, name: str, source: Path, layout: PageLayout | None, checked: list[Path] | None = None
+    ) -> TableFile:
         size = source.stat().st_size
         link = f"tables/{study.id}/{name}" if size <= TABLE_BYTES else ""
         if link:
             self._copy(source, link)
             self.links[source] = link
         # The first rows of a long table are shown, too.
-        self.tables.append(source)
+        (self.tables if checked is None else checked).append(source)
         return TableFile(name, read_table(source), link, size, layout)
 
     def _copy(self, source: Path, link: str) -> None:
@@ -315,8 +331,9 @@ def _write(source: Source, out: Path, question: str, machine: str) -> list[str]:
     if source.generated:
         examples = corpus_examples(source.folder)
         check_no_corpus_text(pages.tables, examples)
-        kept = {corpus: files for corpus, files in examples.items() if not is_part_of_project(source.config, corpus)}
-        check_no_corpus_text(pages.redrawn, kept)
+        ours = {corpus: files for corpus, files in examples.items() if is_part_of_project(source.config, corpus)}
+        others = {corpus: files for corpus, files in examples.items() if corpus not in ours}
+        check_no_corpus_text(pages.redrawn, others, allowed=ours)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if source.generated and size > ALL_BYTES:
         raise AtlasError(
@@ -345,7 +362,7 @@ def _not_named(source: Source) -> list[tuple[str, str, str]]:
         for study in studies().values()
         if study.id in settings
         for role, declared in study.roles.items()
-        if not settings[study.id].get(role)
+        if not declared.generated and not settings[study.id].get(role)
     ]
 
 

@@ -102,8 +102,14 @@ def test_generated_sentences_are_drawn_with_the_heads_of_the_run():
     config = shipped_copy()
     config["runs"]["sample"]["clark2019"]["generated_segments"] = "sample-segments"
     assert study_examples(config, "sample", "clark2019") == study_examples(shipped(), "sample", "clark2019")
-    assert INPUTS.titles("dependencies", "coreference", "gap")(wildcards("sample")).count(";") == 2
-    assert SMALLEST.titles("dependencies", "coreference")(wildcards("one")) == "trees"
+    laptop = wildcards("laptop")
+    assert INPUTS.generated_coreference_title(laptop) == "generated sample, coreference"
+    assert INPUTS.figure5_corpora(laptop) == "; ".join(INPUTS.title(role)(laptop) for role in ("dependencies", "coreference"))
+    config = shipped_copy()
+    del config["runs"]["laptop"]["clark2019"]["generated_coreference"]
+    without = Clark2019Inputs(config)
+    assert without.generated_coreference_title(laptop) == ""
+    assert without.figure5_corpora(laptop) == INPUTS.title("dependencies")(laptop), "no coreference head is drawn"
 
 
 def test_divisions_into_windows_are_those_of_the_corpora():

@@ -8,6 +8,7 @@ from attention_atlas.studies.kovaleva2019.study import examples, frames_of, pair
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
 from attention_atlas.workflow.needs import without_missing
+from attention_atlas.workflow.studies import study
 
 INPUTS = Kovaleva2019Inputs(shipped())
 SMALL = Kovaleva2019Inputs(resolve(with_family(measured_records=3)))
@@ -36,6 +37,16 @@ def test_figure1_draws_pairs_and_generated_ones_of_the_same_task_in_published_pa
     assert (generated["model"], generated["sample"]) == (own["model"], True)
     assert generated["corpus"] == "generated sample, similarity"
     assert INPUTS.drawn_title(laptop) == own["corpus"]
+
+
+def test_generated_pairs_are_drawn_only_if_the_run_draws_their_task(without_files):
+    """Where the files of MRPC are missing, the paper run draws another task."""
+    figure = study("kovaleva2019").artifact("figure1")
+    for missing, task, drawn in (("error", "mrpc", True), ("skip", None, False)):
+        config = shipped_copy(missing)
+        assert bool(study("kovaleva2019").redistributable_paths(config, figure, "paper")) is drawn
+        if task:
+            assert Kovaleva2019Inputs(config).drawn_task(wildcards("paper")) == task
 
 
 def test_every_action_is_compared_only_for_the_tasks_that_a_run_names():

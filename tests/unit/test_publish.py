@@ -36,7 +36,17 @@ from attention_atlas.published.run_pages import (
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import artifacts, study
 from tools import publish
-from tools.publish import ABSENT_NOTE, GENERATED_NOTE, MARK, REDISTRIBUTABLE_NOTE, Source, is_part_of_project, write_pages
+from tools.publish import (
+    ABSENT_NOTE,
+    ATLAS_NOTE,
+    GENERATED_NOTE,
+    MARK,
+    OTHER_RUN_NOTE,
+    REDISTRIBUTABLE_NOTE,
+    Source,
+    is_part_of_project,
+    write_pages,
+)
 from tools.site_hook import on_config
 from tools.small_pictures import write_small_picture
 
@@ -245,7 +255,7 @@ def test_a_figure_on_generated_text_is_published_in_place_of_the_one_that_shows_
     figure = study("clark2019").artifact("figure5")
     page = (out / "clark2019.md").read_text(encoding="utf-8").partition("## Figure 5")[2].partition("\n## ")[0]
     assert "](pictures/clark2019/figure5_generated.png)" in page
-    assert REDISTRIBUTABLE_NOTE in page
+    assert REDISTRIBUTABLE_NOTE.format(corpora="trees") in page
     assert ABSENT_NOTE.format(run="sample") not in page
     assert figure.redistributable.caption in page
     assert figure.caption not in page
@@ -256,6 +266,43 @@ def test_a_figure_on_generated_text_is_published_in_place_of_the_one_that_shows_
     page = (own / "clark2019.md").read_text(encoding="utf-8")
     assert figure.caption in page
     assert "figure5_generated" not in page, "pages on the reader's machine show the sentences of the corpora"
+
+
+def test_sentences_that_a_paper_quotes_are_published_if_they_are_part_of_the_project(source, tmp_path):
+    """They may be in a corpus of the run, too; a file of the user's is no part of the project."""
+    table = tmp_path / "table.tsv"
+    write_table(pd.DataFrame({"words": [CANARY]}), table)
+    corpus, quoted = (write_examples(tmp_path / name, PIECES) for name in ("corpus", "quoted"))
+    check_no_corpus_text([table], corpus, allowed=quoted)
+    with pytest.raises(AtlasError, match="holds text of the corpus corpus"):
+        check_no_corpus_text([table], corpus, allowed=write_examples(tmp_path / "short", PIECES[:5]))
+    config = copy.deepcopy(source.config)
+    config["runs"]["one"]["tenney2019"] = {"cases": "mine"}
+    tenney = study("tenney2019")
+    figure = tenney.artifact("figure3")
+    for suffix in ("svg", "png", "pdf", "tsv"):
+        write_text(tmp_path / tenney.path(f"figure3_cases.{suffix}", "one"), "drawn")
+    for path, published in (("workflow/resources/tenney2019_sentences.jsonl", True), ("mine.jsonl", False)):
+        config["corpora"]["mine"] = {"source": {"path": path}}
+        pages = publish._Pages(replace(source, config=config), tmp_path / "docs")
+        assert bool(pages._redrawn(tenney, figure)) is published
+
+
+def test_the_published_page_of_the_atlas_has_the_generated_sentences_of_the_run_for_every_model(redrawn, tmp_path):
+    pages = publish._Pages(redrawn, tmp_path / "docs")
+    own, generated, of_sample = (tmp_path / name / "atlas.html" for name in ("own", "generated", "results/sample/atlas"))
+    for page, text in ((own, CANARY), (generated, GENERATED), (of_sample, "a sentence of the sample run")):
+        write_text(page, html(atlas_page(text, others=[atlas_page(text, name="tuned")])))
+    for redrawn_page, sentence, note in (
+        (generated, GENERATED, ATLAS_NOTE),
+        (None, "a sentence of the sample run", OTHER_RUN_NOTE.format(run="sample")),
+    ):
+        pages.atlas_pages[own] = "pages/atlas.html", redrawn_page
+        pages.write_atlas_pages()
+        data = data_of_page((tmp_path / "docs/pages/atlas.html").read_text(encoding="utf-8"))
+        for model in (data, *data["others"]):
+            assert model["sentences"] == [{"text": sentence}]
+            assert model["shown_note"] == f"{note} {sentence}"
 
 
 def test_a_figure_said_to_be_on_generated_text_is_refused_if_it_shows_a_corpus(redrawn, tmp_path):

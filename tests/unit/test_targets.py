@@ -114,6 +114,7 @@ def test_figures_on_text_that_may_be_redistributed_are_built_where_a_run_names_s
     assert [path for path in pages if "generated" in path] == ["results/laptop/atlas/atlas_generated.html"]
 
 
+@pytest.mark.usefixtures("at_root")
 def test_every_target_run_is_built_and_no_other():
     built_targets, _ = targets(targets=["any", "sample"])
     paths = built_targets.artifacts(study="guan2020")(wildcards()) + built_targets.artifacts(study="clark2019")(wildcards())

@@ -180,6 +180,7 @@ rule clark2019_figure5_weights:
     params:
         heads=clark2019.settings("figure5_heads"),
         sentences=clark2019.settings("figure5_sentences"),
+        may_be_empty=False,
         coreference_options=clark2019.settings("coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
     script:
@@ -209,6 +210,7 @@ use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
     params:
         heads=clark2019.settings("figure5_heads"),
         sentences="auto",
+        may_be_empty=True,
         coreference_options=clark2019.settings("coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
 

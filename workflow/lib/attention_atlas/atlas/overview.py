@@ -28,7 +28,7 @@ ROLES = {
     ),
     "generated_sentences": Role(
         "conllu",
-        "at level tokens: what the published page shows attention on, in place of sentences of a corpus.",
+        "generated sentences, at level tokens, that the page shows where it is published, in place of `sentences` or `shown`.",
         generated=True,
     ),
 }
@@ -49,6 +49,7 @@ ARTIFACTS = (
             "atlas_generated",
             f"{_MEASURES_CAPTION} Measures are those of the run, the sentences of the page are generated.",
             needs=("sentences", "generated_sentences"),
+            shows=("generated_sentences",),
             suffixes=("html",),
         ),
     ),
@@ -154,7 +155,9 @@ def check(config: Config, run: str, place: str) -> None:
     for name in settings.get("series", []):
         check_known(name, config["models"], "model", f"{place}.series")
     if "sentences" not in settings:
-        for key, reason in (("compared", "models are compared on sentences"), ("shown", "heads are measured on sentences")):
+        measured = "heads are measured on sentences"
+        reasons = {"compared": "models are compared on sentences", "shown": measured, "generated_sentences": measured}
+        for key, reason in reasons.items():
             if key in settings:
                 raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
         return
@@ -243,7 +246,12 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    optional={"sentences": ("compared", "shown", "series"), "compared": ("series",), "shown": (), "series": ()},
+    optional={
+        "sentences": ("compared", "shown", "series", "generated_sentences"),
+        "compared": ("series",),
+        "shown": (),
+        "series": (),
+    },
     check=check,
     jobs={
         "of_model": Job(

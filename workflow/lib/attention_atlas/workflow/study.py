@@ -55,13 +55,17 @@ class Redistributable:
         id: name of its files.
         caption: what it shows.
         needs: keys of the study's settings without which it cannot be made, beside those of the artefact.
+        shows: roles of the corpora whose text it shows; pages are published with it if these are part of the project.
         suffixes: of its files.
+        applies: whether it can be made for a run that names what it needs.
     """
 
     id: str
     caption: str
     needs: tuple[str, ...]
+    shows: tuple[str, ...]
     suffixes: tuple[str, ...] = FIGURE_SUFFIXES
+    applies: Callable[[Config, str], bool] = lambda config, run: True
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -268,7 +272,7 @@ class Study:
     def redistributable_paths(self, config: Config, artifact: Artifact, run: str) -> list[str]:
         """Files of the artefact with text that may be redistributed; empty where the run does not make it."""
         drawn, settings = artifact.redistributable, config["runs"][run][self.id]
-        if drawn is None or not all(settings.get(key) for key in drawn.needs):
+        if drawn is None or not all(settings.get(key) for key in drawn.needs) or not drawn.applies(config, run):
             return []
         return [self.path(name, run) for name in drawn.files]
 

@@ -148,13 +148,13 @@ PAGES = (
     Page(
         rule="clark2019_figure5_generated",
         function="studies.clark2019.figure5:figure5",
-        inputs={"weights_path": "figure5_generated_weights.tsv"},
+        inputs={"weights_path": "figure5_generated_weights.tsv", "own_path": "figure5_weights.tsv"},
         copies={"figure5_generated.tsv": "weights_path"},
         pictures="figure5_generated",
         params={
             "label": ("label", "generated_dependencies"),
-            "coreference": ("title_if", "generated_coreference"),
-            "measured_on": ("titles", "dependencies", "coreference"),
+            "coreference": ("generated_coreference_title",),
+            "measured_on": ("figure5_corpora",),
         },
     ),
     Page(

@@ -24,9 +24,15 @@ ROLES = {
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
     "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
-    "generated_segments": Role("segments", "Figure 1 in published pages.", generated=True),
-    "generated_dependencies": Role("conllu", "Figure 5 in published pages.", generated=True),
-    "generated_coreference": Role("conll2012", "coreference in Figure 5 in published pages.", generated=True),
+    "generated_segments": Role(
+        "segments", "generated text that Figure 1 shows on published pages, in place of `segments`.", generated=True
+    ),
+    "generated_dependencies": Role(
+        "conllu", "generated text that Figure 5 shows on published pages, in place of `dependencies`.", generated=True
+    ),
+    "generated_coreference": Role(
+        "conll2012", "generated text that Figure 5 shows on published pages, in place of `coreference`.", generated=True
+    ),
 }
 ARTIFACTS = (
     figure(
@@ -48,6 +54,7 @@ ARTIFACTS = (
             "show the last fifteen tokens of the segment; darker lines are larger attention weights. Rows are renormalised "
             "over the tokens drawn, and the first token stands for all earlier ones (Clark et al. 2019, Figure 1).",
             needs=("segments", "generated_segments"),
+            shows=("generated_segments",),
         ),
     ),
     figure(
@@ -139,12 +146,13 @@ ARTIFACTS = (
         redistributable=Redistributable(
             "figure5_generated",
             "The same heads as in the run's own figure, on generated sentences: the best head of each relation in the run's "
-            "treebank, and the best coreference head of Table 2; the title gives how often it is right there. Orange: lines "
-            "and words of the relation; grey: all other attention; darker lines are larger weights. The sentences are those on "
-            "which the head is right most often. [CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for "
-            "coreference, other sentences of the window are left out. Where tokens are left out, "
-            "rows are renormalised (Clark et al. 2019, Figure 5).",
+            "treebank and, where the run names chains, the best coreference head of Table 2; the title gives how often it is "
+            "right there. Orange: lines and words of the relation; grey: all other attention; darker lines are larger weights. "
+            "The sentences are those on which the head is right most often; a relation that they do not have is named below. "
+            "[CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for coreference, other sentences of the "
+            "window are left out. Where tokens are left out, rows are renormalised (Clark et al. 2019, Figure 5).",
             needs=("dependencies", "generated_dependencies"),
+            shows=("generated_dependencies", "generated_coreference"),
         ),
     ),
     table(
@@ -266,8 +274,8 @@ ARTIFACTS = (
 CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results are compared with those of a model with random weights."""
 OPTIONAL: dict[str, tuple[str, ...]] = {
-    "segments": ("variants",),
-    "coreference": ("coreference_windows",),
+    "segments": ("variants", "generated_segments"),
+    "coreference": ("coreference_windows", "generated_coreference"),
     "coreference_windows": (),
     "gap": (),
     "probe_training": ("vectors",),
@@ -325,6 +333,10 @@ def check(config: Config, run: str, place: str) -> None:
     settings = config["runs"][run][ID]
     if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
+    for role, declared in ROLES.items():
+        own = role.removeprefix("generated_")
+        if declared.generated and role in settings and own not in settings:
+            raise AtlasError(f"config: {place}.{role}: a figure of {own} is drawn on this text: name {place}.{own} as well.")
     mode = settings["options"].get("word_mode", "mean")
     if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
         raise AtlasError(

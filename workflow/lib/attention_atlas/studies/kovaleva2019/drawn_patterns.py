@@ -77,7 +77,9 @@ def draw_patterns(
         typical_of[example.record] = typical
     # One example for all classes, as in the paper: that with the most classes, then the most typical maps.
     named = None if heads_path is None else _named_heads(heads_path, card.layers, card.heads)
-    chosen_of = {record: named or _typical_heads(typical_of[record], classes_of[record]) for record in typical_of}
+    chosen_of = {
+        record: _typical_heads(typical_of[record], classes_of[record]) if named is None else named for record in typical_of
+    }
     best = max(
         examples,
         key=lambda example: _coverage(chosen_of[example.record], typical_of[example.record], classes_of[example.record]),

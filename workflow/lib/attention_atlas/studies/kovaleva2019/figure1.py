@@ -67,8 +67,10 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
         bar = figure.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
         bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = table.iloc[0]
+    task = TASK_TITLES[first["task"]]
+    example = f"one generated example for the task {task}" if chosen_on else f"one example of {task}"
     heads = f"; heads chosen on: {chosen_on}" if chosen_on else ""
-    save_figure(figure, pictures, footnote(label, f"one example of {TASK_TITLES[first['task']]} ({first['example']}){heads}"))
+    save_figure(figure, pictures, footnote(label, f"{example} ({first['example']}){heads}"))
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:

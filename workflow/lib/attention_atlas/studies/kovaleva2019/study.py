@@ -29,7 +29,11 @@ from attention_atlas.workflow.work import Job, Part, Place, Work
 ID = "kovaleva2019"
 ROLES = {
     "frames": Role("frames", "Figures 3 and 4."),
-    "generated_examples": Role("glue", "Figure 1 in published pages: pairs of the task that it draws.", generated=True),
+    "generated_examples": Role(
+        "glue",
+        "generated pairs, of the task that Figure 1 draws (the first with two texts), which it shows on published pages.",
+        generated=True,
+    ),
 }
 ARTIFACTS = (
     figure(
@@ -47,8 +51,11 @@ ARTIFACTS = (
             "The heads of the run's own figure, each the most typical of its class there, on one generated example of the same "
             "task, with the same fine-tuned model (Kovaleva et al. 2019, Figure 1). Probability: that of the class in the "
             "title, for the map drawn, by the network. Where the rules put this map into another class, the title says so. "
-            "Rows are query tokens, columns key tokens; the colour scale is a square root, so that small weights are visible.",
+            "Rows are query tokens, columns key tokens; the colour scale is a square root, so that small weights are visible. "
+            "Where an example is long, only some tokens are named.",
             needs=("generated_examples",),
+            shows=("generated_examples",),
+            applies=lambda config, run: _draws_generated_task(config, run),
         ),
     ),
     figure(
@@ -244,6 +251,12 @@ def drawn_task(tasks: Iterable[str]) -> str:
     """The task that Figure 1 draws from: the first one with two texts, otherwise the first one."""
     named = list(tasks)
     return next((task for task in named if TASKS[task].second), named[0])
+
+
+def _draws_generated_task(config: Config, run: str) -> bool:
+    """Whether the generated examples are of the task that Figure 1 draws: tasks whose files are missing are skipped."""
+    generated, tasks = config["runs"][run][ID]["generated_examples"], tasks_of(config, run)
+    return bool(tasks) and config["corpora"][generated]["task"] == drawn_task(tasks)
 
 
 def tasks_of(config: Config, run: str) -> dict[str, str]:

@@ -77,6 +77,7 @@ ARTIFACTS = (
             "most four of a sentence. The run's own figure also shows sentences of its development sets (Tenney et al. 2019, "
             "Figure 3).",
             needs=("cases",),
+            shows=("cases",),
         ),
     ),
     table(

@@ -49,6 +49,19 @@ class Clark2019Inputs(StudyInputs):
 
         return paths
 
+    def _draws_generated_coreference(self, wildcards: Wildcards) -> bool:
+        return bool(self.first_coreference("generated_coreference")(wildcards))
+
+    def generated_coreference_title(self, wildcards: Wildcards) -> str:
+        """Title of the generated text on which Figure 5 draws the coreference head; empty where it draws none."""
+        drawn = self._draws_generated_coreference(wildcards)
+        return self.title_of(self.study_settings(wildcards)["generated_coreference"]) if drawn else ""
+
+    def figure5_corpora(self, wildcards: Wildcards) -> str:
+        """Titles of the corpora on which the heads of Figure 5 were chosen that it draws on generated text."""
+        roles = ("dependencies", "coreference") if self._draws_generated_coreference(wildcards) else ("dependencies",)
+        return "; ".join(self.title(role)(wildcards) for role in roles)
+
     # --- Table 2 ----------------------------------------------------------------------------------------------------
 
     def name_lists(self, wildcards: Wildcards) -> list[str]:

@@ -222,14 +222,6 @@ class StudyInputs(SharedInputs):
 
         return name
 
-    def titles(self, *roles: str) -> File:
-        """Names of the corpora of these roles that the run names, in one line."""
-
-        def line(wildcards: Wildcards) -> str:
-            return "; ".join(filter(None, (self.title_if(role)(wildcards) for role in roles)))
-
-        return line
-
     def label(self, role: str) -> Parameter:
         """Label of a role's model and corpus in tables and figures."""
         return lambda wildcards: self.label_of(wildcards, *self.pair(wildcards, role))
