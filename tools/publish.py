@@ -84,6 +84,8 @@ OTHER_RUN_NOTE = "The numbers are those of this run; the sentences are generated
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "snakemake")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 NOT_CORPORA = ".rows.tsv"
+GENERATED = "sample/"
+"""Folder of the generated corpus, below those of a run."""
 _NAVIGATION = re.compile(r"\n<nav aria-label='Files and sources'>.*?</nav>", re.DOTALL)
 """The links that `io.html_pages.link_pages` writes."""
 
@@ -400,7 +402,9 @@ def _made(source: Source, machine: str) -> dict[str, str]:
     """Commit, versions, corpora, date and machine."""
     versions = [["Python", platform.python_version()]]
     versions += [[name, importlib.metadata.version(name)] for name in PACKAGES]
-    sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in _checksums(source.folder / "corpora")]
+    measures_generated = reads_generated(source.config, source.run)
+    files = [one for one in _checksums(source.folder / "corpora") if measures_generated or not one[0].startswith(GENERATED)]
+    sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in files]
     written = (path for study in studies() for path in (source.folder / study).glob("*.tsv"))
     newest = max(path.stat().st_mtime for path in written)
     date = datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%-d %B %Y")
@@ -409,7 +413,7 @@ def _made(source: Source, machine: str) -> dict[str, str]:
         "Code": made_by(source.root),
         "Date and machine": f"Results of {date}. {machine} All jobs together took {seconds / 3600:.1f} hours.",
         "Versions": table(("package", "version"), versions),
-        "Corpora": "SHA-256 of the files that the run read, after selection of rows where it names some.\n\n"
+        "Corpora": "SHA-256 of the files that the run measured, after selection of rows where it names some.\n\n"
         + table(("file", "SHA-256", "bytes"), sums),
     }
 

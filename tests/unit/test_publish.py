@@ -391,12 +391,23 @@ def test_pages_have_captions_n_tables_verdicts_and_how_they_were_made(source, tm
     assert "digest of the library" in overview
 
 
+def test_checksums_are_those_of_what_the_run_measures(source):
+    write_text(source.folder / "corpora" / "sample" / "sentences.txt", "generated")
+    assert "`sample/sentences.txt`" in publish._made(source, "A machine.")["Corpora"]
+    config = copy.deepcopy(source.config)
+    for corpus in ("pairs", "trees"):
+        config["corpora"][corpus]["source"] = {"path": "mine.txt"}
+    drawn_only = publish._made(replace(source, config=config), "A machine.")["Corpora"]
+    assert "sample/" not in drawn_only
+    assert "`birds.raw`" in drawn_only
+
+
 def test_the_pages_of_a_user_show_the_corpus(source, tmp_path):
     with_text = Source(source.run, source.root, source.config, None, None)
     write_pages(with_text, tmp_path / "pages", "Which?", "A machine.")
     page = (tmp_path / "pages" / "clark2019.md").read_text(encoding="utf-8")
     assert "](pictures/clark2019/figure5.png)" in page
-    assert "Generated sentences" not in page
+    assert "No text of the corpora" not in page
     assert "canaries" in all_text(tmp_path / "pages")
 
 

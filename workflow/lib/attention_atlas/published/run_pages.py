@@ -121,7 +121,7 @@ def _artifact(artifact: ShownArtifact, run_study: str) -> list[str]:
     if layout:
         parts += [escaped(layout.run), _explanations(layout)]
     if artifact.note:
-        parts.append(f'!!! note "Generated sentences"\n    {artifact.note}')
+        parts.append(f'!!! note "No text of the corpora"\n    {artifact.note}')
     if artifact.picture:
         parts.append(f"![{escaped(artifact.number)}: {escaped(artifact.title)}]({artifact.picture})")
     parts += [f"[{escaped(title)}]({link})" for title, link in artifact.pages.items()]
