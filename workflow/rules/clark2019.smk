@@ -190,9 +190,7 @@ rule clark2019_figure5_weights:
 use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
     input:
         shards=clark2019.generated_shards("generated_dependencies"),
-        descriptions=clark2019.generated_shards(
-            "generated_dependencies", suffix="json"
-        ),
+        descriptions=clark2019.generated_shards("generated_dependencies", suffix="json"),
         examples=clark2019.generated_shards(
             "generated_dependencies", "examples", "parquet"
         ),
