@@ -139,7 +139,8 @@ def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
     own, generated = (pages(wildcards("laptop")) for pages in (INPUTS.page_models, INPUTS.generated_page_models))
     folder = "results/laptop/atlas/models/minilm-squad-laptop"
     assert generated[1]["sentences"]["shard"] == "results/laptop/attention/minilm-squad-laptop/sample-trees/0.safetensors"
-    assert generated[1]["evidence"] == {"pairs": f"{folder}/generated_pairs.tsv", "kinds": f"{folder}/attended_kinds.tsv"}
+    tables = {"pairs": f"{folder}/attended_generated_pairs.tsv", "kinds": f"{folder}/attended_kinds.tsv"}
+    assert generated[1]["evidence"] == tables
     assert [model["tables"] for model in generated] == [model["tables"] for model in own], "the numbers are those of the run"
     assert set(INPUTS.generated_page_files(wildcards("laptop"))) > {path for model in own for path in model["tables"].values()}
     first = INPUTS.shown_sentences("examples", "parquet", "generated_sentences")(wildcards("laptop"))

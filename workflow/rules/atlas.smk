@@ -168,8 +168,8 @@ use rule atlas_attended as atlas_attended_generated with:
         descriptions=atlas.shards_in_path("generated_sentences", suffix="json"),
         examples=atlas.shards_in_path("generated_sentences", "examples", "parquet"),
     output:
-        pairs="results/{run}/atlas/models/{model}/generated_pairs.tsv",
-        kinds="results/{run}/atlas/models/{model}/generated_kinds.tsv",
+        pairs="results/{run}/atlas/models/{model}/attended_generated_pairs.tsv",
+        kinds="results/{run}/atlas/models/{model}/attended_generated_kinds.tsv",
     log:
         "results/{run}/logs/atlas/models/{model}/attended_generated.log",
     benchmark:

@@ -24,7 +24,7 @@ def _page(rule: str, out: str, role: str = "") -> Page:
             "measures_path": "measures.tsv",
             "correlations_path": "correlations.tsv",
             "relations_path": ("relation_file",),
-            "evidence__pairs": ("attended_file", f"{generated or 'attended_'}pairs"),
+            "evidence__pairs": ("attended_file", f"attended_{generated}pairs"),
             "evidence__kinds": ("attended_file", "attended_kinds"),
             "comparison__matches": ("page_table", "matches.tsv", "compared"),
             "comparison__agreement": ("page_table", "matching.tsv", "compared"),

@@ -260,7 +260,7 @@ class AtlasInputs(StudyInputs):
 
     def generated_page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
         """The same with generated sentences."""
-        return self._page_models(wildcards, "generated_sentences", "generated_pairs")
+        return self._page_models(wildcards, "generated_sentences", "attended_generated_pairs")
 
     def _page_models(self, wildcards: Wildcards, role: str, pairs: str) -> list[dict[str, Any]]:
         settings = self.study_settings(wildcards)
