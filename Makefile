@@ -21,7 +21,7 @@
 #                 and results/$(RUN)/pages: every table and figure with its caption, by study, and an overview of all findings
 #                 PARTIAL=yes: if some jobs failed, only the studies that are built
 #                 PUBLISH=docs/results/$(RUN): pages that may be redistributed, without text of corpora, for the site (`make docs`); figures
-#                 that show text show generated text, or are those of the run GENERATED=sample; FROM=folder of the checkout that
+#                 with text show generated sentences, or are those of the run GENERATED=sample; FROM=folder of the checkout that
 #                 built the run, if not this one;
 #                 QUESTION="...": heading of the overview
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
