@@ -63,7 +63,7 @@ CONTRACTS = {
     },
     "kovaleva2019": {
         "table1.tsv": "task metric state value sd min max ci_low ci_high paper_value seeds n unit",
-        "figure1.tsv": "class probability task example layer head query key",
+        "figure1.tsv": "class probability rule_class task example layer head query key",
         "figure2.tsv": "task annotator class share ci_low ci_high maps n unit",
         "figure3.tsv": "layer head value ci_low ci_high control "
         "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin unit",
