@@ -47,11 +47,12 @@ from attention_atlas.published.run_pages import (  # noqa: E402
 from attention_atlas.published.scoreboard import CLAIMS, summary_rows  # noqa: E402
 from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
+from attention_atlas.workflow.inputs import study_inputs  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.lookups import Config  # noqa: E402
 from attention_atlas.workflow.machine import machine_megabytes  # noqa: E402
 from attention_atlas.workflow.needs import artifacts_of, needs, without_missing  # noqa: E402
-from attention_atlas.workflow.studies import studies  # noqa: E402
+from attention_atlas.workflow.studies import studies, study_corpora  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
 from tools.results import made_by  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
@@ -209,14 +210,14 @@ class _Pages:
 
     def _corpora(self, study: Study, roles: Sequence[str]) -> list[str]:
         """Corpora of the roles that the run names."""
-        settings = self.source.config["runs"][self.source.run][study.id]
-        return [settings[role] for role in roles if role in settings]
+        named = study_corpora(self.source.config, self.source.run, study.id)
+        return [named[role] for role in roles if role in named]
 
     def _shown_corpora(self, study: Study, artifact: Artifact) -> str:
         """Titles of the corpora whose text a figure shows that may be redistributed."""
         roles = artifact.redistributable.shows if artifact.redistributable else ()
-        corpora = self.source.config["corpora"]
-        return "; ".join(str(corpora[corpus].get("title", corpus)) for corpus in self._corpora(study, roles))
+        inputs = study_inputs(self.source.config, study.id)
+        return "; ".join(inputs.title_of(corpus) for corpus in self._corpora(study, roles))
 
     def _table(
         self, study: Study, name: str, source: Path, layout: PageLayout | None, checked: list[Path] | None = None
@@ -402,9 +403,8 @@ def _made(source: Source, machine: str) -> dict[str, str]:
     """Commit, versions, corpora, date and machine."""
     versions = [["Python", platform.python_version()]]
     versions += [[name, importlib.metadata.version(name)] for name in PACKAGES]
-    measures_generated = reads_generated(source.config, source.run)
-    files = [one for one in _checksums(source.folder / "corpora") if measures_generated or not one[0].startswith(GENERATED)]
-    sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in files]
+    corpora = _checksums(source.folder / "corpora", reads_generated(source.config, source.run))
+    sums = [[f"`{name}`", f"`{digest}`", f"{size:,}"] for name, digest, size in corpora]
     written = (path for study in studies() for path in (source.folder / study).glob("*.tsv"))
     newest = max(path.stat().st_mtime for path in written)
     date = datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%-d %B %Y")
@@ -418,10 +418,11 @@ def _made(source: Source, machine: str) -> dict[str, str]:
     }
 
 
-def _checksums(folder: Path) -> Iterator[tuple[str, str, int]]:
+def _checksums(folder: Path, with_generated: bool) -> Iterator[tuple[str, str, int]]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.endswith(NOT_CORPORA):
-            yield path.relative_to(folder).as_posix(), sha256(path), path.stat().st_size
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not name.endswith(NOT_CORPORA) and (with_generated or not name.startswith(GENERATED)):
+            yield name, sha256(path), path.stat().st_size
 
 
 def _seconds(benchmark: Path) -> float:

@@ -25,9 +25,9 @@ def table(name: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_heads_on_generated_text_are_those_of_the_run(name):
-    own, generated = (table(file)[FIGURES[name]].drop_duplicates() for file in (name, f"{name}_generated"))
-    print(own.to_string(index=False))
-    pd.testing.assert_frame_equal(own.reset_index(drop=True), generated.reset_index(drop=True))
+    of_corpus, generated = (table(file)[FIGURES[name]].drop_duplicates() for file in (name, f"{name}_generated"))
+    print(of_corpus.to_string(index=False))
+    pd.testing.assert_frame_equal(of_corpus.reset_index(drop=True), generated.reset_index(drop=True))
     texts = [table(file).filter(regex="^(from_word|from_token|query_token)$") for file in (name, f"{name}_generated")]
     assert list(texts[0].iloc[:, 0]) != list(texts[1].iloc[:, 0]), "the text is another one"
 

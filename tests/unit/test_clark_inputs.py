@@ -93,7 +93,7 @@ def test_generated_sentences_are_drawn_with_the_heads_of_the_run():
         "results/laptop/clark2019/coreference.tsv",
     ]
     assert INPUTS.first_coreference("generated_coreference")(wildcards("sample")) == []
-    examples = INPUTS.generated_shards("generated_dependencies", "examples", "parquet")
+    examples = INPUTS.first_shards("generated_dependencies", "examples", "parquet")
     assert examples(wildcards("laptop")) == ["results/laptop/examples/minilm/sample-trees/0.parquet"]
     assert ("minilm", "sample-segments", 48) in extracted(shipped(), "laptop", "clark2019")
     measured = {corpus for _, corpus in study_examples(shipped(), "laptop", "clark2019")}

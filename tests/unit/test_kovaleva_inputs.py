@@ -32,11 +32,12 @@ def test_figure1_draws_pairs_and_generated_ones_of_the_same_task_in_published_pa
     laptop = wildcards("laptop")
     assert INPUTS.drawn_task(laptop) == "stsb"
     assert INPUTS.drawn_examples(laptop) == ["results/laptop/examples/minilm/stsb-dev-whole/0.parquet"]
-    assert INPUTS.generated_examples(laptop) == ["results/laptop/examples/minilm/sample-stsb/0.parquet"]
-    own, generated = INPUTS.drawn_label(laptop), INPUTS.generated_label(laptop)
-    assert (generated["model"], generated["sample"]) == (own["model"], True)
+    examples = INPUTS.first_shards("generated_examples", "examples", "parquet")
+    assert examples(laptop) == ["results/laptop/examples/minilm/sample-stsb/0.parquet"]
+    of_corpus, generated = INPUTS.drawn_label(laptop), INPUTS.generated_label(laptop)
+    assert (generated["model"], generated["sample"]) == (of_corpus["model"], True)
     assert generated["corpus"] == "generated sample, similarity"
-    assert INPUTS.drawn_title(laptop) == own["corpus"]
+    assert INPUTS.drawn_title(laptop) == of_corpus["corpus"]
 
 
 def test_generated_pairs_are_drawn_only_if_the_run_draws_their_task(without_files):

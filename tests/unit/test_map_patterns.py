@@ -379,13 +379,13 @@ def test_figure1_draws_an_example_with_all_classes(tmp_path, monkeypatch):
 
 
 def test_heads_chosen_on_other_examples_are_drawn_whatever_their_maps_are_here(tmp_path, monkeypatch):
-    own = drawn(tmp_path, monkeypatch, {"all": CLASSES})
+    chosen = drawn(tmp_path, monkeypatch, {"all": CLASSES})
     shifted = [*CLASSES[1:], CLASSES[0]]
     near = [BLOCK, *CLASSES[1:]]
     table = drawn(tmp_path, monkeypatch, {"shifted": shifted, "near": near}, tmp_path / "drawn.tsv")
     assert set(table["example"]) == {"near"}, "most heads have the same class there"
     columns = ["class", "layer", "head"]
-    assert table[columns].drop_duplicates().to_numpy().tolist() == own[columns].drop_duplicates().to_numpy().tolist()
+    assert table[columns].drop_duplicates().to_numpy().tolist() == chosen[columns].drop_duplicates().to_numpy().tolist()
     assert table.groupby("class", sort=False)["rule_class"].first().tolist() == near
     with saved_figures() as figures:
         figure1(tmp_path / "again.tsv", RunLabel("A run", "tiny", "generated"), {"png": tmp_path / "one.png"}, "STS-B")
@@ -395,6 +395,6 @@ def test_heads_chosen_on_other_examples_are_drawn_whatever_their_maps_are_here(t
     assert titles[0].startswith("Vertical\n"), titles
     assert titles[0].endswith("\nhere: block"), titles
     assert not any("here" in title for title in titles[1:])
-    write_table(own.assign(head=own["head"] + 1), tmp_path / "drawn.tsv")
+    write_table(chosen.assign(head=chosen["head"] + 1), tmp_path / "drawn.tsv")
     with pytest.raises(AtlasError, match=r"drawn\.tsv: the model has no head 1-6"):
         drawn(tmp_path, monkeypatch, {"all": CLASSES}, tmp_path / "drawn.tsv")

@@ -261,9 +261,9 @@ def test_a_figure_on_generated_text_is_published_in_place_of_the_one_that_shows_
     assert figure.caption not in page
     assert (out / "tables/clark2019/figure5_generated.tsv").is_file()
     assert "canaries" not in all_text(out)
-    own = tmp_path / "own"
-    write_pages(replace(redrawn, generated=None), own, "Which?", "A machine.")
-    page = (own / "clark2019.md").read_text(encoding="utf-8")
+    with_text = tmp_path / "with_text"
+    write_pages(replace(redrawn, generated=None), with_text, "Which?", "A machine.")
+    page = (with_text / "clark2019.md").read_text(encoding="utf-8")
     assert figure.caption in page
     assert "figure5_generated" not in page, "pages on the reader's machine show the sentences of the corpora"
 
@@ -290,14 +290,16 @@ def test_sentences_that_a_paper_quotes_are_published_if_they_are_part_of_the_pro
 
 def test_the_published_page_of_the_atlas_has_the_generated_sentences_of_the_run_for_every_model(redrawn, tmp_path):
     pages = publish._Pages(redrawn, tmp_path / "docs")
-    own, generated, of_sample = (tmp_path / name / "atlas.html" for name in ("own", "generated", "results/sample/atlas"))
-    for page, text in ((own, CANARY), (generated, GENERATED), (of_sample, "a sentence of the sample run")):
+    of_corpus, generated, of_sample = (
+        tmp_path / name / "atlas.html" for name in ("corpus", "generated", "results/sample/atlas")
+    )
+    for page, text in ((of_corpus, CANARY), (generated, GENERATED), (of_sample, "a sentence of the sample run")):
         write_text(page, html(atlas_page(text, others=[atlas_page(text, name="tuned")])))
     for redrawn_page, sentence, note in (
         (generated, GENERATED, ATLAS_NOTE),
         (None, "a sentence of the sample run", OTHER_RUN_NOTE.format(run="sample")),
     ):
-        pages.atlas_pages[own] = "pages/atlas.html", redrawn_page
+        pages.atlas_pages[of_corpus] = "pages/atlas.html", redrawn_page
         pages.write_atlas_pages()
         data = data_of_page((tmp_path / "docs/pages/atlas.html").read_text(encoding="utf-8"))
         for model in (data, *data["others"]):

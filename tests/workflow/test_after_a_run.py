@@ -87,10 +87,10 @@ def test_the_page_of_the_atlas_with_generated_sentences_is_that_of_the_run_where
         (done.folder / "results/sample/atlas" / name).read_text(encoding="utf-8")
         for name in ("atlas.html", "atlas_generated.html")
     ]
-    own, generated = map(data_of_page, pages)
-    assert len(own["others"]) == 2
-    assert own["evidence"]["pairs"] != []
-    assert own == generated
+    of_corpus, generated = map(data_of_page, pages)
+    assert len(of_corpus["others"]) == 2
+    assert of_corpus["evidence"]["pairs"] != []
+    assert of_corpus == generated
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(done):

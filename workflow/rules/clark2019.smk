@@ -135,8 +135,8 @@ rule clark2019_figure1_weights:
 
 use rule clark2019_figure1_weights as clark2019_figure1_generated_weights with:
     input:
-        shards=clark2019.generated_shards("generated_segments"),
-        descriptions=clark2019.generated_shards("generated_segments", suffix="json"),
+        shards=clark2019.first_shards("generated_segments"),
+        descriptions=clark2019.first_shards("generated_segments", suffix="json"),
         surface="results/{run}/clark2019/surface.tsv",
     output:
         tsv="results/{run}/clark2019/figure1_generated_weights.tsv",
@@ -189,11 +189,9 @@ rule clark2019_figure5_weights:
 
 use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
     input:
-        shards=clark2019.generated_shards("generated_dependencies"),
-        descriptions=clark2019.generated_shards("generated_dependencies", suffix="json"),
-        examples=clark2019.generated_shards(
-            "generated_dependencies", "examples", "parquet"
-        ),
+        shards=clark2019.first_shards("generated_dependencies"),
+        descriptions=clark2019.first_shards("generated_dependencies", suffix="json"),
+        examples=clark2019.first_shards("generated_dependencies", "examples", "parquet"),
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.first_coreference("generated_coreference"),
     output:

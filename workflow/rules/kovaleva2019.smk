@@ -234,7 +234,7 @@ rule kovaleva2019_drawn:
 use rule kovaleva2019_drawn as kovaleva2019_drawn_generated with:
     input:
         card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.generated_examples,
+        examples=kovaleva2019.first_shards("generated_examples", "examples", "parquet"),
         weights=kovaleva2019.drawn_weights,
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",

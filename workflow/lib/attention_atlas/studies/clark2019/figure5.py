@@ -35,7 +35,7 @@ def figure5(
     coreference: str,
     pictures: Mapping[str, str | Path],
     measured_on: str = "",
-    own_path: str | Path | None = None,
+    corpus_weights_path: str | Path | None = None,
 ) -> None:
     """Draw the relations from the table of weights, three side by side, with the sentences of each one below the other.
 
@@ -45,14 +45,14 @@ def figure5(
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
         measured_on: titles of the corpora on which heads were chosen, where the sentences are not from them.
-        own_path: the table on sentences of these corpora, whose relations are drawn.
+        corpus_weights_path: the same table on sentences of these corpora, with all relations that are drawn.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(weights_path, ["relation", "example", "layer", "head", "direction", "from_word", "weight", "marked"])
-    own = read_table(own_path, ["relation"]) if own_path else table
-    absent = [relation for relation in own["relation"].unique() if relation not in set(table["relation"])]
+    expected = read_table(corpus_weights_path, ["relation"]) if corpus_weights_path else table
+    absent = [relation for relation in expected["relation"].unique() if relation not in set(table["relation"])]
     missing = f"not in this text: {', '.join(absent)}" if absent else ""
     relations = list(table.groupby("relation", sort=False))
     if not relations:

@@ -293,29 +293,27 @@ MASKINGS = 3
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: those of the roles, of random models, and of variants."""
-    settings = config["runs"][run][ID]
+    """(model, corpus) whose attention is cached: what is measured, and generated text that is only drawn."""
     model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
-    cached = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
-    if "probe_training" in corpora:
-        roles = ("probe_training", "dependencies")
-        cached += [(random, corpora[role]) for random in settings["probes"]["random_models"] for role in roles]
-    if "random_model" in settings:
-        cached += [(settings["random_model"], corpora[role]) for role in CONTROLLED if role in corpora]
-    for variant, name in settings["variants"].items():
-        if variant == "casing":
-            cached += [(name, corpora[role]) for role in ("segments", "dependencies")]
-        else:
-            cached.append((model, name))
-    return cached
+    return [*examples(config, run), *((model, corpus) for role, corpus in corpora.items() if ROLES[role].generated)]
 
 
 def examples(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) of all examples that the study measures: not those that are only drawn."""
+    """(model, corpus) of all examples that the study measures: those of the roles, of random models, and of variants."""
     settings = config["runs"][run][ID]
-    drawn = {settings[role] for role, declared in ROLES.items() if declared.generated and role in settings}
-    measured = {settings[role] for role, declared in ROLES.items() if not declared.generated and role in settings}
-    return [(model, corpus) for model, corpus in pairs(config, run) if corpus not in drawn - measured]
+    model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
+    measured = [(model, corpus) for role, corpus in corpora.items() if role != "vectors" and not ROLES[role].generated]
+    if "probe_training" in corpora:
+        roles = ("probe_training", "dependencies")
+        measured += [(random, corpora[role]) for random in settings["probes"]["random_models"] for role in roles]
+    if "random_model" in settings:
+        measured += [(settings["random_model"], corpora[role]) for role in CONTROLLED if role in corpora]
+    for variant, name in settings["variants"].items():
+        if variant == "casing":
+            measured += [(name, corpora[role]) for role in ("segments", "dependencies")]
+        else:
+            measured.append((model, name))
+    return measured
 
 
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
@@ -334,9 +332,11 @@ def check(config: Config, run: str, place: str) -> None:
     if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     for role, declared in ROLES.items():
-        own = role.removeprefix("generated_")
-        if declared.generated and role in settings and own not in settings:
-            raise AtlasError(f"config: {place}.{role}: a figure of {own} is drawn on this text: name {place}.{own} as well.")
+        replaced = role.removeprefix("generated_")
+        if declared.generated and role in settings and replaced not in settings:
+            raise AtlasError(
+                f"config: {place}.{role}: a figure of {replaced} is drawn on this text: name {place}.{replaced} as well."
+            )
     mode = settings["options"].get("word_mode", "mean")
     if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
         raise AtlasError(

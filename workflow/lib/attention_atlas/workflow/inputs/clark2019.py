@@ -30,10 +30,6 @@ class Clark2019Inputs(StudyInputs):
 
         return paths
 
-    def generated_shards(self, role: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
-        """The first shard of generated text, as a list."""
-        return lambda wildcards: [self.first_shard(role, folder, suffix)(wildcards)]
-
     def first_coreference(self, role: str) -> Files:
         """Files for the coreference head of Figure 5: a shard of the role, its examples, and Table 2 with the best head.
 

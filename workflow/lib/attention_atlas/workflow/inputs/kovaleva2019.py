@@ -191,11 +191,6 @@ class Kovaleva2019Inputs(StudyInputs):
         """The first shard of the examples that Figure 1 draws from."""
         return self._examples_of(wildcards, self.drawn_task(wildcards))[:1]
 
-    def generated_examples(self, wildcards: Wildcards) -> list[str]:
-        """The first shard of the generated examples on which published pages show the same heads."""
-        _, corpus = self.pair(wildcards, "generated_examples")
-        return shard_paths(self.config, wildcards.run, self.base_model(wildcards.run), corpus, "examples", "parquet")[:1]
-
     def drawn_limit(self, wildcards: Wildcards) -> int:
         """Maximum number of these records that the run reads."""
         return limit_of(self.config, wildcards.run, self._task_corpus(wildcards, self.drawn_task(wildcards)))
