@@ -31,7 +31,7 @@ _END = re.compile(r"[.?!](?=\s+[A-Z`]|\s*$)")
 _MOST = 2
 _PLACE = re.compile(
     r"/|\w\.\w{2,}|`[^`]+`|\b[a-z][a-z0-9_]*: ?[\w\[{\"'<]|^config|\b(?:example|document|corpus|model|package|data set|run) \S|"
-    r"\b[A-Z][a-z]+[A-Z]\w+|session\.\w+|\w+_\w+"
+    r"\b[A-Z][a-z0-9]+[A-Z]\w+|session\.\w+|\w+_\w+"
 )
 """A path, a dotted name, a key with its value, a key between backticks, an example or a class."""
 _NOT_TERMS = {

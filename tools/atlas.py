@@ -36,12 +36,13 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
+from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError, first_line  # noqa: E402
 from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
-from attention_atlas.models.loading import WEIGHT_FILES, locate  # noqa: E402
+from attention_atlas.models.loading import WEIGHT_FILES, empty_model, locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
@@ -201,30 +202,20 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
 
 
 def shape_of(folder: Path) -> dict[str, int]:
-    """Layers, heads and hidden size of the model in a folder; transformers knows what each architecture calls them.
+    """Layers, heads and hidden size of the part of the model in a folder that reads text.
 
     Raises:
-        AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them; or its attention cannot
-            be observed.
+        AtlasError: its config.json cannot be read or is of an unknown architecture, or its attention cannot be observed.
     """
-    settings = _configuration(folder)
-    try:
-        shape = {
-            "layers": settings.num_hidden_layers,
-            "heads": settings.num_attention_heads,
-            "hidden_size": settings.hidden_size,
-        }
-    except AttributeError as error:
-        raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
-    _check_attention(folder, settings)
-    return shape
+    part = empty_model(_configuration(folder), folder)
+    _, layers, heads = self_attention(part)
+    return {"layers": layers, "heads": heads, "hidden_size": part.config.hidden_size}
 
 
 def _checked_shape(folder: Path) -> dict[str, int]:
     """The record of a model's shape for the lock file, of models whose attention can be observed."""
-    shape = shape_record(folder)
-    _check_attention(folder, _configuration(folder))
-    return shape
+    shape_of(folder)
+    return shape_record(folder)
 
 
 def _configuration(folder: Path) -> PreTrainedConfig:
@@ -241,25 +232,6 @@ def _configuration(folder: Path) -> PreTrainedConfig:
         reason = first_line(error, 200)
         raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
     return settings
-
-
-def _check_attention(folder: Path, settings: PreTrainedConfig) -> None:
-    """Check that the attention of an architecture can be observed, on a model without weights.
-
-    Raises:
-        AtlasError: it cannot, or transformers cannot build the model.
-    """
-    import torch
-    from transformers import AutoModel
-
-    from attention_atlas.attention.engine import install
-
-    try:
-        with torch.device("meta"):
-            model = AutoModel.from_config(settings)
-    except Exception as error:  # transformers raises whatever its parts raise
-        raise AtlasError(f"{folder / 'config.json'}: no model can be built from it ({first_line(error, 200)}).") from error
-    install(model)
 
 
 def overlay(

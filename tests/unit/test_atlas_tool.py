@@ -15,6 +15,7 @@ from attention_atlas.io.hub_lock import LOCK_VARIABLE, read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
+from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.config import merged, read_configuration, resolve
 from tools.atlas import check_files, in_braces, main, of_one_training, overlay, text_notes
 
@@ -64,6 +65,14 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     [
         {"model_type": "distilbert", "n_layers": 2, "n_heads": 4, "dim": 48},
         {"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 48},
+        {"model_type": "t5", "num_layers": 2, "num_heads": 4, "d_model": 48, "d_kv": 12, "num_decoder_layers": 3},
+        {"model_type": "bart", "encoder_layers": 2, "encoder_attention_heads": 4, "d_model": 48, "decoder_layers": 3},
+        {"model_type": "dpr", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48},
+        {
+            "model_type": "gemma3",
+            "text_config": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48, "num_key_value_heads": 2},
+            "vision_config": {"num_hidden_layers": 3, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16},
+        },
     ],
     ids=lambda settings: settings["model_type"],
 )
@@ -71,6 +80,23 @@ def test_shapes_are_read_under_the_names_of_each_architecture(folder, settings):
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
     assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
+    # Read again from config.json at each start, without transformers.
+    assert {"layers": 2, "heads": 4, "hidden_size": 48}.items() <= read_shape(folder).items()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model_type": "bigbird_pegasus", "encoder_layers": 1, "decoder_layers": 1}, "without the attention interface"),
+        ({"model_type": "gpt_oss", "num_hidden_layers": 2, "num_local_experts": 2}, "learnt sinks"),
+        ({"model_type": "jamba", "num_hidden_layers": 8, "num_experts": 2}, "7 of 8 layers"),
+    ],
+    ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
+)
+def test_models_that_the_studies_cannot_measure_are_refused_at_the_start(folder, settings, message):
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(AtlasError, match=message):
+        overlay(str(folder))
 
 
 def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
@@ -160,7 +186,7 @@ def test_an_architecture_whose_attention_cannot_be_observed_is_refused_before_an
 
 def test_a_configuration_that_builds_no_model_is_refused(folder):
     (folder / "config.json").write_text(json.dumps(SHAPE | {"hidden_size": 50}), encoding="utf-8")
-    with pytest.raises(AtlasError, match=r"config\.json: no model can be built from it \(.*multiple of the number"):
+    with pytest.raises(AtlasError, match=r"the configuration cannot be read \(.*multiple of the number"):
         overlay(str(folder))
 
 
@@ -172,7 +198,7 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     with pytest.raises(AtlasError, match="not the configuration of a known architecture"):
         overlay(str(folder))
     (folder / "config.json").write_text('{"model_type": "resnet"}', encoding="utf-8")
-    with pytest.raises(AtlasError, match="how many layers and heads"):
+    with pytest.raises(AtlasError, match="without the attention interface"):
         overlay(str(folder))
     (folder / "config.json").unlink()
     with pytest.raises(AtlasError, match=r"no config\.json"):

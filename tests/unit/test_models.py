@@ -9,7 +9,7 @@ import sys
 import huggingface_hub
 import pytest
 import torch
-from tiny_models import HEADS, LAYERS, PAD, WIDTH, batch_for, main_output, tiny
+from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 
@@ -175,6 +175,12 @@ def test_a_tokenizer_that_cannot_be_read_is_a_sentence(folder, tmp_path):
     assert not_described(tmp_path, entry_for(bad)).startswith(f"{bad}: the tokenizer cannot be read (")
     (bad / "config.json").write_text("{")
     assert not_described(tmp_path, entry_for(bad)).startswith(f"{bad}: the configuration cannot be read (")
+
+
+def test_a_tokenizer_with_more_tokens_than_embeddings_is_refused(folder, tmp_path):
+    large = copied(folder, tmp_path)
+    BertTokenizerFast(vocab={f"t{i}" if i else "[UNK]": i for i in range(VOCABULARY + 1)}).save_pretrained(large)
+    assert f"embeddings for {VOCABULARY} tokens, but its tokenizer has" in not_described(tmp_path, entry_for(large))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40), ("gpt2", 40)])

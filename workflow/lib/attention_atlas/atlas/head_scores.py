@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 
-from attention_atlas.attention.engine import DECODER_SELF, attention_shape, install
+from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, install, self_attention, watch
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
@@ -44,7 +45,7 @@ from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.loading import in_evaluation, initialised, locate
+from attention_atlas.models.loading import in_evaluation, initialised, locate, text_part
 from attention_atlas.models.projections import value_outputs
 from attention_atlas.models.value_norms import ValueNorms
 from attention_atlas.stats.pooled_null import COLUMNS as NULL_COLUMNS
@@ -189,7 +190,7 @@ def write_random_scores(model_entry: Mapping[str, Any], files: InputFiles, out: 
         for measure, values in scores_of(entry, inputs.part(number, files.draws.random_inputs)).items():
             scores.setdefault(measure, []).append(mean_over_inputs(values))
         if number == 0:
-            _check_pairs(patterns, even_scores(inputs, causal="next_token" not in scores), len(inputs.sentences))
+            _check_pairs(patterns, even_scores(inputs, "next_token" not in scores), len(inputs.sentences))
     with whole_file(out) as part:
         save_file({measure: np.stack(values) for measure, values in scores.items()}, part)
 
@@ -237,13 +238,15 @@ def write_head_scores(
     if null.keys() != scores.keys():
         different = ", ".join(sorted(null.keys() ^ scores.keys()))
         raise DamagedFile(random_scores_path, f"models with random weights and the model have different measures ({different})")
-    even = even_scores(inputs, causal="next_token" not in scores)
+    even = even_scores(inputs, "next_token" not in scores, _windowed(model_entry, inputs))
     for measure in constant_measures(even):
         notes[measure] = CONSTANT
         scores[measure] = np.full_like(scores[measure], np.nan)
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, files.draws).assign(
-            even_share=even.get(measure, np.nan), note=notes.get(measure, ""), pattern=texts.get(measure, "")
+            even_share=np.repeat(even[measure], values.shape[2]) if measure in even else np.nan,
+            note=notes.get(measure, ""),
+            pattern=texts.get(measure, ""),
         )
         for measure, values in scores.items()
     ]
@@ -299,8 +302,7 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
         AtlasError: the model cannot be loaded, or gives values that are not finite.
     """
     model, unembedding = _opened(entry)
-    kind = next(iter(attention_shape(model)))
-    causal = kind == DECODER_SELF
+    causal = self_attention(model)[0] == DECODER_SELF
     reasons = {} if notes is None else notes
     norms = _value_norms(model, reasons)
     values: dict[str, dict[int, Floats]] = {}
@@ -378,30 +380,37 @@ def surface_measures(
     return {SURFACE[name]: values[name] for name in SURFACE if name not in lacking} | {DISTANCE: distance}
 
 
-def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
-    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
-    values: dict[str, list[float]] = {}
+def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None = None) -> dict[str, Floats]:
+    """Measure -> [layer or 1] its value under uniform attention over all tokens that a token can attend to, mean over inputs.
+
+    Args:
+        inputs: inputs of the model.
+        causal: whether a token attends only to itself and earlier tokens.
+        windowed: a model with layers whose tokens attend to a window; their visible tokens are read from its masks.
+    """
+    values: dict[str, list[Floats]] = {}
+    even = partial(even_map, causal=causal) if windowed is None else partial(_windowed_map, windowed)
     for example in inputs.sentences:
-        maps = even_map(len(example.input_ids), causal)
+        maps = even(len(example.input_ids))
         shares = sentence_measures(maps, example, inputs.sep)
         shares |= surface_measures(maps, example, inputs.cls, inputs.sep, causal)
         shares |= {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
         for measure, share in shares.items():
-            values.setdefault(measure, []).append(float(share[0, 0]))
+            values.setdefault(measure, []).append(share[:, 0])
     for sequence in inputs.sequences:
-        maps = even_map(len(sequence.example.input_ids), causal)
+        maps = even(len(sequence.example.input_ids))
         for measure, share in repetition_measures(maps, sequence, causal).items():
-            values.setdefault(measure, []).append(float(share[0, 0]))
-    return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
+            values.setdefault(measure, []).append(share[:, 0])
+    return {measure: mean_over_inputs(np.asarray(shares, np.float64)) for measure, shares in values.items()}
 
 
-def constant_measures(even: Mapping[str, float]) -> list[str]:
+def constant_measures(even: Mapping[str, Floats]) -> list[str]:
     """Measures that are 0 for every head by construction, such as attention to a final [SEP] in a causal model.
 
     Args:
         even: measure -> its value under uniform attention, which reaches all tokens that any head can reach.
     """
-    constant = [measure for measure, value in even.items() if value == 0]
+    constant = [measure for measure, value in even.items() if (value == 0).all()]
     return [*constant, *(NORM_WEIGHTED[measure] for measure in constant if measure in NORM_WEIGHTED)]
 
 
@@ -411,6 +420,35 @@ def even_map(n: int, causal: bool) -> Floats:
     if causal:
         seen = np.tril(seen)
     return (seen / seen.sum(axis=1, keepdims=True))[None, None]
+
+
+def _windowed(entry: Mapping[str, Any], inputs: Inputs) -> PreTrainedModel | None:
+    """The model of a registry entry, without weights, if some layers have a window that is shorter than the longest input."""
+    longest = max(len(example.input_ids) for example in (*inputs.sentences, *(s.example for s in inputs.sequences)))
+    settings = AutoConfig.from_pretrained(locate(entry)).get_text_config()
+    windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
+    if not any(window is not None and window < longest for window in windows):
+        return None
+    model, _ = _opened({**entry, "init": "random"})
+    return model
+
+
+def _windowed_map(model: PreTrainedModel, n: int) -> Floats:
+    """[layer, 1, n, n] uniform attention over the tokens that each token can see in each layer."""
+    layers = self_attention(model)[1]
+    maps: list[Floats] = []
+    plan = Plan()
+    for layer in range(layers):
+        plan = plan.uniform(layer)
+    tokens = torch.ones(1, n, dtype=torch.long, device=model.device)
+
+    def keep(_: Site, probabilities: torch.Tensor) -> None:
+        maps.append(probabilities[0, :1].cpu().double().numpy())
+
+    with torch.inference_mode(), watch(model, plan=plan, applied=[keep]) as session:
+        session.batch(tokens)
+        model(input_ids=tokens, attention_mask=tokens)
+    return np.stack(maps)
 
 
 def mean_over_inputs(values: Floats) -> Floats:
@@ -438,7 +476,7 @@ def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons
         unembedding: [token, hidden]; None if the model has none.
         reasons: filled with the reason why there is no value.
     """
-    layers, heads = next(iter(attention_shape(model).values()))
+    _, layers, heads = self_attention(model)
     embedding = _weight(model.get_input_embeddings())
     try:
         weights = value_outputs(model)
@@ -484,9 +522,9 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
 
 
-def _check_pairs(patterns: Iterable[Pattern], even: Mapping[str, float], sentences: int) -> None:
+def _check_pairs(patterns: Iterable[Pattern], even: Mapping[str, Floats], sentences: int) -> None:
     for pattern in patterns:
-        if np.isnan(even[pattern.measure]):
+        if np.isnan(even[pattern.measure]).all():
             raise AtlasError(
                 f"pattern '{pattern.text}': the {sentences} sentences that heads are scored on have no such pair of tokens "
                 "that the model can see: raise atlas.head_scores.inputs, or name another pattern."
@@ -499,22 +537,23 @@ def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:
 
 
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
-    """The bare model with the attention engine installed, and its unembedding [token, hidden] or None.
+    """The part of a model that reads text, with the attention engine installed, and its unembedding [token, hidden] or None.
 
     In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
     language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
     """
     settings = AutoConfig.from_pretrained(locate(entry))
     unembedding: torch.Tensor | None
-    if getattr(settings, "tie_word_embeddings", True):
-        model, _ = initialised(AutoModel, entry)
-        unembedding = _weight(model.get_input_embeddings())
+    if settings.is_encoder_decoder or getattr(settings, "tie_word_embeddings", True):
+        model = text_part(initialised(AutoModel, entry)[0])
+        # An encoder-decoder predicts tokens from its decoder's states.
+        unembedding = None if settings.is_encoder_decoder else _weight(model.get_input_embeddings())
     else:
         with_head, missing = _with_vocabulary(entry, settings)
         layer = with_head.get_output_embeddings()
         name = next((name for name, module in with_head.named_modules() if module is layer), None)
         unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer)
-        model = with_head.base_model  # type: ignore[assignment]  # typed as any module in transformers
+        model = text_part(with_head.base_model)  # type: ignore[arg-type]  # typed as any module in transformers
     install(model)
     device = pick_device()
     return in_evaluation(model, device), None if unembedding is None else unembedding.to(device)

@@ -18,7 +18,7 @@ import torch
 
 from attention_atlas.attention.batch_sizes import LOSS_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import DECODER_SELF, Plan, attention_shape, watch
+from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
 from attention_atlas.attention.half import widened
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
@@ -238,7 +238,7 @@ def causal_effects(
     Raises:
         AtlasError: a loss is not finite.
     """
-    causal = next(iter(attention_shape(language_model.model))) == DECODER_SELF
+    causal = self_attention(language_model.model)[0] == DECODER_SELF
     mask = None if causal else card.mask
     probes = {example.record: word_probes(example, mask) for example in examples}
     usable = {record: np.array([probe is not None for probe in words]) for record, words in probes.items()}

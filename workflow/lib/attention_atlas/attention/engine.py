@@ -54,6 +54,7 @@ __all__ = [
     "attention_layers",
     "attention_shape",
     "install",
+    "self_attention",
     "watch",
 ]
 
@@ -69,6 +70,8 @@ _EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 _EAGER_ONLY = ("softcap", "s_aux")
 """Options of attention functions that scaled dot-product attention lacks: capped scores, and sinks that are learnt."""
 
+_weighted: set[type[nn.Module]] = set()
+"""Classes of attention that passed `_check_weighted_values`."""
 _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
 
 
@@ -94,7 +97,7 @@ def install(model: PreTrainedModel) -> None:
 
 
 def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
-    """Number of layers and heads of each kind of attention in `model`, encoder first.
+    """Number of layers and heads of each kind of attention in `model`, encoder first; some layers may have no attention.
 
     Raises:
         AtlasError: the model's code does not use the attention interface, or its layers cannot be distinguished.
@@ -102,8 +105,40 @@ def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
     return _sites(model).shape
 
 
+def self_attention(model: nn.Module) -> tuple[SiteKind, int, int]:
+    """Kind, layers and heads of the self-attention that the studies measure: the encoder's, or that of a decoder-only model.
+
+    Raises:
+        AtlasError: as for `attention_shape`; or the maps would not be complete: the encoder's attention cannot be observed,
+            some layers have no attention, or learnt sinks take a part of each row.
+    """
+    sites = _sites(model)
+    kind, (layers, heads) = next(iter(sites.shape.items()))
+    name = type(model).__name__
+    if kind != ENCODER_SELF and DECODER_CROSS in sites.shape:
+        raise AtlasError(
+            f"{name}: the attention of its encoder is computed outside the attention interface of transformers and cannot be "
+            "observed; use another model."
+        )
+    without = sorted(site.layer + 1 for site in sites.absent if site.site_kind == kind)
+    if without:
+        raise AtlasError(
+            f"{name}: {len(without)} of {layers} layers ({', '.join(map(str, without))}) have no attention that can be "
+            "observed. The studies compare all layers; watch() observes those that have attention."
+        )
+    for module in sites.layers:
+        if any("sink" in parameter for parameter, _ in module.named_parameters()):
+            raise AtlasError(
+                f"{name}: its heads have learnt sinks, which take a part of the attention of each token, so rows of its maps "
+                "do not sum to 1, as the studies assume; watch() observes them as they are."
+            )
+    return kind, layers, heads
+
+
 def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
     """Names of the attention modules of each kind in `model`, by layer; a module that layers share occurs once.
+
+    Layers without attention have none.
 
     Raises:
         AtlasError: as for `attention_shape`.
@@ -155,7 +190,7 @@ def watch(
             f"{type(model).__name__} computes attention by {used}, not through the engine; call install(model) first."
         )
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    compiled = {} if plan is None else plan.compile(sites.shape, device)
+    compiled = {} if plan is None else plan.compile(sites.shape, device, sites.absent)
     session = Session(sites, tuple(observers), compiled, tuple(applied), tuple(outputs), tuple(values))
     session.fused = fused and not (observers or applied or outputs or values) and getattr(model, "_supports_sdpa", False)
     token = _sessions.set((session, *_sessions.get()))
@@ -243,10 +278,11 @@ class Session:
             output, _ = sdpa_attention_forward(module, query, key, value, additive_mask, **options)
             return (output if layer_plan is None else layer_plan.without_outputs(output)), None
         output, probabilities = _eager(module)(module, query, key, value, additive_mask, **options)
-        return self._process(site, output, probabilities, value, additive_mask)
+        return self._process(module, site, output, probabilities, value, additive_mask)
 
     def _process(
         self,
+        module: nn.Module,
         site: Site,
         output: torch.Tensor,
         probabilities: torch.Tensor,
@@ -259,8 +295,13 @@ class Session:
             observer(site, _of_each_head(value, probabilities))
         layer_plan = self._plan.get(site)
         if layer_plan is not None:
+            if not layer_plan.removes_heads_only:
+                _check_weighted_values(type(module), output, probabilities, value)
             probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
-            output = layer_plan.with_constant_outputs(_weighted_values(probabilities, value))
+            if layer_plan.removes_heads_only:
+                output = layer_plan.without_outputs(output)
+            else:
+                output = layer_plan.with_constant_outputs(_weighted_values(probabilities, value))
         for observer in self._applied:
             observer(site, probabilities)
         for observer in self._outputs:
@@ -272,21 +313,23 @@ class _Sites(NamedTuple):
     """The attention modules of a model.
 
     `layers` maps each module to its site kind and layer; the layer is None if several layers share modules and only the
-    order of the calls determines the layer.
+    order of the calls determines the layer. `absent` are layers without attention of a kind that other layers have.
     """
 
     layers: dict[nn.Module, tuple[SiteKind, int | None]]
     shape: dict[SiteKind, tuple[int, int]]
+    absent: frozenset[Site]
 
 
 def _sites(model: nn.Module) -> _Sites:
     modules_of_kind: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
     for name, module in model.named_modules():
         if _eager_attention(module) is not None:
-            modules_of_kind.setdefault(_site_kind(name, module), []).append((name, module))
+            modules_of_kind.setdefault(_site_kind(name, module, model), []).append((name, module))
     if not modules_of_kind:
         raise AtlasError(_no_interface(type(model)))
     layers: dict[nn.Module, tuple[SiteKind, int | None]] = {}
+    absent: set[Site] = set()
     shape: dict[SiteKind, tuple[int, int]] = {}
     for kind in sorted(modules_of_kind, key=[ENCODER_SELF, DECODER_SELF, DECODER_CROSS].index):
         names, modules = zip(*modules_of_kind[kind], strict=True)
@@ -298,30 +341,52 @@ def _sites(model: nn.Module) -> _Sites:
             )
         layer_count = _shared_layers(modules[0])
         if layer_count is None:
-            numbers = _layer_numbers(names, kind, model)
-            layer_count = max(numbers) + 1
+            numbers, layer_count = _layer_numbers(names, modules, kind, model)
             layers.update({module: (kind, number) for module, number in zip(modules, numbers, strict=True)})
+            absent |= {Site(*kind, number) for number in set(range(layer_count)) - set(numbers)}
         else:
             layers.update(dict.fromkeys(modules, (kind, None)))
         shape[kind] = (layer_count, heads.pop())
-    return _Sites(layers, shape)
+    return _Sites(layers, shape, frozenset(absent))
 
 
-def _site_kind(name: str, module: nn.Module) -> SiteKind:
-    class_and_path = ".".join([type(module).__name__, *name.split(".")[-2:]]).lower()
+def _site_kind(name: str, module: nn.Module, model: nn.Module) -> SiteKind:
+    parts = name.split(".")
+    class_and_path = ".".join([type(module).__name__, *parts[-2:]]).lower()
     if any(mark in class_and_path for mark in ("crossatt", "cross_att", "encoder_attn", "encdecatt")):
         return DECODER_CROSS
-    return DECODER_SELF if getattr(module, "is_causal", False) else ENCODER_SELF
+    marked = getattr(module, "is_causal", False) or getattr(module, "is_decoder", False) or "decoder" in parts
+    return DECODER_SELF if marked or _has_causal_mask(parts, model) else ENCODER_SELF
 
 
-def _layer_numbers(names: Sequence[str], kind: SiteKind, model: nn.Module) -> list[int]:
-    """The layer of each module: the first integer in the dotted names that differs between all of them."""
-    if len(names) == 1:
-        return [0]
-    integers = [[int(part) for part in name.split(".") if part.isdecimal()] for name in names]
-    for numbers in zip(*integers, strict=False):
+def _has_causal_mask(parts: Sequence[str], model: nn.Module) -> bool:
+    """Whether the modules around the one at this path make causal masks and no others; some attention classes do not say."""
+    around = [model.get_submodule(".".join(parts[:depth])) for depth in range(len(parts))]
+    makers = {made for module in around for made in inspect.unwrap(type(module).forward).__code__.co_names}
+    makers = {made for made in makers if made.startswith("create_") and made.endswith("_mask")}
+    return bool(makers) and all("causal" in made for made in makers)
+
+
+def _layer_numbers(
+    names: Sequence[str], modules: Sequence[nn.Module], kind: SiteKind, model: nn.Module
+) -> tuple[list[int], int]:
+    """The layer of each module, and the number of layers with and without attention of this kind.
+
+    The layer is the first integer in the dotted names that differs between all of them, or what the modules say it is.
+    """
+    integers = [[place for place, part in enumerate(name.split(".")) if part.isdecimal()] for name in names]
+    for places in zip(*integers, strict=False):
+        numbers = [int(name.split(".")[place]) for name, place in zip(names, places, strict=True)]
         if len(set(numbers)) == len(names):
-            return list(numbers)
+            layers = model.get_submodule(".".join(names[0].split(".")[: places[0]]))
+            return numbers, max(len(layers) if isinstance(layers, nn.ModuleList) else 0, max(numbers) + 1)
+    if len(names) == 1:
+        return [0], 1
+    stated = [getattr(module, "layer_idx", None) for module in modules]
+    if len(set(stated)) == len(names) and all(isinstance(number, int) for number in stated):
+        return [int(number) for number in stated if number is not None], 1 + max(
+            number for number in stated if number is not None
+        )
     raise AtlasError(
         f"The {kind} attention layers of {type(model).__name__} cannot be distinguished by their names "
         f"({', '.join(names[:3])}, ...); pass the intended part of the model."
@@ -386,6 +451,25 @@ def _eager_attention_of(attention_class: type[nn.Module]) -> _EagerAttention | N
 def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Output of attention [batch, query, head, size] for probabilities [batch, head, query, key]."""
     return torch.matmul(probabilities, _of_each_head(value, probabilities)).transpose(1, 2).contiguous()
+
+
+def _check_weighted_values(
+    attention_class: type[nn.Module], output: torch.Tensor, probabilities: torch.Tensor, value: torch.Tensor
+) -> None:
+    """Check once for each class that the outputs of heads are their values weighted by the probabilities.
+
+    Raises:
+        AtlasError: they are not, so that changed probabilities do not determine the output.
+    """
+    if attention_class in _weighted:
+        return
+    difference = (_weighted_values(probabilities, value) - output).abs().max()
+    if difference > 0.01 * output.abs().max():
+        raise AtlasError(
+            f"{attention_class.__name__}: the outputs of its heads are not sums of values weighted by attention alone, so only "
+            "masking of heads is possible."
+        )
+    _weighted.add(attention_class)
 
 
 def _of_each_head(value: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:

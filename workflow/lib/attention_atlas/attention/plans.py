@@ -7,7 +7,7 @@ operations. Layers and heads are 0-indexed here; tables count from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
@@ -194,12 +194,13 @@ class Plan:
         changes: tuple[_Edit | _Constant, ...] = (*self.edits, *self.constants)
         return 0 if self.gates else min((change.layer for change in changes), default=0)
 
-    def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
+    def compile(self, shape: Shape, device: torch.device | str = "cpu", absent: Collection[Site] = ()) -> dict[Site, LayerPlan]:
         """Check the plan against a model and return the plans of changed layers.
 
         Args:
             shape: layers and heads of each site kind (`engine.attention_shape`).
             device: device of the head masks.
+            absent: layers without attention.
 
         Raises:
             AtlasError: the model lacks a layer, head or site kind, a gate tensor has the wrong shape, or the plan
@@ -208,13 +209,13 @@ class Plan:
         masks: dict[Site, dict[Action, torch.Tensor]] = {}
         gates: dict[SiteKind, list[torch.Tensor]] = {}
         for edit in self.edits:
-            site, wanted, heads = _located(edit, shape)
+            site, wanted, heads = _located(edit, shape, absent)
             of_site = masks.setdefault(site, {})
             mask = of_site.setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
             mask[list(wanted)] = True
         outputs: dict[Site, torch.Tensor] = {}
         for constant in self.constants:
-            site, wanted, heads = _located(constant, shape)
+            site, wanted, heads = _located(constant, shape, absent)
             if constant.outputs.ndim != 2 or len(constant.outputs) != heads:
                 raise AtlasError(
                     f"Constant outputs of shape {tuple(constant.outputs.shape)} do not fit layer {site.layer} of the "
@@ -366,7 +367,7 @@ def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
     return tuple(change for change in changes if change.where is not None and change.where.stack == stack)
 
 
-def _located(edit: _Edit | _Constant, shape: Shape) -> tuple[Site, tuple[int, ...], int]:
+def _located(edit: _Edit | _Constant, shape: Shape, absent: Collection[Site]) -> tuple[Site, tuple[int, ...], int]:
     """Site and heads that an edit changes, and how many heads the layer has."""
     where = _resolve(edit.where, shape)
     layers, heads = shape[where]
@@ -375,6 +376,8 @@ def _located(edit: _Edit | _Constant, shape: Shape) -> tuple[Site, tuple[int, ..
             f"The plan names layer {edit.layer} of the {where} attention, which has layers 0 to {layers - 1}; "
             "layers and heads of a plan count from 0."
         )
+    if Site(*where, edit.layer) in absent:
+        raise AtlasError(f"The plan names layer {edit.layer} (from 0), which has no {where} attention.")
     wanted = tuple(range(heads)) if edit.heads is None else edit.heads
     for head in wanted:
         if not 0 <= head < heads:
@@ -425,11 +428,12 @@ def _visible(site: Site, probabilities: torch.Tensor, additive_mask: torch.Tenso
             f"The plan makes {site.site_kind} attention uniform over the real tokens, but the batch has no attention "
             "mask; pass it to session.batch(attention_mask) before the forward pass."
         )
-    if not causal:
-        return visible
-    if additive_mask is None:
+    if additive_mask is not None:
+        # The mask also knows of causal and of sliding-window attention.
+        return visible & (additive_mask[..., :keys] > torch.finfo(additive_mask.dtype).min / 2)
+    if causal:
         return visible & torch.ones((queries, keys), dtype=torch.bool, device=visible.device).tril(keys - queries)
-    return visible & (additive_mask[..., :keys] > torch.finfo(additive_mask.dtype).min / 2)
+    return visible
 
 
 def _fit(fact: torch.Tensor, probabilities: torch.Tensor, positions: int, site: Site, new: int) -> torch.Tensor:

@@ -14,7 +14,8 @@ import torch
 
 from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import Observer, Site, attention_shape, watch
+from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, self_attention, watch
+from attention_atlas.attention.plans import SiteKind
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
@@ -124,20 +125,34 @@ def each_example(
         values: function from the examples of a batch to an observer of its value vectors (see `engine.watch`).
 
     Raises:
-        AtlasError: the model gives values that are not finite.
+        AtlasError: as for `engine.self_attention`; or the model gives values that are not finite, or maps that are not those of
+            one pass over the tokens.
     """
-    kind = next(iter(attention_shape(model)))
+    kind, layers, _ = self_attention(model)
     shapes = map_shapes(model, examples, level)
+    if _padding_matters(model, kind, examples, pad):
+        _log.info("%s reads padding: examples of different lengths do not share a batch", type(model).__name__)
+        batch_tokens = 1
     batches = list(batch_by_length(examples, batch_tokens))
     sizes = [sum(math.prod(shapes[e.record]) for e in batch) for batch in batches]
     block = np.empty(max(sizes, default=0) if reuse_memory else 0, np.float16)
-    for batch, size in zip(progress(batches, label="forward passes"), sizes, strict=True):
+    for number, (batch, size) in enumerate(zip(progress(batches, label="forward passes"), sizes, strict=True)):
         places = _parts(block if reuse_memory else np.empty(size, np.float16), [shapes[e.record] for e in batch])
 
+        seen: list[int] = []
+
         def keep(
-            site: Site, probabilities: torch.Tensor, batch: Sequence[Example] = batch, places: list[Half] = places
+            site: Site,
+            probabilities: torch.Tensor,
+            batch: Sequence[Example] = batch,
+            places: list[Half] = places,
+            seen: list[int] = seen,
+            first: bool = number == 0,
         ) -> None:
             if site.site_kind == kind:
+                if first:
+                    _check_maps(model, site, probabilities[0])
+                seen.append(site.layer)
                 _store(probabilities, batch, [place[site.layer] for place in places], level)
 
         inputs = model_inputs(model, batch, pad)
@@ -146,6 +161,11 @@ def each_example(
         with torch.inference_mode(), watch(model, observers=[keep], values=observed) as session:
             session.batch(mask)
             hidden = model(**inputs)[0]
+        if sorted(seen) != list(range(layers)):
+            raise AtlasError(
+                f"{type(model).__name__}: one pass computed the attention of layers {[layer + 1 for layer in seen]}, not that "
+                f"of each of its {layers} layers once; use another model."
+            )
         if not torch.isfinite(hidden[mask.bool()]).all():
             raise AtlasError(
                 f"the model's values are not finite for a batch with example {batch[0].id}. "
@@ -158,9 +178,48 @@ def map_shapes(
     model: PreTrainedModel, examples: Sequence[Example], level: str = "tokens"
 ) -> dict[int, tuple[int, int, int, int]]:
     """Record -> shape of its maps, (layers, heads, n, n), known before the first forward pass."""
-    layers, heads = next(iter(attention_shape(model).values()))
+    _, layers, heads = self_attention(model)
     sizes = [len(e.input_ids) if level == "tokens" else len(unit_starts(e.word)) for e in examples]
     return {e.record: (layers, heads, n, n) for e, n in zip(examples, sizes, strict=True)}
+
+
+def _padding_matters(model: PreTrainedModel, kind: SiteKind, examples: Sequence[Example], pad: int) -> bool:
+    """Whether the maps of the shortest example change beside the longest one, as in MobileBERT, where tokens see the next."""
+    by_length = sorted(examples, key=lambda example: len(example.input_ids))
+    if not by_length or len(by_length[0].input_ids) == len(by_length[-1].input_ids):
+        return False
+    n = len(by_length[0].input_ids)
+
+    def maps_of(batch: Sequence[Example]) -> list[torch.Tensor]:
+        maps: list[torch.Tensor] = []
+
+        def keep(site: Site, probabilities: torch.Tensor) -> None:
+            if site.site_kind == kind:
+                maps.append(probabilities[0, :, :n, :n].float())
+
+        with torch.inference_mode(), watch(model, observers=[keep]):
+            model(**model_inputs(model, batch, pad))
+        return maps
+
+    pairs = zip(maps_of(by_length[:1]), maps_of([by_length[0], by_length[-1]]), strict=True)
+    return any((alone - beside).abs().max() > 0.01 for alone, beside in pairs)
+
+
+def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
+    """Check that one layer's maps [head, query, key] are what their kind of attention says.
+
+    Raises:
+        AtlasError: keys are not the tokens, rows do not sum to 1, or only a decoder's maps may be and are causal.
+    """
+    wrong = ""
+    if maps.shape[1] != maps.shape[2]:
+        wrong = f"{maps.shape[1]} tokens attend to {maps.shape[2]} keys, which are not the tokens"
+    elif (maps[:, 0].float().sum(-1) - 1).abs().max() > 0.01:
+        wrong = "the attention of a token does not sum to 1"
+    elif maps.shape[1] > 2 and (site.site_kind == DECODER_SELF) != (maps.triu(1).amax() == 0):
+        wrong = f"it was taken for {site.site_kind} attention, which its maps contradict"
+    if wrong:
+        raise AtlasError(f"{type(model).__name__}, layer {site.layer + 1}: {wrong}; use another model.")
 
 
 def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import nn
 
-from attention_atlas.attention.engine import DECODER_SELF, attention_shape, install
+from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import in_evaluation, initialised
@@ -82,7 +82,7 @@ def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
         model, missing = initialised(AutoModelForCausalLM, entry)
     except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
         return None
-    if missing or next(iter(attention_shape(model))) != DECODER_SELF:
+    if missing or model.config.is_encoder_decoder or self_attention(model)[0] != DECODER_SELF:
         return None
     install(model)
     return model

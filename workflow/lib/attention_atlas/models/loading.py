@@ -77,9 +77,12 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library).
 
     Raises:
-        AtlasError: the checksum is wrong, the shape differs from the registry's, or there is no fast tokenizer.
+        AtlasError: the checksum is wrong, the shape differs from the registry's, the attention of some layers cannot be
+            observed, or there is no fast tokenizer, or one with more tokens than the model has embeddings.
     """
     from transformers import AutoConfig
+
+    from attention_atlas.attention.engine import self_attention
 
     folder = fetch_model(entry)
     weights = _checked_weights(name, folder, entry)
@@ -88,22 +91,29 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which is needed to align words with word pieces.")
-    layers, heads, hidden = settings.num_hidden_layers, settings.num_attention_heads, settings.hidden_size
+    part = empty_model(settings, folder)
+    (_, layers, heads), hidden = self_attention(part), part.config.hidden_size
     if (layers, heads, hidden) != (entry["layers"], entry["heads"], entry["hidden_size"]):
         raise AtlasError(
             f"model {name} has {layers} layers of {heads} heads and hidden states of {hidden} numbers, but the registry says "
             f"{entry['layers']}, {entry['heads']} and {entry['hidden_size']}: set layers: {layers}, heads: {heads} and "
             f"hidden_size: {hidden} in models.{name}."
         )
-    with whole_file(tokenizer_out) as part:
-        tokenizer.backend_tokenizer.save(str(part))
+    rows = part.get_input_embeddings().get_parameter("weight").shape[0]
+    if len(tokenizer) > rows:
+        raise AtlasError(
+            f"{folder}: model {name} has embeddings for {rows} tokens, but its tokenizer has {len(tokenizer)}: use the "
+            "tokenizer of the model, or save the model with resized embeddings."
+        )
+    with whole_file(tokenizer_out) as tokenizer_part:
+        tokenizer.backend_tokenizer.save(str(tokenizer_part))
     card = ModelCard(
         name=name,
         origin=source_in_words(entry["source"], folder),
         model_type=settings.model_type,
         layers=layers,
         heads=heads,
-        max_tokens=_longest_input(settings, tokenizer),
+        max_tokens=_longest_input(part.config, tokenizer),
         cls=tokenizer.cls_token,
         sep=tokenizer.sep_token,
         pad=tokenizer.pad_token_id,
@@ -132,7 +142,7 @@ def _open_tokenizer(folder: Path) -> Any:
 
 
 def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
-    """Load the bare encoder (or decoder) of a registry entry with the attention engine installed, in evaluation mode.
+    """Load the part of a model that reads text (`text_part`), with the attention engine installed, in evaluation mode.
 
     Raises:
         AtlasError: the files cannot be read, or the architecture cannot be observed.
@@ -141,9 +151,40 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
 
     from attention_atlas.attention.engine import install
 
-    model, _ = initialised(AutoModel, entry)
+    model = text_part(initialised(AutoModel, entry)[0])
     install(model)
     return in_evaluation(model, device)
+
+
+def text_part(model: PreTrainedModel) -> PreTrainedModel:
+    """The part of a bare model that reads text: the encoder of an encoder-decoder, the language model of a multimodal one."""
+    if model.config.is_encoder_decoder:
+        return model.get_encoder()
+    if model.config.get_text_config() is not model.config:
+        return model.get_decoder()
+    # DPR's encoder is a BERT in two wrappers, which return pooled states alone.
+    return model if model.base_model is model else text_part(model.base_model)  # type: ignore[arg-type]  # typed as any module
+
+
+def empty_model(settings: Any, folder: Path) -> PreTrainedModel:
+    """The text part of a model without weights, on torch's meta device, with the attention engine installed.
+
+    Args:
+        settings: configuration of the model.
+        folder: its folder, for messages.
+
+    Raises:
+        AtlasError: transformers cannot build it, or its attention cannot be observed.
+    """
+    import torch
+    from transformers import AutoModel
+
+    from attention_atlas.attention.engine import install
+
+    with torch.device("meta"):
+        model = text_part(_read(lambda: AutoModel.from_config(settings), folder, "configuration"))
+    install(model)
+    return model
 
 
 def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[PreTrainedModel, list[str]]:

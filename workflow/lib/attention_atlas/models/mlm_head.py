@@ -223,8 +223,9 @@ def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
         model, missing = initialised(AutoModelForMaskedLM, entry)
     except AtlasError:  # the architecture has no such class; unreadable files are reported when the encoder is loaded
         return None
-    # transformers initialises missing weights at random; tied weights do not count as missing.
-    return None if missing else model
+    # transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
+    # masked tokens from its decoder's states.
+    return None if missing or model.config.is_encoder_decoder else model
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
-from attention_atlas.attention.engine import attention_layers, attention_shape
+from attention_atlas.attention.engine import attention_layers, self_attention
 from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
     Raises:
         AtlasError: the model's projections are unknown.
     """
-    kind, (layers, heads) = next(iter(attention_shape(model).items()))
+    kind, layers, heads = self_attention(model)
     names = attention_layers(model)[kind]
     if len(names) != layers and len(names) != 1:
         raise AtlasError(f"{type(model).__name__} shares its layers in groups: weights of single layers are not supported.")

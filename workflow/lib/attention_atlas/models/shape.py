@@ -10,8 +10,8 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import SHAPE
 
 _NAMES = {
-    "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer"),
-    "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head"),
+    "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+    "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head", "num_heads"),
     "hidden_size": ("hidden_size", "d_model", "dim", "n_embd"),
     "longest_input": ("max_position_embeddings", "n_positions"),
 }
@@ -37,6 +37,8 @@ def read_shape(folder: str | Path) -> dict[str, int]:
         ) from error
     if not isinstance(settings, dict):
         raise AtlasError(f"{folder}: the configuration cannot be read (config.json is not a JSON object).")
+    # The part that reads text, if the model has several.
+    settings = next((settings[part] for part in ("text_config", "encoder") if isinstance(settings.get(part), dict)), settings)
     shape = {}
     for fact, names in _NAMES.items():
         value = next((settings[name] for name in names if isinstance(settings.get(name), int)), None)

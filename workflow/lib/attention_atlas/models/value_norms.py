@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from attention_atlas.attention.engine import Observer, Site, attention_shape
+from attention_atlas.attention.engine import Observer, Site, self_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.projections import value_outputs
 
@@ -33,8 +33,7 @@ class ValueNorms:
         Raises:
             AtlasError: the model's projections are unknown.
         """
-        self._kind = next(iter(attention_shape(model)))
-        self._shape = attention_shape(model)[self._kind]
+        self._kind, *self._shape = self_attention(model)
         # [head, size, size] products of the rows of W_O, by layer.
         self._products = [layer.output.transpose(1, 2) @ layer.output for layer in value_outputs(model)]
         self._collected: dict[int, Norms] = {}

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, attention_shape, watch
+from attention_atlas.attention.engine import Site, self_attention, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.io.progress import progress
@@ -94,7 +94,7 @@ def disabling_conditions(
         actions: of `ACTIONS`.
         means: layer by layer the mean outputs [head, size], for the action mean.
     """
-    _, (layers, heads) = next(iter(attention_shape(model).items()))
+    _, layers, heads = self_attention(model)
     for action in actions:
         for layer in range(layers):
             for head in range(heads + 1):

@@ -16,7 +16,7 @@ import torch
 from safetensors.numpy import save_file
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, attention_shape, watch
+from attention_atlas.attention.engine import Site, self_attention, watch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
@@ -92,7 +92,7 @@ def measure(
         raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     analyses, untagged, unlinked = _analyses(examples, settings.tagger)
     base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
-    if attention_shape(base) != attention_shape(tuned):
+    if self_attention(base) != self_attention(tuned):
         raise AtlasError(f"{tuned_entry['source']}: this model has another shape than the one it was trained from.")
     patterns = read_patterns(network_path, thresholds_path)
     short = [e for e in examples if len(e.input_ids) <= settings.padded_length][: settings.padded_records]
@@ -141,7 +141,7 @@ def one_pass(
         patterns: network, thresholds, size and scale of its pictures.
         seed: of the control of links.
     """
-    _, (layers, heads) = next(iter(attention_shape(base).items()))
+    _, layers, heads = self_attention(base)
     count, features = len(examples), len(MEASURED)
     places = {example.record: place for place, example in enumerate(examples)}
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -254,7 +254,7 @@ def padded_cosine(base: PreTrainedModel, tuned: PreTrainedModel, examples: Seque
 
     Padding is never attended to, but attends: for a short example most of what is compared is the attention of [PAD].
     """
-    _, (layers, heads) = next(iter(attention_shape(base).items()))
+    _, layers, heads = self_attention(base)
     cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = examples[start : start + _PADDED_BATCH]
