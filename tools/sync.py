@@ -110,6 +110,13 @@ def main() -> None:
         if check:
             raise SystemExit(f"{path.relative_to(ROOT)} is out of date: run python tools/sync.py")
         path.write_text(content, encoding="utf-8", newline="\n")
+    pin = next(
+        line
+        for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        if line.startswith("transformers==")
+    )
+    if f"transformers {pin.partition('==')[2]}," not in (ROOT / "docs/models-matrix.md").read_text(encoding="utf-8"):
+        raise SystemExit("docs/models-matrix.md is of another version of transformers: run python tests/unit/model_matrix.py")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,465 @@
+"""Every text model type of the installed transformers as a tiny random model: which of them the attention engine serves.
+
+    python tests/unit/model_matrix.py               writes docs/models-matrix.md (minutes)
+    python tests/unit/model_matrix.py bert t5       prints what was seen of these types
+
+The models have the default configuration of their type, made small, and windows shorter than the text. A type works if, for
+each kind of attention: observed maps and outputs equal those of eager attention bit for bit, also with padding on the left; a
+plan that multiplies by 1 changes nothing; masking a head equals zeroing its columns of the output projection; maps are causal
+if and only if they are a decoder's; and the maps that the workflow stores are those of each text alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_NAMES
+from transformers.pytorch_utils import Conv1D
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "workflow" / "lib"))
+
+from attention_atlas.attention.engine import (
+    DECODER_CROSS,
+    DECODER_SELF,
+    ENCODER_SELF,
+    Plan,
+    Site,
+    SiteKind,
+    attention_layers,
+    attention_shape,
+    install,
+    watch,
+)
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.models.extraction import attention_maps
+from attention_atlas.models.loading import text_part
+
+VOCABULARY, FIRST_WORD, LENGTHS, WINDOW = 99, 5, (9, 5), 4
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "models-matrix.md"
+WORKS, LIBRARY, REFUSED, NOT_BUILT = STATUSES = ("works", "library", "refused", "not built")
+LARGEST = 10**8
+"""Most parameters of a tiny model: a type that has more needs overrides."""
+_SMALL = {
+    **dict.fromkeys(("vocab_size",), VOCABULARY),
+    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "d_embed"), 64),
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layers", "n_layer"), 4),
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "num_decoder_layers"), 2),
+    **dict.fromkeys(
+        ("num_attention_heads", "encoder_attention_heads", "decoder_attention_heads", "num_heads", "n_heads", "n_head"), 4
+    ),
+    **dict.fromkeys(("num_key_value_heads", "linear_num_key_heads", "num_experts_per_tok", "moe_topk"), 2),
+    **dict.fromkeys(("num_local_experts", "num_experts", "n_routed_experts", "linear_num_value_heads", "linear_num_heads"), 4),
+    **dict.fromkeys(("intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "n_inner", "ffn_hidden_size"), 48),
+    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "expert_ffn_hidden_size", "q_lora_rank"), 24),
+    **dict.fromkeys(("head_dim", "d_kv", "kv_channels", "v_head_dim", "qk_nope_head_dim", "kv_lora_rank", "mamba_d_head"), 16),
+    **dict.fromkeys(
+        ("linear_key_head_dim", "linear_value_head_dim", "linear_head_dim", "mamba_head_dim", "embedding_size"), 16
+    ),
+    **dict.fromkeys(("mamba_n_heads", "mamba_num_heads", "mamba_d_state", "ssm_state_size", "qk_rope_head_dim"), 8),
+    **dict.fromkeys(("n_group", "topk_group", "n_groups", "mamba_n_groups", "n_shared_experts", "pad_token_id"), 1),
+    **dict.fromkeys(("bos_token_id", "eos_token_id", "decoder_start_token_id"), 2),
+    **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx", "max_source_positions", "max_target_positions"), 128),
+    "hidden_dim": 48,
+    "mamba_dt_rank": 4,
+    "sliding_window": WINDOW,
+    "local_attention": 2 * WINDOW,
+}
+"""Sizes of tiny models, by the names that configurations have for them."""
+_LATENT = {"head_dim": 8, "num_key_value_heads": 4}
+
+
+def _rotary(*sections: int) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": list(sections)}}
+
+
+_HALF = {"layer_types": ["linear_attention", "full_attention"] * 2}
+_GEMMA = {key: value for key, value in _SMALL.items() if "expert" not in key and key != "hidden_dim"}
+_OVERRIDES: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"), _LATENT),
+    **dict.fromkeys(("longcat_flash", "minicpm3", "mistral4", "youtu"), _LATENT),
+    **dict.fromkeys(("glm4v_moe_text", "glm4v_text", "glm_image_text", "glm_ocr_text"), _rotary(2, 1, 1)),
+    **dict.fromkeys(("hunyuan_vl_text", "qwen2_5_vl_text", "qwen2_vl_text", "cosmos3_edge_text"), _rotary(4, 2, 2)),
+    "granitemoehybrid": _HALF,
+    **dict.fromkeys(("kimi_linear", "bailing_hybrid"), _HALF | _LATENT),
+    **{key: {"emb_dim": 64, "n_words": VOCABULARY} for key in ("flaubert", "xlm")},
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": _rotary(4, 2, 2)["rope_parameters"]}},
+    "dbrx": {
+        "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0},
+        "ffn_config": {"ffn_hidden_size": 48, "moe_num_experts": 4},
+    },
+    "dots3_note_text": {"num_key_value_heads": 4, "shared_experts_intermediate_size": 24},
+    "esmc": {"num_key_value_heads": 4},
+    "falcon_h1": {"mamba_d_ssm": 128},
+    "gemma3n_text": {
+        "num_kv_shared_layers": 0,
+        "vocab_size_per_layer_input": VOCABULARY,
+        "hidden_size_per_layer_input": 16,
+        "laurel_rank": 4,
+        "layer_types": ["sliding_attention", "full_attention"] * 2,
+    },
+    "gemma4_text": {"vocab_size_per_layer_input": VOCABULARY, "hidden_size_per_layer_input": 16},
+    "glm5_next_text": {"num_key_value_heads": 4, "qk_rope_head_dim": 0},
+    "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2, "num_dense_layers": 1},
+    "luke": {"entity_vocab_size": 9},
+    "mamba2": {"num_heads": 8},
+    "qwen4_exp_text": {
+        "layer_types": ["linear_attention", "indexed_attention"] * 2,
+        **{
+            "indexer_n_heads": 2,
+            "indexer_kv_heads": 1,
+            "indexer_head_dim": 16,
+            "indexer_budget": 4,
+            "indexer_compress_ratio": 2,
+        },
+        **{"hc_lowrank": 8, "ngram_vocab_size_base": 99},
+    },
+    "reformer": {"axial_pos_embds_dim": (32, 32), "axial_pos_shape": (8, 16)},
+    "squeezebert": {"embedding_size": 64},
+    "t5gemma": {"encoder": _GEMMA, "decoder": _GEMMA},
+    "xmod": {"default_language": "en_XX"},
+    "zamba": {"layers_block_type": ["linear_attention", "linear_attention", "hybrid", "hybrid"], "num_key_value_heads": 4},
+    "zamba2": {"layers_block_type": ["linear_attention", "hybrid"] * 2},
+    "zaya": {"num_experts_per_tok": 1},
+}
+"""What the default configuration of a type needs to be built small."""
+_SOUND = "produces or reads sound"
+_OTHER: dict[str, str] = {
+    **dict.fromkeys(("bark", "clvp", "dia", "fastspeech2_conformer", "fastspeech2_conformer_with_hifigan", "musicgen"), _SOUND),
+    **dict.fromkeys(("musicgen_melody", "pe_audio", "pe_audio_video", "vits"), _SOUND),
+    **dict.fromkeys(("exaone4_5_vision", "pe_video"), "reads pictures"),
+    "evolla": "reads proteins",
+}
+"""Types that read tokens, but are not text models -> the reason why they are not built."""
+
+
+@dataclass
+class Verdict:
+    """What was seen of a model type.
+
+    Attributes:
+        status: works, library (observed and changed, but its maps are not what the studies assume), refused, or not built.
+        reason: the message, where it does not work.
+        kinds: kind of attention -> layers with attention, layers, heads.
+        faults: what is wrong; empty for every type that is not refused.
+        remarks: what a user should know.
+    """
+
+    status: str
+    reason: str = ""
+    kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def text_types() -> Iterator[tuple[str, type, type]]:
+    """Model types that read only text: name, class of the configuration, class of the bare model."""
+    for name in MODEL_MAPPING_NAMES:
+        try:
+            configuration = CONFIG_MAPPING[name]
+            model = MODEL_MAPPING[configuration]
+        except (KeyError, ValueError):
+            continue
+        model = model[0] if isinstance(model, (tuple, list)) else model
+        try:
+            reads_text = model.main_input_name == "input_ids"
+        except ImportError:
+            continue
+        if reads_text and getattr(model, "input_modalities", None) in (None, "text", ("text",), ["text"]):
+            yield name, configuration, model
+
+
+def tiny_model(name: str, configuration: type, model_class: type) -> nn.Module:
+    """A random model of a type in evaluation mode, its heads far from uniform attention."""
+    names = set(inspect.signature(configuration.__init__).parameters) | set(getattr(configuration, "__dataclass_fields__", {}))
+    settings = {key: value for key, value in _SMALL.items() if key in names} | _OVERRIDES.get(name, {})
+    torch.manual_seed(0)
+    settings = configuration(**settings)
+    with torch.device("meta"):
+        size = sum(parameter.numel() for parameter in model_class(settings).parameters())
+    if size > LARGEST:
+        raise ValueError(f"{size} parameters")
+    model = model_class(settings).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, mean=0.0 if parameter.dim() > 1 else 0.5, std=0.2)
+    return model
+
+
+def check(name: str, configuration: type, model_class: type) -> Verdict:
+    """All checks of one type."""
+    if name in _OTHER:
+        return Verdict(NOT_BUILT, _OTHER[name])
+    model = tiny_model(name, configuration, model_class)
+    try:
+        install(copy.deepcopy(model))
+    except AtlasError as error:
+        return Verdict(REFUSED, str(error))
+    verdict = Verdict(WORKS)
+    _check_model(model, verdict)
+    if verdict.faults:
+        return verdict
+    part = text_part(model)
+    tokens = batch(part, LENGTHS)["input_ids"]
+    examples = [
+        Example(row, str(row), tuple(ids[:n].tolist()), (0,) * n, ("",) * n, tuple(range(n)), ("",) * n, {})
+        for row, (ids, n) in enumerate(zip(tokens, LENGTHS, strict=True))
+    ]
+    try:
+        maps = attention_maps(part, examples, pad=1)
+    except AtlasError as error:
+        verdict.status, verdict.reason = LIBRARY, str(error)
+        return verdict
+    for row, n in enumerate(LENGTHS):
+        single, _ = observed(part, {key: value[row : row + 1, :n] for key, value in batch(part, LENGTHS).items()})
+        alone = torch.stack([weights[0] for _, weights in sorted(single.items(), key=lambda item: item[0].layer)])
+        if not torch.allclose(torch.from_numpy(maps[row]).float(), alone, atol=1e-3):
+            verdict.faults.append("cached maps differ from those of one example alone")
+    return verdict
+
+
+def _check_model(model: nn.Module, verdict: Verdict) -> None:
+    inputs = batch(model, LENGTHS)
+    reference_maps, reference_output = eager(model, inputs)
+    install(model)
+    shape, names = attention_shape(model), attention_layers(model)
+    verdict.kinds = {str(kind): (len(names[kind]), *shape[kind]) for kind in shape}
+    maps, output = observed(model, inputs)
+    fault = verdict.faults.append
+    layers_of = {kind: sorted(site.layer for site in maps if site.site_kind == kind) for kind in shape}
+    for kind, layers in layers_of.items():
+        ours = [maps[Site(*kind, layer)] for layer in layers]
+        theirs = reference_maps.get(kind, [])
+        if len(theirs) == shape[kind][0]:
+            theirs = [theirs[layer] for layer in layers]
+        if not theirs:
+            verdict.remarks.append(f"eager returns no {kind} maps")
+        elif len(ours) != len(theirs) or not all(map(torch.equal, ours, theirs)):
+            fault(f"{kind} maps differ from eager")
+        if any(weights.shape[2] != weights.shape[3] for weights in ours) and kind != DECODER_CROSS:
+            verdict.remarks.append("keys are not only the tokens")
+        elif kind != DECODER_CROSS and any(
+            (weights[0].triu(1).abs().amax() == 0) != (kind == DECODER_SELF) for weights in ours
+        ):
+            fault(f"{kind} attention is{'' if kind == ENCODER_SELF else ' not'} causal")
+    if not torch.equal(output, reference_output):
+        fault("output differs from eager")
+    for kind, (_, heads) in shape.items():
+        try:
+            if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
+                fault(f"a plan that changes nothing changes the output ({kind})")
+        except AtlasError as error:
+            verdict.remarks.append(str(error))
+        check_masking(model, inputs, kind, max(layers_of[kind]), heads, verdict)
+    left = batch(model, LENGTHS, "left")
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        reference_output = main_output(model(**left))
+    install(model)
+    ours = observed(model, left)[1]
+    if ours.shape[:2] == left["input_ids"].shape:
+        real = left.get("decoder_attention_mask", left["attention_mask"]).bool()
+        ours, reference_output = ours[real], reference_output[real]
+    if not torch.equal(ours, reference_output):
+        fault("padding on the left: output differs from eager")
+
+
+def batch(model: nn.Module, lengths: tuple[int, ...], side: str = "right") -> dict[str, torch.Tensor]:
+    """Random tokens of these lengths, padded on a side; models with a decoder read the same on both sides."""
+    longest = max(lengths)
+    tokens = torch.randint(FIRST_WORD, VOCABULARY, (len(lengths), longest), generator=torch.Generator().manual_seed(1))
+    places = torch.arange(longest)
+    real = torch.stack([places < n if side == "right" else places >= longest - n for n in lengths])
+    inputs = {"input_ids": torch.where(real, tokens, 1), "attention_mask": real.long()}
+    accepted = inspect.signature(model.forward).parameters
+    if model.config.is_encoder_decoder:
+        inputs |= {f"decoder_{key}": value for key, value in inputs.items()}
+    elif side == "left" and "position_ids" in accepted:
+        inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    return inputs
+
+
+def main_output(output: Any) -> torch.Tensor:
+    """The last hidden states, where the model has them."""
+    return output.last_hidden_state if getattr(output, "last_hidden_state", None) is not None else output[0]
+
+
+def close(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two outputs are equal up to rounding."""
+    return torch.allclose(first, second, atol=1e-4 * max(1.0, float(second.abs().max())))
+
+
+def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, list[torch.Tensor]], torch.Tensor]:
+    """Maps of each kind and output by the eager attention of transformers."""
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        output = model(**inputs, output_attentions=True)
+    fields = {"decoder_attentions": DECODER_SELF, "encoder_attentions": ENCODER_SELF, "cross_attentions": DECODER_CROSS}
+    maps = {kind: output.get(key) for key, kind in fields.items()}
+    if output.get("attentions") is not None:
+        kind = next(iter(attention_shape(model)))
+        maps[kind] = output["attentions"]
+    return {kind: [layer for layer in layers or () if layer is not None] for kind, layers in maps.items()}, main_output(output)
+
+
+def observed(
+    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None = None
+) -> tuple[dict[Site, torch.Tensor], torch.Tensor]:
+    """Maps and output of a pass through the engine."""
+    maps: dict[Site, torch.Tensor] = {}
+
+    def keep(site: Site, weights: torch.Tensor) -> None:
+        # A layer that computes several maps in one pass is refused by the extraction.
+        maps.setdefault(site, weights)
+
+    with torch.no_grad(), watch(model, observers=[keep], plan=plan) as session:
+        session.batch(inputs["attention_mask"], decoder_attention_mask=inputs.get("decoder_attention_mask"))
+        output = main_output(model(**inputs))
+    return maps, output
+
+
+def check_masking(
+    model: nn.Module, inputs: dict[str, torch.Tensor], kind: SiteKind, layer: int, heads: int, verdict: Verdict
+) -> None:
+    """Masking head 1 of a layer must equal zeroing its columns of the output projection.
+
+    The projection is the first linear layer that reads zeros from the masked head. Columns are not zeroed where the inputs from
+    other heads change too, as by a norm over all heads, or where several layers share the projection.
+    """
+    plan = Plan().zero(layer, 1, where=kind)
+    reads: dict[str, dict[nn.Module, list[torch.Tensor]]] = {}
+    width: list[int] = []
+
+    def see(site: Site, outputs: torch.Tensor) -> None:
+        if (site.site_kind, site.layer) == (kind, layer):
+            width.append(outputs.shape[2] * outputs.shape[3])
+
+    def record(reading: dict[nn.Module, list[torch.Tensor]]) -> Any:
+        def call(module: nn.Module, arguments: Any) -> None:
+            if width and arguments[0].shape[-1] == width[0]:
+                reading.setdefault(module, []).append(arguments[0].detach().clone())
+
+        return call
+
+    for name, changed in (("clean", None), ("masked", plan)):
+        width.clear()
+        call = record(reads.setdefault(name, {}))
+        hooks = [m.register_forward_pre_hook(call) for m in model.modules() if isinstance(m, (nn.Linear, Conv1D))]
+        with torch.no_grad(), watch(model, plan=changed, outputs=[see]) as session:
+            session.batch(inputs["attention_mask"], decoder_attention_mask=inputs.get("decoder_attention_mask"))
+            model(**inputs)
+        for hook in hooks:
+            hook.remove()
+    size = width[0] // heads
+    columns = slice(size, 2 * size)
+    projection = next((m for m, calls in reads["masked"].items() if not calls[0][..., columns].any()), None)
+    if projection is None:
+        verdict.remarks.append(f"{kind}: no linear layer reads the outputs of single heads")
+        return
+    before, after = reads["clean"][projection], reads["masked"][projection][0]
+    rest = torch.ones(width[0], dtype=torch.bool)
+    rest[columns] = False
+    tied = sum(getattr(module, "weight", None) is projection.weight for module in model.modules()) > 1
+    if tied or len(attention_layers(model)[kind]) == 1 or not torch.equal(before[0][..., rest], after[..., rest]):
+        return
+    weight = projection.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight.narrow(0 if isinstance(projection, Conv1D) else 1, size, size).zero_()
+        zeroed = observed(model, inputs)[1]
+        weight.copy_(kept)
+    masked = observed(model, inputs, plan)[1]
+    if torch.equal(masked, observed(model, inputs)[1]):
+        verdict.faults.append(f"{kind}: masking a head has no effect")
+    if not close(masked, zeroed):
+        verdict.faults.append(f"{kind}: masking a head differs from zeroed columns")
+
+
+def verdicts(names: Sequence[str] = ()) -> dict[str, Verdict]:
+    """What was seen of each text type, or of those with these names."""
+    seen = {}
+    for name, configuration, model_class in text_types():
+        if names and name not in names:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                seen[name] = check(name, configuration, model_class)
+            except Exception as error:  # any fault of any model is a result
+                seen[name] = Verdict(WORKS, faults=[f"{type(error).__name__}: {first_line(error, 200)}"])
+    return seen
+
+
+_REASONS = {
+    "have no attention": "Only some layers have attention, and the studies compare all layers.",
+    "learnt sinks": "Heads have learnt sinks, so the attention of a token does not sum to 1.",
+    "interface": "The encoder's attention is computed elsewhere; that of the decoder is observed.",
+    "not that of each": "A layer combines two maps, so that no single map is a head's.",
+}
+"""Part of a message -> reason on the page."""
+
+
+def page(seen: Mapping[str, Verdict]) -> str:
+    """The page of the documentation."""
+    names = {status: [name for name in sorted(seen) if seen[name].status == status] for status in STATUSES}
+    served = len(names[WORKS]) + len(names[LIBRARY])
+    reasons: dict[str, list[str]] = {}
+    for name in names[LIBRARY]:
+        reason = next(text for part, text in _REASONS.items() if part in seen[name].reason)
+        reasons.setdefault(reason, []).append(name)
+    for name in names[NOT_BUILT]:
+        reasons.setdefault(f"Not built: {seen[name].reason}.", []).append(name)
+
+    def listed(types: Sequence[str]) -> str:
+        return textwrap.fill(", ".join(types), 120, break_on_hyphens=False)
+
+    share = len(names[WORKS]) / served
+    summary = textwrap.fill(
+        f"Every text model type of transformers {transformers.__version__}, as a tiny random model, checked against its eager "
+        "attention: maps, outputs, masked heads, padding, and windows shorter than the text (`tests/unit/model_matrix.py`). Of "
+        f"{len(seen)} types, {served} use the attention interface: {len(names[WORKS])} of them ({share:.0%}) work everywhere; "
+        f"`watch` observes and changes the other {len(names[LIBRARY])} correctly, but the studies refuse them. "
+        f"{len(names[REFUSED])} types are refused, since their attention is computed elsewhere.",
+        120,
+        break_on_hyphens=False,
+    )
+    further = "\n\n".join(f"{reason}\n\n> {listed(types)}" for reason, types in reasons.items())
+    return f"""# All model types
+
+{summary}
+
+## Work everywhere
+
+{listed(names[WORKS])}
+
+## Refused
+
+{listed(names[REFUSED])}
+
+## Observed by the library only, and not built
+
+{further}
+"""
+
+
+if __name__ == "__main__":
+    all_seen = verdicts(sys.argv[1:])
+    for type_name, verdict in all_seen.items():
+        if verdict.faults or len(sys.argv) > 1:
+            print(type_name, verdict)
+    if len(sys.argv) == 1:
+        PAGE.write_text(page(all_seen), encoding="utf-8")
