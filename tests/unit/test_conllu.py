@@ -67,6 +67,13 @@ def test_spaces_inside_a_word_are_no_column_break(tmp_path):
     assert tree.heads == (2, 0)
 
 
+def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_space(tmp_path):
+    words = ("10\u00a0000", "\u3000", "a\u2028b", "c\x85")
+    rows = "".join(row(k, word, k - 1, "root" if k == 1 else "dep") for k, word in enumerate(words, start=1))
+    trees = list(read_conllu(write(tmp_path, f"\ufeff# newdoc id = a\n{rows}\n\ufeff# newdoc id = b\n{rows}")))
+    assert [(tree.document, tree.words) for tree in trees] == [("a", words), ("b", words)]
+
+
 def test_ranges_by_position_and_blocks_of_comments(tmp_path):
     bodies = [f"# sent_id = n{index}\n{row(1, 'x', 0, 'root')}" for index in range(6)]
     path = write(tmp_path, "# a heading\n\n" + "\n".join(bodies[:3]) + "\n# between\n\n" + "\n".join(bodies[3:]))
@@ -115,7 +122,8 @@ BAD = [
         id="circle",
     ),
     pytest.param(row(1, "x", 0, "root") + row(2, "y", 0, "root"), ":2: several words have head 0", id="two-roots"),
-    pytest.param(GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 of this line is not", id="latin"),
+    pytest.param(GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 (0xe9) is not UTF-8", id="latin"),
+    pytest.param(b"# newdoc id = caf\xe9\n\n" + SHORT.encode(), ":1: byte 4 (0xe9) is not UTF-8", id="latin-document"),
     pytest.param(SHORT.encode("utf-16"), ":1: NUL bytes", id="utf16"),
 ]
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
+from attention_atlas.io.files import columns_of, open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -156,9 +156,22 @@ def test_lines_come_back_whatever_they_are_packed_in(tmp_path_factory, packer, l
     assert list(raw_lines(path)) == [(i, (line + "\r\n").encode()) for i, line in enumerate(lines, start=1)]
 
 
-def test_a_byte_order_mark_opens_the_file_only(tmp_path):
-    (tmp_path / "text").write_bytes("\ufeffone\n\ufefftwo".encode())
-    assert list(read_lines(tmp_path / "text")) == [(1, "one"), (2, "\ufefftwo")]
+def test_byte_order_marks_of_joined_files_are_no_text(tmp_path):
+    (tmp_path / "text").write_bytes("\ufeffone\n\ufefftwo\ufeff".encode())
+    assert list(read_lines(tmp_path / "text")) == [(1, "one"), (2, "two\ufeff")]
+
+
+@pytest.mark.parametrize(
+    ("line", "cells"),
+    [
+        ("", []),
+        ("  a  b ", ["a", "b"]),
+        ("a\t\tb c\t", ["a", "", "b c", ""]),
+        ("10\u00a0000 a\u2028b \u3000 c\x85", ["10\u00a0000", "a\u2028b", "\u3000", "c\x85"]),
+    ],
+)
+def test_columns_are_separated_by_tabs_or_spaces_alone(line, cells):
+    assert columns_of(line) == cells
 
 
 def test_a_packed_file_is_known_by_its_content_not_its_name(tmp_path):
@@ -205,7 +218,7 @@ def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path, packer):
     assert next(lines) == (1, "fine")
     with pytest.raises(AtlasError) as caught:
         next(lines)
-    assert str(caught.value).startswith(f"{path}:2: byte 0xe9 is not UTF-8. Convert the file, for example with iconv")
+    assert str(caught.value).startswith(f"{path}:2: byte 4 (0xe9) is not UTF-8; convert the file, for example with iconv")
 
 
 def test_missing_files_and_folders_are_named(tmp_path):

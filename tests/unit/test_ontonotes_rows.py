@@ -13,6 +13,7 @@ from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import columns_of
 
 GOLD = """\
 #begin document (nw/x/00/x_0000); part 000
@@ -29,7 +30,7 @@ nw/x/00/x_0000 0 0 Mm XX - - - - - * -
 #end document
 #begin document (nw/x/00/x_0000); part 001
 nw/x/00/x_0000 1 0 It PRP (TOP(S(NP*) - - - - * (0)
-nw/x/00/x_0000 1 1 slept VBD (VP*))) - - - - * -
+nw/x/00/x_0000 1 1 sle\u00a0pt VBD (VP*))) - - - - * -
 
 #end document
 """
@@ -66,9 +67,9 @@ ROW = {
         {
             **EMPTY,
             "part_id": 1,
-            "words": ["It", "slept"],
+            "words": ["It", "sle\u00a0pt"],
             "pos_tags": [7, 2],
-            "parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD slept) )))",
+            "parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))",
             "named_entities": [0, 0],
             "coref_spans": [[0, 0, 0]],
         },
@@ -115,9 +116,9 @@ def caches(monkeypatch, tmp_path):
 
 def test_the_columns_are_those_of_the_gold_file(tmp_path):
     raw = written(tmp_path, ROW)
-    assert [line.split() for line in raw.read_text(encoding="utf-8").splitlines()] == [
-        line.split() for line in GOLD.splitlines()
-    ]
+    texts = raw.read_text(encoding="utf-8"), GOLD
+    of_hub, gold = ([columns_of(line) for line in text.split("\n")] for text in texts)
+    assert of_hub == gold
 
 
 def test_the_readers_take_the_same_from_both(tmp_path):

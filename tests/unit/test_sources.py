@@ -174,7 +174,7 @@ ROWS = [
     {"title": "A", "text": "First paragraph.\n\n  Second paragraph. \n"},
     {"title": "B", "text": ""},
     {"title": "C", "text": None},
-    {"title": "D", "text": "Only one: é."},
+    {"title": "D", "text": "Only\u2028one: é."},
     {"title": "E", "text": "Behind the rows."},
 ]
 HUB = {"split": "train", "column": "text", "rows": 4}
@@ -195,7 +195,7 @@ def dataset(request, tmp_path):
 
 def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
     fetch({"hub": str(dataset), **HUB}, tmp_path / "raw", **IN_FILE)
-    assert (tmp_path / "raw").read_text(encoding="utf-8") == "First paragraph.\nSecond paragraph.\n\nOnly one: é.\n\n"
+    assert (tmp_path / "raw").read_text(encoding="utf-8") == "First paragraph.\nSecond paragraph.\n\nOnly\u2028one: é.\n\n"
     fetch({"hub": str(dataset), **HUB, "rows": 1, "column": "title"}, tmp_path / "raw", **IN_FILE)
     assert (tmp_path / "raw").read_text(encoding="utf-8") == "A\n\n"
 

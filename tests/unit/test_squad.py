@@ -104,7 +104,7 @@ def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
     with pytest.raises(AtlasError, match=r"q\.json:3: invalid JSON"):
         list(read_squad(path))
     path.write_bytes('["é"]'.encode("latin-1"))
-    with pytest.raises(AtlasError, match="byte 3 is not UTF-8"):
+    with pytest.raises(AtlasError, match=r"byte 3 \(0xe9\) is not UTF-8"):
         list(read_squad(path))
     path.write_text("[" * 100_000, encoding="utf-8")
     with pytest.raises(AtlasError):

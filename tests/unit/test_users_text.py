@@ -76,7 +76,7 @@ def test_files_that_are_not_there_are_a_sentence(tmp_path):
     with pytest.raises(AtlasError, match="this is a folder"):
         users_text(tmp_path)
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin1"))
-    with pytest.raises(AtlasError, match=r"latin\.txt:1: byte 0xe9 is not UTF-8"):
+    with pytest.raises(AtlasError, match=r"latin\.txt:1: byte 4 \(0xe9\) is not UTF-8"):
         users_text(tmp_path / "latin.txt")
 
 

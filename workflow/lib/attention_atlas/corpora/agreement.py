@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import read_lines
 
 SINGULAR, PLURAL = "singular", "plural"
 MASCULINE, FEMININE, NEUTER = "masculine", "feminine", "neuter"
@@ -137,12 +138,8 @@ def census_names() -> Names:
 
 def _shares(path: Path) -> dict[str, float]:
     """Name in lower case -> frequency in percent; 1 if the list does not say."""
-    try:
-        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise AtlasError(f"{path}: this list of names cannot be read ({error}).") from error
     shares = {}
-    for words in lines:
+    for words in (line.split() for _, line in read_lines(path)):
         if words and not words[0].startswith("#"):
             share = float(words[1]) if len(words) > 1 and words[1].replace(".", "", 1).isdecimal() else 1.0
             if share >= _LEAST_COMMON:

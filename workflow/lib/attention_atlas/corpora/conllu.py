@@ -17,7 +17,7 @@ from conllu.exceptions import ParseException
 
 from attention_atlas.corpora.trees import Tree, several_roots, tree_fault
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import raw_lines
+from attention_atlas.io.files import decoded, raw_lines
 
 _COLUMNS = 10
 _BOM = b"\xef\xbb\xbf"
@@ -100,12 +100,12 @@ def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
     number = documents = 0
     document: str | None = None
     for number, line in raw_lines(path):
-        content = line.removeprefix(_BOM) if number == 1 else line
+        content = line.removeprefix(_BOM)
         if content.strip():
             lines.append(content)
             if content.startswith(b"#") and (new := _NEW_DOCUMENT.fullmatch(content.rstrip())):
                 documents += 1
-                document = new[1].decode("utf-8", errors="replace") if new[1] else f"document {documents}"
+                document = decoded(new[1], f"{path}:{number}") if new[1] else f"document {documents}"
             continue
         if _has_words(lines):
             yield SentenceBlock(number - len(lines), lines, document)
@@ -174,10 +174,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
 def _decoded(raw: bytes, where: str) -> str:
     if b"\0" in raw:
         raise AtlasError(f"{where}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
-    try:
-        return raw.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise AtlasError(f"{where}: byte {error.start + 1} of this line is not UTF-8; convert the file to UTF-8.") from error
+    return decoded(raw, where).rstrip("\r\n")
 
 
 def _check_columns(line: str, where: str, cut_off: bool) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from string import whitespace
 from typing import Any
 
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
@@ -54,7 +55,7 @@ def edge_line(record: EdgeRecord) -> str:
         AtlasError: a word contains a space or is empty, which the schema does not allow.
     """
     for word in record.words:
-        if not word or any(letter.isspace() for letter in word):
+        if not _is_word(word):
             raise AtlasError(f"{record.id}: the word {word!r} contains a space, which separates words in this format.")
     targets = []
     for target in record.targets:
@@ -97,11 +98,10 @@ def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRec
 
 def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
     text = row.get("text")
-    if not isinstance(text, str) or not text.split():
+    if not isinstance(text, str) or not text.strip(whitespace):
         raise AtlasError(f"{where}: there is no text under 'text'.")
-    # jiant splits at single spaces; other white space would shift all spans after it.
     words = text.split(" ")
-    if words != text.split():
+    if not all(map(_is_word, words)):
         raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")
     targets = row.get("targets")
     if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
@@ -111,6 +111,11 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
     document = about.get("document")
     edge_targets = tuple(_target(target, where, len(words)) for target in targets)
     return EdgeRecord(str(about.get("id", number)), tuple(words), edge_targets, None if document is None else str(document))
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text is one word: jiant splits at single spaces, and other ASCII white space would shift all spans after it."""
+    return bool(text) and not set(whitespace) & set(text)
 
 
 def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:

@@ -15,7 +15,7 @@ from typing import Any
 from attention_atlas.errors import AtlasError
 
 CHANGED = "The data set has changed: set the revision that the registry names."
-_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)")
+_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
 _NEEDED = ("document_id", "sentences")
 _SENTENCE = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")
 
@@ -80,7 +80,7 @@ def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
     # Text after a leaf up to the next opening bracket belongs to that word.
     bits: list[str] = []
     opened = ""
-    for piece in re.split(r"(\s*\([^\s()]+ [^\s()]+\)\s*)", tree):
+    for piece in re.split(r"(\s*\([^\s()]+ [^\s()]+\)\s*)", tree, flags=re.ASCII):
         if _LEAF.search(piece):
             bits.append(f"{opened}*")
             opened = ""

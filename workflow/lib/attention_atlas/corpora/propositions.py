@@ -14,6 +14,7 @@ from pathlib import Path
 from attention_atlas.corpora.conllu import SentenceBlock, parse_block, sentence_blocks
 from attention_atlas.corpora.trees import UNKNOWN, Tree
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import decoded
 
 _COLUMNS = 10
 PREDICATE = "V"
@@ -76,7 +77,7 @@ def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes],
         plain.append(b"\t".join(columns[:_COLUMNS]) + b"\n")
         if columns[0].isdigit():
             # The published files leave some of these columns empty.
-            predicate_columns.append([column.decode("utf-8", "replace") or UNKNOWN for column in columns[_COLUMNS:]])
+            predicate_columns.append([decoded(cell, f"{path}:{number}") or UNKNOWN for cell in columns[_COLUMNS:]])
     return plain, predicate_columns
 
 

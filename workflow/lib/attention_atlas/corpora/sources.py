@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -235,7 +236,7 @@ def _write_documents(
 
 
 def _paragraphs(text: Any) -> list[str]:
-    return [line.strip() for line in str(text or "").splitlines() if line.strip()]
+    return [line.strip() for line in re.split(r"[\r\n]", str(text or "")) if line.strip()]
 
 
 def _write_questions(

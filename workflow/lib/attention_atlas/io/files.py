@@ -178,21 +178,33 @@ def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
             ) from error
 
 
+def decoded(raw: bytes, where: str | Path) -> str:
+    """A text or line in UTF-8 without its byte-order mark, which joined files have at the start of any line.
+
+    Raises:
+        AtlasError: it is not UTF-8; names `where` and the byte.
+    """
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AtlasError(
+            f"{where}: byte {error.start + 1} ({error.object[error.start]:#04x}) is not UTF-8; convert the file, for example "
+            "with iconv -f latin1 -t utf-8."
+        ) from error
+
+
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its end) of a UTF-8 text, compressed or not.
 
     Raises:
         AtlasError: as for `raw_lines`, or the text is not UTF-8; names the line.
     """
-    for number, raw in raw_lines(path):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise AtlasError(
-                f"{path}:{number}: byte {error.object[error.start]:#04x} is not UTF-8. Convert the file, for example with "
-                "iconv -f latin1 -t utf-8."
-            ) from error
-        yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+    return ((number, decoded(raw, f"{path}:{number}").rstrip("\r\n")) for number, raw in raw_lines(path))
+
+
+def columns_of(line: str) -> list[str]:
+    """Cells of a line, separated by tabs, otherwise by spaces; other white space, such as U+00A0, belongs to a cell."""
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
 
 def read_json(path: str | Path) -> Any:
@@ -203,9 +215,7 @@ def read_json(path: str | Path) -> Any:
     """
     try:
         with open_binary(path) as stream:
-            return json.loads(stream.read().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise AtlasError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
+            return json.loads(decoded(stream.read(), path))
     except json.JSONDecodeError as error:
         raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
     except (RecursionError, ValueError) as error:  # a number with thousands of digits raises a plain ValueError
