@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.conll2012 import Span, read_conll2012
+from attention_atlas.corpora.conll2012 import Span, read_conll2012, sentence_parse
 from attention_atlas.corpora.edge_converters import read_edge_records
 from attention_atlas.corpora.sources import check_content
 from attention_atlas.errors import AtlasError
@@ -80,8 +80,45 @@ def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        # Columns end at tabs and spaces; all other white space is part of a word.
+        ("d 0 0 New\u00a0York -\n", {"d": (["New\u00a0York"], [])}),
+        ("d 10\u00a0000 (0)\nd a\u2028b -\nd c\x85 -\n", {"d": (["10\u00a0000", "a\u2028b", "c\x85"], [Span(0, 1, "0")])}),
+        ("d\t\u3000\t(0)\nd\tx\t-\n", {"d": (["\u3000", "x"], [Span(0, 1, "0")])}),
+        # GUM: another spelling of the marks, words are numbered, and no bar between chains.
+        (
+            "# begin document a\n0\tx\t(p-3(p-4\n1\ty\tp-4)p-3)\n# end document\n\n"
+            "# begin document b\n0\tz\t(p-3)\n1\tw\t(p-1)(p-3\n2\tv\tp-3)\n# end document\n",
+            {
+                "a": (["x", "y"], [Span(0, 2, "p-3"), Span(0, 2, "p-4")]),
+                "b": (["z", "w", "v"], [Span(0, 1, "p-3"), Span(1, 3, "p-3"), Span(1, 2, "p-1")]),
+            },
+        ),
+        (
+            "0 x (1(2)\n1 y (3)1)|(2)\n",
+            {"0": (["x", "y"], [Span(0, 2, "1"), Span(0, 1, "2"), Span(1, 2, "2"), Span(1, 2, "3")])},
+        ),
+        # Without marks, the first columns name the documents.
+        ("a x (1)\n\nb y (1)\n", {"a": (["x"], [Span(0, 1, "1")]), "b": (["y"], [Span(0, 1, "1")])}),
+        ("1 0 0 x (1)\n1 1 0 y (1)\n", {"1": (["x"], [Span(0, 1, "1")]), "1/1": (["y"], [Span(0, 1, "1")])}),
+    ],
+)
+def test_words_and_chains_are_those_of_the_file(tmp_path, text, documents):
+    read_documents = {document.id: (list(document.words), list(document.spans)) for document in read(tmp_path, text)}
+    assert read_documents == documents
+
+
+def test_a_word_with_a_no_break_space_is_one_leaf_of_its_parse(tmp_path):
+    (document,) = read(tmp_path, "d 0 0 10\u00a0000 CD (TOP(NP*)) - - - - * -\n")
+    assert (document.words, document.tags) == (("10\u00a0000",), ("CD",))
+    assert len(sentence_parse(document, 0).leaves()) == 1
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("d a ((3\n", "a.conll:1: the last column is '((3' instead of chains"),
         ("d a (0\nd b -\n", "a.conll:1: the mention of chain 0 that starts here does not end in its sentence"),
         ("d a -\nd b 0)\n", "a.conll:2: a mention of chain 0 ends here but has no start"),
         ("d a (0)\nd b x\n", "a.conll:2: the last column is 'x' instead of chains"),
@@ -99,7 +136,7 @@ def test_malformed_files_are_named_with_their_line(tmp_path, text, expected):
 
 def test_bytes_that_are_no_utf8_are_named(tmp_path):
     (tmp_path / "a.conll").write_bytes(b"d a -\nd caf\xe9 -\n")
-    with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 of this line is not UTF-8"):
+    with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 \(0xe9\) is not UTF-8"):
         list(read_conll2012(tmp_path / "a.conll"))
 
 

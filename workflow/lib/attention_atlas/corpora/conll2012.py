@@ -5,9 +5,10 @@
     ...
     #end document
 
-With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column contains
-the chains. Part of speech and parse (columns five and six), named entities (column eleven) and one column per predicate (from
-the twelfth to the last but one) are read if there are at least twelve columns. The source is a file, a folder or a tar archive,
+Columns are separated by tabs, or by spaces. With five or more columns the word is the fourth; with three it is the second
+(document, word, chains); the last column contains the chains, as (3|(4 or as (3(4. GUM begins a document with "# begin document
+name". Part of speech and parse (columns five and six), named entities (column eleven) and one column per predicate (from the
+twelfth to the last but one) are read if there are at least twelve columns. The source is a file, a folder or a tar archive,
 compressed or not; documents are sorted by file name.
 
 The folders of CoNLL-2012 contain each document several times, with gold and automatic annotation, in three languages:
@@ -27,7 +28,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, is_tar_archive, raw_lines
+from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -39,7 +40,9 @@ COREFERENCE_FILES = "*conll"
 """Pattern of the names of all files with coreference columns."""
 LANGUAGES = ("english", "chinese", "arabic")
 """Languages of CoNLL-2012, as its folders are called."""
-_BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
+_BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))?[ \t]*$")
+# GUM writes the chains of a word without a bar: (3(4.
+_BETWEEN_CHAINS = re.compile(r"\||(?<=[^|])(?=\()|(?<=\))(?=[^|])")
 _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
@@ -210,16 +213,16 @@ class _Builder:
         full = len(columns) >= _FULL
         self.tags.append(columns[4] if full and columns[4] not in _NOTHING else "_")
         bit = columns[5] if full else "_"
-        # A bracket as a word would start a constituent.
-        leaf = word.replace("(", "-LRB-").replace(")", "-RRB-")
+        # A bracket as a word would start a constituent, white space within it (U+00A0) a second leaf.
+        leaf = re.sub(r"\s", "_", word).replace("(", "-LRB-").replace(")", "-RRB-")
         self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
         self._columns.append((where, columns[_ENTITY:-1] if full else []))
         if columns[-1] not in _NOTHING:
             self._chains(columns[-1], place, where, line)
 
     def _chains(self, text: str, place: int, where: str, line: int) -> None:
-        for part in text.split("|"):
-            match = _CHAIN.fullmatch(part.strip())
+        for part in _BETWEEN_CHAINS.split(text):
+            match = _CHAIN.fullmatch(part.strip(" "))
             if match is None or not (match[1] or match[3]):
                 raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
             chain = match[2]
@@ -291,41 +294,43 @@ class _Builder:
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
     builder: _Builder | None = None
+    marked = True
     for number, raw in lines:
         where = f"{name}:{number}"
-        try:
-            line = raw.decode("utf-8").strip("\r\n").removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            raise AtlasError(
-                f"{where}: byte {error.start + 1} of this line is not UTF-8; convert the file to UTF-8."
-            ) from error
-        if line.startswith("#begin"):
+        line = decoded(raw, where).rstrip("\r\n")
+        if line.startswith(("#begin", "# begin document")):
             if builder is not None and builder.words:
                 raise AtlasError(f"{where}: a document starts before the previous one has ended; add #end document.")
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
-            part = int(match[2] or 0)
-            builder = _Builder(match[1] + (f"/{part}" if part else ""))
-        elif line.startswith("#end"):
-            if builder is not None:
-                builder.end_sentence(name)
-                if builder.words:
-                    yield builder.done()
+            builder, marked = _Builder(_with_part(match[1], match[2] or "0")), True
+        elif line.startswith(("#end", "# end document")):
+            yield from _finished(builder, name)
             builder = None
-        elif not line.strip():
+        elif not line.strip(" \t"):
             if builder is not None:
                 builder.end_sentence(name)
-        elif line.startswith("#"):
-            continue
-        else:
-            columns = line.split("\t") if "\t" in line else line.split()
+        elif not line.startswith("#"):
+            columns = columns_of(line)
             if len(columns) < 3:
                 raise AtlasError(f"{where}: {len(columns)} columns, but at least three are needed (document, word, chains).")
-            if builder is None:
-                # Short variants have no document markers.
-                builder = _Builder(columns[0])
+            # Without marks, the first columns name the document, unless they number the words, as in GUM.
+            document = _with_part(*columns[:2]) if len(columns) >= 5 else columns[0]
+            numbers_words = len(columns) < 5 and document.isdecimal()
+            if builder is None or not (marked or numbers_words or document == builder.name):
+                yield from _finished(builder, name)
+                builder, marked = _Builder(document), False
             builder.add(columns, where, number)
+    yield from _finished(builder, name)
+
+
+def _with_part(name: str, part: str) -> str:
+    return f"{name}/{int(part)}" if part.isdecimal() and int(part) else name
+
+
+def _finished(builder: _Builder | None, name: str) -> Iterator[Document]:
+    """The document of a builder, if it has words."""
     if builder is not None:
         builder.end_sentence(name)
         if builder.words:
