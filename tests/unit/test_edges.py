@@ -3,6 +3,7 @@
 import json
 import zipfile
 from dataclasses import replace
+from string import whitespace
 
 import pytest
 from hypothesis import given
@@ -218,6 +219,35 @@ def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EU\tI-ORG\nrejects\tO\nGerman\tI-MISC\ncall\tI-PER\n", ["EU/ORG", "German/MISC", "call/PER"]),
+        ("EU I-ORG\nUN I-ORG\nUN B-ORG\n", ["EU UN/ORG", "UN/ORG"]),
+        ("\ufeffEU\tB-ORG\r\n10\u00a0000\tB-CARDINAL\r\n", ["EU/ORG", "10\u00a0000/CARDINAL"]),
+        ("Mr\tB-PER\n\u00a0\tI-PER\nX\tI-PER\n", ["Mr \u00a0 X/PER"]),
+    ],
+)
+def test_columns_of_entities_are_read_as_written(tmp_path, text, expected):
+    (record,) = read_edge_records("entities", ["entities"], written(tmp_path, text))
+    assert [f"{' '.join(record.words[slice(*t.span1)])}/{t.labels[0]}" for t in record.targets] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"Mr\tB-PER\n\tI-PER\nX\tI-PER\n", "novel.tsv:2: the word is empty"),
+        (b"EU\tO\ncaf\xe9\tB-LOC\n", "novel.tsv:2: byte 4 (0xe9) is not UTF-8"),
+        (b"EU NNP B-NP B-ORG\n", "novel.tsv:1: 'NNP' is not a tag"),
+    ],
+)
+def test_malformed_columns_of_entities_are_named(tmp_path, content, message):
+    (tmp_path / "novel.tsv").write_bytes(content)
+    with pytest.raises(AtlasError) as error:
+        list(read_edge_records("entities", ["entities"], tmp_path / "novel.tsv"))
+    assert message in str(error.value)
+
+
 PROTOROLES = {
     "ewt-dev-1": {
         "ewt-dev-1-semantics-pred-3%%ewt-dev-1-semantics-arg-2": {
@@ -360,12 +390,19 @@ def test_a_sentence_without_predicates_may_have_an_empty_column(tmp_path):
     assert (len(tree), propositions) == (4, ())
 
 
-WORDS = st.text(st.characters(blacklist_categories=("Cs", "Zs", "Cc", "Zl", "Zp")), min_size=1, max_size=5)
+def test_roles_that_are_not_utf8_are_named(tmp_path):
+    path = tmp_path / "latin.conllu"
+    path.write_bytes(PROPOSITIONS.replace("ARG1", "ARG\u00e9").encode("latin-1"))
+    with pytest.raises(AtlasError, match=r"latin\.conllu:9: byte 4 \(0xe9\) is not UTF-8"):
+        list(read_propositions(path))
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=whitespace), min_size=1, max_size=5)
 
 
 @st.composite
 def records(draw):
-    words = draw(st.lists(WORDS.filter(lambda w: w.split() == [w]), min_size=1, max_size=6))
+    words = draw(st.lists(WORDS, min_size=1, max_size=6))
     pairs = draw(st.booleans())
     targets = []
     for _ in range(draw(st.integers(0, 3))):

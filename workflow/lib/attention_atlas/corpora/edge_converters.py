@@ -33,7 +33,7 @@ from attention_atlas.corpora.propositions import Proposition, proposition_builde
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import read_lines
+from attention_atlas.io.files import columns_of, decoded, read_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -299,19 +299,21 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
     """Sentences with nested entities in LitBank's format: one word per line with columns of B- and I- tags, then a blank line.
 
     Raises:
-        AtlasError: a tag is invalid; names file and line.
+        AtlasError: a tag is invalid, a word is empty, or a line is not UTF-8; names file and line.
     """
     # LitBank's repository also has files with the same names for events.
     for name, lines in column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []
         for number, line in [*lines, (0, b"")]:
-            cells = line.decode("utf-8", "replace").rstrip("\r\n").split("\t")
-            if cells[0].strip():
-                for cell in cells[1:]:
-                    if cell not in ("", "O") and not _TAG.fullmatch(cell):
-                        raise AtlasError(f"{name}:{number}: {cell!r} is not a tag such as B-PER, I-PER or O.")
-                words.append(cells[0].strip())
-                columns.append(cells[1:])
+            word, *tags = columns_of(decoded(line, f"{name}:{number}").rstrip("\r\n")) or [""]
+            if word.strip(" "):
+                for tag in tags:
+                    if tag not in ("", "O") and not _TAG.fullmatch(tag):
+                        raise AtlasError(f"{name}:{number}: {tag!r} is not a tag such as B-PER, I-PER or O.")
+                words.append(word.strip(" "))
+                columns.append(tags)
+            elif any(tags):
+                raise AtlasError(f"{name}:{number}: the word is empty; fill it in.")
             elif words:
                 place += 1
                 base = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
@@ -320,12 +322,15 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
 
 
 def _tag_spans(rows: Sequence[Sequence[str]]) -> list[tuple[WordSpan, str]]:
-    """Spans of all columns of B- and I- tags [word][column], ordered by start."""
+    """Spans of all columns of B- and I- tags [word][column], ordered by start.
+
+    An I- tag after a tag of another type starts a span, as in IOB1 and in the scorer of CoNLL.
+    """
     spans: list[tuple[WordSpan, str]] = []
     for column in range(max(map(len, rows))):
         tags = [row[column] if column < len(row) else "O" for row in rows]
         for start, tag in enumerate(tags):
-            if tag.startswith("B-"):
+            if tag.startswith("B-") or (tag.startswith("I-") and (start == 0 or tags[start - 1][2:] != tag[2:])):
                 stop = start + 1
                 while stop < len(tags) and tags[stop] == f"I-{tag[2:]}":
                     stop += 1
