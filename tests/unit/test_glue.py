@@ -63,6 +63,21 @@ def test_rows_of_the_hubs_test_sets_have_no_label(tmp_path, task, missing):
     assert read(tmp_path, json.dumps(row) + "\n", task) == [Unusable("1", "no label")]
 
 
+@pytest.mark.parametrize("task", ["sst2", "stsb"])
+def test_spellings_of_a_label_are_one_class_and_missing_ones_none(tmp_path, task):
+    """A table with missing labels writes the others as 1.0, and the missing ones as null or NaN."""
+    names = ["sentence"] if task == "sst2" else ["sentence1", "sentence2"]
+    labels = [1, 1.0, "1", "1.0", " 1.00", None, float("nan"), "NaN", "", -1.0, 2.5]
+    lines = "".join(json.dumps(dict.fromkeys(names, "x") | {"label": label}) + "\n" for label in labels)
+    items = read(tmp_path, lines, task)
+    assert [item.reason for item in items if isinstance(item, Unusable)] == ["no label"] * 5
+    kept = [item.label for item in items if isinstance(item, Labelled)]
+    assert kept == (["1"] * 5 + ["2.5"] if task == "sst2" else ["1", "1.0", "1", "1.0", "1.00", "2.5"])
+    for text in (None, float("nan")):
+        row = dict.fromkeys(names, text) | {"label": 1}
+        assert read(tmp_path, json.dumps(row), task) == [Unusable("1", "empty text")]
+
+
 QQP = (
     "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
     "1\t1\t2\tWhat is a cat?\tWhat are cats?\t1\n"
@@ -100,7 +115,8 @@ def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tm
         ("a\tb\n1\t2\n", "sst2", ":2: the task sst2 needs a column sentence. Found: a, b."),
         ("sentence\tlabel\nx\t1\ty\n", "sst2", ":2: 3 columns instead of 2"),
         ("sentence1\tsentence2\tscore\na\tb\thigh\n", "stsb", ":2: the score 'high' is not a number"),
-        ("sentence1\tsentence2\tscore\na\tb\tnan\n", "stsb", "'nan' is not a number"),
+        ("sentence1\tsentence2\tscore\na\tb\tinf\n", "stsb", "'inf' is not a number"),
+        ('{"sentence": "x", "label": true}\n', "sst2", "'label' is not text"),
         ('{"sentence": "x", "label": 1}\n{"sentence": \n', "sst2", ":2: not a JSON object"),
         ('{"sentence": "x", "label": 1}\n[1]\n', "sst2", ":2: expected one JSON object per line"),
         ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is not text"),
@@ -299,6 +315,12 @@ def test_layers_that_do_not_fit_the_texts_are_refused(tmp_path, layers, problem)
     path.write_text(json.dumps({"sentence1": "the cat", "sentence2": "the cat", "label": "x", "layers": layers}) + "\n")
     with pytest.raises(AtlasError, match=rf"rte\.jsonl:1: .*{problem}"):
         list(read_glue(path, "rte"))
+
+
+def test_a_word_of_a_layer_may_contain_a_no_break_space(tmp_path):
+    layer = {"words": ["10\u00a0000", "cats"], "xpos": ["CD", "NNS"], "relations": ["num", "root"]}
+    (item,) = read(tmp_path, json.dumps({"sentence": "10\u00a0000 cats", "label": 1, "layers": [layer]}), "sst2")
+    assert item.tagged[0].words == ("10\u00a0000", "cats")
 
 
 def labelled(texts, overlong, bound, tokenizer):

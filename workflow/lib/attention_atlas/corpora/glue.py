@@ -8,6 +8,7 @@ text, from 1, with 0 for a root and null if it is not annotated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ TASKS = {
 }
 NO_HEAD = -1
 """Head of a word whose head is not annotated."""
-_NO_LABEL = ("", "-", "-1", "-1.0")
+_NO_LABEL = ("", "-", "-1", "nan")
 """Placeholders for a missing label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 
 
@@ -101,11 +102,13 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
         if not all(texts):
             yield Unusable(str(number), "empty text")
             continue
-        if label in _NO_LABEL:
+        if _class_label(label) in _NO_LABEL:
             yield Unusable(str(number), "no label")
             continue
         if wanted.regression:
             _check_number(label, where)
+        else:
+            label = _class_label(label)
         yield Labelled(str(number), texts, label, _tagged(row["layers"], texts, where) if "layers" in row else ())
 
 
@@ -138,10 +141,20 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
     for name in names:
         if name in row:
             value = row[name]
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
+            if isinstance(value, bool) or not isinstance(value, str | int | float | None):
                 raise AtlasError(f"{where}: '{name}' is not text.")
-            return str(value).strip()
+            is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+            return "" if is_missing else str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
+
+
+def _class_label(text: str) -> str:
+    """One spelling of a label: 1 for 1.0, which tables with missing labels have; nan for NaN."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)
 
 
 def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ...]:
@@ -150,7 +163,7 @@ def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ..
     tagged_texts = []
     for text, entry in zip(texts, layers, strict=True):
         words, xpos, relations = (_strings(entry, name, where) for name in ("words", "xpos", "relations"))
-        if not len(words) == len(xpos) == len(relations) or "".join(words).split() != ["".join(text.split())]:
+        if not len(words) == len(xpos) == len(relations) or "".join("".join(words).split()) != "".join(text.split()):
             raise AtlasError(
                 f"{where}: the words in 'layers' differ from the text {text[:40]!r}, or in number from their tags."
             )
