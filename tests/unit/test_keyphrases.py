@@ -119,9 +119,9 @@ def test_malformed_lines_are_named(tmp_path, row, message):
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
-    with pytest.raises(AtlasError, match=r"a has no keys/\*.key"):
+    with pytest.raises(AtlasError, match=r"document a has no keys/a\.key"):
         list(read_keyphrases(folder(tmp_path / "one", {"a": "x", "b": "y"}, {"b": "y"})))
-    with pytest.raises(AtlasError, match=r"c has no docsutf8/\*.txt"):
+    with pytest.raises(AtlasError, match=r"document c has no docsutf8/c\.txt"):
         list(read_keyphrases(folder(tmp_path / "two", {"b": "y"}, {"b": "y", "c": "z"})))
     (tmp_path / "empty").mkdir()
     with pytest.raises(AtlasError, match="there is no document here"):
@@ -134,8 +134,49 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     with pytest.raises(AtlasError, match="the archive is damaged"):
         list(read_keyphrases(archive))
     (path / "docsutf8/a.txt").write_bytes(b"ok \xff")
-    with pytest.raises(AtlasError, match=r"docsutf8/a\.txt: byte 4 is not UTF-8"):
+    with pytest.raises(AtlasError, match=r"docsutf8/a\.txt: byte 4 \(0xff\) is not UTF-8"):
         list(read_keyphrases(path))
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {
+                "train/docsutf8/1.txt": "red",
+                "train/keys/1.key": "red",
+                "test/docsutf8/1.txt": "blue",
+                "test/keys/1.key": "blue",
+            },
+            {"test/1": ["blue"], "train/1": ["red"]},
+        ),
+        (
+            {"a/docsutf8/1.txt": "red", "a/keys/1.key": "red", "b/docsutf8/2.txt": "blue", "b/keys/2.key": "blue"},
+            {"1": ["red"], "2": ["blue"]},
+        ),
+        (
+            {"a/docsutf8/1.txt": "red", "b/docsutf8/1.txt": "blue", "a/keys/1.key": "red", "0/keys/1.key": "blue"},
+            "document b/1 has no b/keys/1.key",
+        ),
+        (
+            {"a/1.abstr": "red", "a/1.contr": "", "a/1.uncontr": "red", "b/1.abstr": "x", "b/1.contr": "x", "b/1.uncontr": ""},
+            {"a/1": ["red"], "b/1": ["x"]},
+        ),
+        ({"a/1.abstr": "red", "b/1.uncontr": "red", "b/1.contr": ""}, "document a/1 has no a/1.uncontr"),
+        ({"docsutf8/1.txt": "red car", "keys/1.key": "red\u2028car\r\n"}, {"1": ["red car"]}),
+    ],
+)
+def test_a_document_has_the_keys_of_its_own_folder(tmp_path, files, expected):
+    for name, content in files.items():
+        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / name).write_text(content, encoding="utf-8", newline="")
+    for path in (tmp_path / "set", packed(tmp_path / "set")):
+        if isinstance(expected, str):
+            with pytest.raises(AtlasError, match=expected if path.is_dir() else "document name/"):
+                list(read_keyphrases(path))
+        else:
+            documents = {document.id.removeprefix("name/"): phrases_of(document) for document in read_keyphrases(path)}
+            assert documents == expected
 
 
 def inspec(tmp_path, numbers=("100", "1461", "193", "415", "999")):
@@ -207,7 +248,7 @@ def test_a_set_that_a_file_does_not_have_is_refused(tmp_path):
     place = inspec(tmp_path)
     (place / "Test" / "193.contr").unlink()
     assert len(list(read_keyphrases(place, keyphrase_set="uncontrolled"))) == 5
-    with pytest.raises(AtlasError, match=r"193\.abstr has no 193\.contr"):
+    with pytest.raises(AtlasError, match=r"document Test/193 has no Test/193\.contr"):
         list(read_keyphrases(place, keyphrase_set="both"))
 
 

@@ -8,6 +8,7 @@ with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by 
 from __future__ import annotations
 
 import contextlib
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import Any, TypeGuard
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, is_tar_archive, json_object, read_lines
+from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
@@ -114,37 +115,34 @@ def read_keyphrases(
 def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
     with _opened(path) as (names, read):
         # macOS archives contain an attribute file for each file: ._1.abstr.
-        by_name = {PurePosixPath(name).name: name for name in names if not PurePosixPath(name).name.startswith(".")}
-        abstracts = sorted(PurePosixPath(name).stem for name in by_name if name.endswith(_ABSTRACT))
-        for number in abstracts:
-            files = [f"{number}{suffix}" for suffix in _SUFFIXES[keyphrase_set]]
-            if absent := [file for file in files if file not in by_name]:
-                raise AtlasError(f"{path}: {number}{_ABSTRACT} has no {absent[0]}; every document needs it.")
-            phrases = [" ".join(phrase.split()) for file in files for phrase in read(by_name[file]).split(";")]
-            yield located(number, WORD.findall(read(by_name[f"{number}{_ABSTRACT}"])), phrases, stemmed)
+        files = {PurePosixPath(name): name for name in names if not PurePosixPath(name).name.startswith(".")}
+        abstracts = [file for file in files if file.suffix == _ABSTRACT]
         if abstracts:
-            return
-        if keyphrase_set != BOTH:
+            suffixes = (_ABSTRACT, *_SUFFIXES[keyphrase_set])
+            documents = {file.with_suffix(""): [file.with_suffix(suffix) for suffix in suffixes] for file in abstracts}
+        elif keyphrase_set != BOTH:
             raise AtlasError(
                 f"{path}: this archive has one set of keyphrases ({_KEYS}/*.key), not the {keyphrase_set} ones; use Hulth's "
                 f"archive with *{_ABSTRACT}, *.uncontr and *.contr, or keyphrase_set: {BOTH}."
             )
-        texts, keys = (
-            {PurePosixPath(name).stem: name for name in names if _is_in(name, folder, suffix)}
-            for folder, suffix in ((_TEXTS, ".txt"), (_KEYS, ".key"))
-        )
-        without_keys, without_text = texts.keys() - keys.keys(), keys.keys() - texts.keys()
-        for unpaired, counterpart in ((without_keys, f"{_KEYS}/*.key"), (without_text, f"{_TEXTS}/*.txt")):
-            if unpaired:
-                raise AtlasError(f"{path}: {min(unpaired)} has no {counterpart}; every document needs both files.")
-        for name in sorted(texts):
-            text, phrases = read(texts[name]), read(keys[name]).splitlines()
+        else:
+            kinds = ((_TEXTS, ".txt"), (_KEYS, ".key"))
+            places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in kinds]
+            documents = {
+                place: [place.parent / folder / f"{place.name}{suffix}" for folder, suffix in kinds] for place in places
+            }
+        for place, needed in documents.items():
+            if absent := [file for file in needed if file not in files]:
+                raise AtlasError(f"{path}: document {place} has no {absent[0]}; every document needs it.")
+        # The folder is part of the name if documents of several folders have one name.
+        is_unique = len({place.name for place in documents}) == len(documents)
+        for name, place in sorted((place.name if is_unique else str(place), place) for place in documents):
+            text, *keys = (read(files[file]) for file in documents[place])
+            if abstracts:
+                phrases = [" ".join(phrase.split()) for key in keys for phrase in key.split(";")]
+            else:
+                phrases = re.split(r"[\r\n]", keys[0])
             yield located(name, WORD.findall(text), phrases, stemmed)
-
-
-def _is_in(name: str, folder: str, suffix: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return len(parts) > 1 and parts[-2] == folder and name.endswith(suffix)
 
 
 @contextlib.contextmanager
@@ -152,13 +150,13 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
     """Names of the files of an archive or a folder, and a function that reads one of them as text."""
     if path.is_dir():
         files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
-        yield list(files), lambda name: _decoded(files[name].read_bytes(), path, name)
+        yield list(files), lambda name: decoded(files[name].read_bytes(), f"{path}: {name}")
         return
     if not zipfile.is_zipfile(path):
         with _archive(path), tarfile.open(path) as packed:
             contents = {file.name: packed.extractfile(file) for file in packed if file.isfile()}
             raw_by_name = {name: file.read() for name, file in contents.items() if file is not None}
-        yield list(raw_by_name), lambda name: _decoded(raw_by_name[name], path, name)
+        yield list(raw_by_name), lambda name: decoded(raw_by_name[name], f"{path}: {name}")
         return
     with contextlib.ExitStack() as opened:
         with _archive(path):
@@ -168,7 +166,7 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
             # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
             with _archive(path):
                 raw = archive.read(name)
-            return _decoded(raw, path, name)
+            return decoded(raw, f"{path}: {name}")
 
         yield archive.namelist(), member
 
@@ -181,13 +179,6 @@ def _archive(path: Path) -> Iterator[None]:
     # The library raises the second for unknown compression methods, the third for encrypted members.
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
-
-
-def _decoded(raw: bytes, path: Path, name: str) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise AtlasError(f"{path}: {name}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
 
 
 def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
