@@ -9,6 +9,7 @@ import pytest
 from attention_atlas.corpora.conllu import count_sentences, read_conllu
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.trees import Tree, check_tree
+from attention_atlas.errors import AtlasError
 
 ENGLISH = "ud_english_ewt/en_ewt-ud-dev.conllu"
 SIZES = {ENGLISH: 2001, "ud_german_gsd/de_gsd-ud-dev.conllu": 799, "ud_finnish_tdt/fi_tdt-ud-dev.conllu": 1364}
@@ -34,6 +35,12 @@ def test_every_sentence_converts_into_a_tree(name):
         assert converted.lemmas == tree.lemmas
         seen += 1
     assert seen == SIZES[name]
+
+
+def test_a_treebank_of_version_1_is_refused():
+    path = treebank("spr2_uds/en-ud-v1-dev.conllu")
+    with pytest.raises(AtlasError, match="has the relation 'dobj' of version 1 of Universal Dependencies"):
+        list(map(to_stanford, read_conllu(path)))
 
 
 @pytest.fixture(scope="module")

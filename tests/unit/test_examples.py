@@ -111,7 +111,7 @@ def test_layers_that_the_corpus_does_not_have_are_left_out(build):
     assert example.layers == {"heads": (0,), "relations": ("root",), "xpos": ("NN",)}
 
 
-def test_the_view_converts_the_trees(build, tmp_path):
+def test_the_view_converts_the_trees(build, tmp_path, caplog):
     text = (
         "1\tcats\tcat\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tsat\tsit\tVERB\tVBD\t_\t0\troot\t_\t_\n"
         "3\tin\tin\tADP\tIN\t_\t4\tcase\t_\t_\n4\tit\tit\tPRON\tPRP\t_\t2\tobl\t_\t_\n\n"
@@ -122,6 +122,11 @@ def test_the_view_converts_the_trees(build, tmp_path):
     assert converted.layers["relations"] == ("nsubj", "root", "prep", "pobj")
     assert converted.layers["heads"] == to_stanford(next(read_conllu(tmp_path / "raw"))).heads == (2, 0, 2, 3)
     assert converted.input_ids == plain.input_ids
+    with pytest.raises(AtlasError, match=r"raw: sentence 's1': word 1 'cats' has the relation 'nsubjpass' of version 1"):
+        build(text.replace("nsubj", "nsubjpass"), view="stanford")
+    caplog.set_level("INFO")
+    build(text.replace("nsubj", "list"), view="stanford")
+    assert "words with the Stanford relation dep, by their UD relation: list 1" in caplog.text
 
 
 def test_one_word_and_the_longest_that_fits_are_kept_and_one_piece_more_is_dropped(build):

@@ -42,7 +42,7 @@ TREES = """# sent_id = one
 2\tcat\tcat\tNOUN\tNN\t_\t3\tnsubj\t_\tSpaceAfter=No
 3-4\tisn't\t_\t_\t_\t_\t_\t_\t_\t_
 3\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\t_
-4\tn't\tnot\tPART\tRB\t_\t3\tneg\t_\t_
+4\tn't\tnot\tPART\tRB\t_\t3\tadvmod\t_\t_
 
 # sent_id = two
 1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_

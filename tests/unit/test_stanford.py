@@ -9,6 +9,7 @@ import pytest
 
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.trees import Tree, check_tree, tree_fault
+from attention_atlas.errors import AtlasError
 
 UPOS = {
     "IN": "ADP", "TO": "PART", "DT": "DET", "PDT": "DET", "CD": "NUM", "PRP": "PRON", "PRP$": "PRON", "WP": "PRON",
@@ -251,11 +252,31 @@ def test_forms_are_read_from_features_when_there_are_no_tags():
     assert converted.heads == (0, 1, 2, 3, 4, 5, 5)
 
 
+@pytest.mark.parametrize(
+    ("relation", "scheme"),
+    [
+        ("dobj", "version 1 of Universal Dependencies or Stanford Dependencies"),
+        *((relation, "version 1 of Universal Dependencies or Stanford") for relation in ("nsubjpass", "auxpass", "neg", "mwe")),
+        ("name", "version 1 of Universal Dependencies,"),
+        ("prep", "of Stanford Dependencies,"),
+        ("comp:obj", "another scheme"),
+        ("OBJ", "another scheme"),
+    ],
+)
+def test_trees_of_another_scheme_are_refused(relation, scheme):
+    tree = Tree("s7", ("They", "left"), (2, 0), (relation, "root"), upos=("PRON", "VERB"))
+    with pytest.raises(AtlasError) as caught:
+        to_stanford(tree, "my.conllu")
+    assert str(caught.value).startswith(f"my.conllu: sentence 's7': word 1 'They' has the relation '{relation}' of ")
+    assert scheme in str(caught.value)
+    assert "or view: none" in str(caught.value)
+
+
 def test_any_tree_stays_a_tree_over_the_same_words():
     random = np.random.default_rng(11)
     bank = [parse(text)[0] for text in SENTENCES.values()]
     tokens = [(tree.words[i], tree.upos[i], tree.xpos[i], tree.relations[i]) for tree in bank for i in range(len(tree.words))]
-    relations = sorted({token[3] for token in tokens} | {"flat:name", "compound:nn", "obl:tmod", "case:loc", "zzz"})
+    relations = sorted({token[3] for token in tokens} | {"flat:name", "compound:nn", "obl:tmod", "case:loc"})
     changed = 0
     for _ in range(3000):
         size = int(random.integers(1, 13))

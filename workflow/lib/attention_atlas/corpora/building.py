@@ -149,14 +149,20 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
+    without_label: Counter[str] = Counter()
     for number, build in _numbered(corpus, partial(tree_builders, corpus.raw), start, stop):
         try:
             tree = build()
         except SeveralRootsError as error:
             yield Dropped(number, error.sentence, "several roots", error.fault)
             continue
-        converted = to_stanford(tree) if corpus.entry["view"] == "stanford" else tree
-        yield _from_tree(converted, number, corpus.pieces, corpus.bound)
+        if corpus.entry["view"] == "stanford":
+            relations, tree = tree.relations, to_stanford(tree, corpus.raw)
+            without_label.update(ud for ud, stanford in zip(relations, tree.relations, strict=True) if stanford == "dep")
+        yield _from_tree(tree, number, corpus.pieces, corpus.bound)
+    if without_label:
+        counts = ", ".join(f"{relation} {count}" for relation, count in without_label.most_common())
+        _log.info("%s: words with the Stanford relation dep, by their UD relation: %s", corpus.raw, counts)
 
 
 def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:

@@ -37,7 +37,7 @@ bare obl, nmod                  prep for a stranded preposition; num for a numbe
 det, amod, appos, parataxis,    unchanged, with predet (det:predet), preconj (cc:preconj)
 discourse, goeswith
 vocative, dislocated, list,     dep
-orphan, reparandum, others
+orphan, reparandum, clf, dep
 ==============================  =======================================================================================
 
 Remaining differences: the determiner "no" stays `det`; free relatives ("what he said") keep the pronoun as their
@@ -48,11 +48,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from attention_atlas.corpora.stanford_structure import Draft, restructure
 from attention_atlas.corpora.stanford_words import NEGATIONS, TIME_NOUNS
 from attention_atlas.corpora.trees import Tree
+from attention_atlas.errors import AtlasError
 
+_UNIVERSAL = frozenset(
+    "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed flat "
+    "goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative xcomp".split()
+)
+"""The relations of Universal Dependencies, version 2; treebanks can add subtypes only."""
+_OTHER_SCHEMES = {
+    "version 1 of Universal Dependencies": frozenset("auxpass csubjpass dobj foreign mwe name neg nsubjpass remnant".split()),
+    "Stanford Dependencies": frozenset(
+        "abbrev acomp agent attr auxpass complm csubjpass dobj infmod mwe neg nn npadvmod nsubjpass num number partmod pcomp "
+        "pobj poss possessive preconj predet prep prt purpcl quantmod rcmod ref rel tmod vmod xsubj".split()
+    ),
+}
+"""Other schemes, with the relations that version 2 of Universal Dependencies does not have."""
 _NOUNS = frozenset({"NOUN", "PROPN", "PRON", "X", "SYM", "NUM"})
 
 _BY_SUBTYPE = {
@@ -91,17 +106,29 @@ _BY_RELATION = {
 }
 
 
-def to_stanford(tree: Tree) -> Tree:
+def to_stanford(tree: Tree, source: str | Path = "the treebank") -> Tree:
     """Convert a UD tree into basic Stanford Dependencies over the same words (rules: see the module).
 
     Args:
-        tree: a well-formed UD tree. Relations with unknown subtypes are treated as their main type, unknown relations
-            become `dep`, so trees of other languages are accepted, though their labels mean little.
+        tree: a well-formed UD tree. Relations with unknown subtypes are treated as their main type, so trees of other
+            languages are accepted, though their labels mean little.
+        source: the file, for messages.
 
     Returns:
         A well-formed tree with new heads and relations; all other fields are those of `tree`.
+
+    Raises:
+        AtlasError: a relation is not one of UD version 2; names its scheme.
     """
     draft = Draft(tree)
+    if foreign := {i: draft.main(i) for i in range(1, draft.size + 1) if draft.heads[i] and draft.main(i) not in _UNIVERSAL}:
+        schemes = [scheme for scheme, relations in _OTHER_SCHEMES.items() if relations.issuperset(foreign.values())]
+        word = min(foreign)
+        raise AtlasError(
+            f"{source}: sentence {tree.id!r}: word {word} {tree.words[word - 1]!r} has the relation "
+            f"{tree.relations[word - 1]!r} of {' or '.join(schemes) or 'another scheme'}, but view: stanford converts version "
+            "2 of Universal Dependencies. Use such a treebank, or view: none, which keeps heads and relations."
+        )
     restructure(draft)
     labels = tuple(_label(draft, i) for i in range(1, draft.size + 1))
     return replace(tree, heads=tuple(draft.heads[1:]), relations=labels)
