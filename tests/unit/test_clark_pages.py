@@ -62,7 +62,7 @@ def relations_frame() -> pd.DataFrame:
     for k, name in enumerate(numbers):
         frame[name] = [0.5 + 0.011 * k + 0.05 * i for i in range(n)]
     frame = frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2)
-    return frame.assign(tested_margin=0.08, p_holm=0.0123, unit="documents", units=[37, 30, 9, 8, 7])
+    return frame.assign(tested_margin=0.08, p_value=0.0041, unit="documents", units=[37, 30, 9, 8, 7])
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -91,6 +91,15 @@ def test_table_1_has_the_papers_rows_in_its_order(tmp_path):
         *(0.825, 0.405),
         *(0.941, 0.825),
     ]
+
+
+def test_table_1_corrects_p_over_its_own_rows(tmp_path):
+    frame = relations_frame().assign(p_value=[1e-9, 0.01, 0.04, np.nan, 0.5])
+    for rows in (frame, frame[frame["relation"] != "dep"]):
+        write_table(rows, tmp_path / "r.tsv")
+        table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+        table = read_table(tmp_path / "t.tsv").set_index("relation")
+        assert table["p_holm"].tolist() == pytest.approx([0.04, 0.02, np.nan], nan_ok=True), "all, det, and auxpass untested"
 
 
 def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):

@@ -63,7 +63,7 @@ def measure_model(
         shards, example_files: attention over word pieces and the sentences with their trees, in order.
         card_path: card of the model.
         limit: use at most this many records of the corpus.
-        min_count: relations with fewer words get no best head.
+        min_count: relations with fewer words get no best head, except those of the Table 1 of Clark et al.
         resampling: folds and halves of the held-out choices, and bootstrap: over documents, or sentences if the corpus names
             no documents.
         out: files to write.

@@ -32,7 +32,7 @@ def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
 
 
 def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
-    """The best head of each relation with at least `min_count` tokens, and of All.
+    """The best head of each relation with at least `min_count` tokens or a row in the paper's Table 1, and of All.
 
     Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
     heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
@@ -56,7 +56,7 @@ def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resamplin
     Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
 
     Columns: tested_margin (accuracy of the head minus that of the offset on the test half), p_value (random exchanges of head
-    and offset within the units of that half), p_holm (Holm over the relations). NaN if a relation is missing from one half.
+    and offset within the units of that half), p_holm (Holm over these rows). NaN if a relation is missing from one half.
     """
     unit, units = gold.units.of_item, gold.units.count
     in_first = choosing_half(units, resampling.seed)

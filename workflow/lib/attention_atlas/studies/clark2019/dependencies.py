@@ -87,7 +87,7 @@ def measure_dependencies(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         options: the run's options.
-        min_count: relations with fewer tokens get no best head.
+        min_count: relations with fewer tokens get no best head, except those of the paper's Table 1.
         resampling: folds and bootstrap.
         outputs: files to write.
 
