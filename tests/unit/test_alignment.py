@@ -29,14 +29,15 @@ def bert_like() -> Tokenizer:
         pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
     return tokenizer
 
 
-def byte_level() -> Tokenizer:
+def byte_level(add_prefix_space: bool = False) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
     tokenizer.decoder = decoders.ByteLevel()
-    specials = [AddedToken(name, special=True) for name in ("<s>", "</s>", "<pad>")]
+    specials = [AddedToken(name, special=True) for name in ("<s>", "</s>", "<pad>", "<mask>")]
     trainer = trainers.BpeTrainer(
         vocab_size=320, special_tokens=specials, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     )
@@ -56,19 +57,74 @@ def roberta_like() -> Tokenizer:
     return tokenizer
 
 
-def xlmr_like() -> Tokenizer:
-    """Unigram over words that begin with a mark, <s> A </s></s> B </s>."""
-    entries = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "▁sat", "s", "house", "▁in"]
-    entries += [letter for letter in LETTERS + "éß,.'" if letter not in entries]
-    tokenizer = Tokenizer(models.Unigram([(e, -1.0 - (len(e) == 1)) for e in entries], unk_id=3))
+def bart_like() -> Tokenizer:
+    """Byte-level BPE that puts a space before every text."""
+    return byte_level(add_prefix_space=True)
+
+
+def unigram(*special: str) -> Tokenizer:
+    """Unigram over words that begin with a mark; the special tokens are in its vocabulary, the last is for unknown words."""
+    entries = [*special, "▁", "▁the", "▁cat", "▁sat", "s", "house", "▁in", "'t", "▁<"]
+    entries += [letter for letter in LETTERS + "éß,.'</>" if letter not in entries]
+    tokenizer = Tokenizer(models.Unigram([(e, -1.0 - (len(e) == 1)) for e in entries], unk_id=len(special) - 1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
     return tokenizer
 
 
-BUILDERS = {"bert": bert_like, "roberta": roberta_like, "xlmr": xlmr_like, "gpt2": gpt2_like}
+def t5_like() -> Tokenizer:
+    """Unigram, A </s>."""
+    tokenizer = unigram("<pad>", "</s>", "<unk>")
+    tokenizer.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
+    tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    return tokenizer
+
+
+def xlmr_like() -> Tokenizer:
+    """Unigram on single words, <s> A </s></s> B </s>; only the template says that <s> and </s> are special."""
+    tokenizer = unigram("<s>", "<pad>", "</s>", "<unk>")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer.add_special_tokens(["<pad>", "<unk>"])
+    return tokenizer
+
+
+def llama_like(legacy: bool = True) -> Tokenizer:
+    """BPE with bytes for unknown characters, <s> A; a mark before the text by a normaliser, in newer files by Metaspace."""
+    entries = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", *LETTERS, *",.'</>"]
+    merges = [("t", "h"), ("th", "e"), ("▁", "the"), ("a", "t"), ("▁", "c"), ("▁c", "at"), ("'", "t"), ("▁", "s"), ("n", "'t")]
+    entries += ["".join(pair) for pair in merges]
+    tokenizer = Tokenizer(models.BPE({e: i for i, e in enumerate(entries)}, merges, unk_token="<unk>", byte_fallback=True))
+    if legacy:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
+    tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
+    return tokenizer
+
+
+def gemma_like() -> Tokenizer:
+    """The same without a mark before the text."""
+    tokenizer = llama_like()
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    return tokenizer
+
+
+BUILDERS = {
+    "bert": bert_like,
+    "roberta": roberta_like,
+    "bart": bart_like,
+    "gpt2": gpt2_like,
+    "xlmr": xlmr_like,
+    "t5": t5_like,
+    "llama": llama_like,
+    "llama-new": functools.partial(llama_like, legacy=False),
+    "gemma": gemma_like,
+}
+SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
+"""Those whose pre-tokeniser also splits text between white space."""
 
 
 @functools.cache
@@ -98,7 +154,7 @@ WORDS = st.lists(
 def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_tokenizer(name, first_words, second_words):
     tokenizer, ours = load(name)
     first_text, second_text = " ".join(first_words), " ".join(second_words)
-    first_pieces, second_pieces = ours.pieces(first_words), ours.pieces(second_words)
+    first_pieces, second_pieces = (ours.pieces(words, [True] * len(words)) for words in (first_words, second_words))
     assert [piece for ids in first_pieces for piece in ids] == tokenizer.encode(first_text, add_special_tokens=False).ids
     for texts, expected in (
         ([first_pieces], tokenizer.encode(first_text)),
@@ -118,6 +174,64 @@ def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_token
         assert placed == sorted(placed)
 
 
+SPACED = st.lists(st.tuples(st.one_of(WORDS.map(lambda words: words[0]), st.sampled_from(["n't", "do", "'t"])), st.booleans()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(first=st.sampled_from(["the", "cat", "'t"]), spaced=SPACED)
+@pytest.mark.parametrize("name", BUILDERS)
+def test_pieces_are_those_of_running_text_wherever_it_is_split_at_the_ends_of_words(name, first, spaced):
+    tokenizer, ours = load(name)
+    text, ends = first, []
+    for word, space in spaced:
+        ends.append(len(text))
+        text += " " * space + word
+    spelled = ours.pieces([first, *(word for word, _ in spaced)], [False, *(space for _, space in spaced)])
+    assert len(spelled) == 1 + len(spaced)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    spans = (
+        [span for _, span in tokenizer.pre_tokenizer.pre_tokenize_str(text)] if name in SPLIT_INSIDE_WORDS else encoding.offsets
+    )
+    whole = not any(start < end < stop for start, stop in spans for end in ends)
+    if whole:
+        assert [piece for ids in spelled for piece in ids] == encoding.ids
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_words_have_the_mark_of_a_space_where_one_stands_before_them(name):
+    _, ours = load(name)
+    words = ("the", "cat", "n't", ",", "s")
+    shown = ["".join(map(ours.token, ids)).replace("Ġ", "▁") for ids in ours.pieces(words, [False, True, False, False, True])]
+    mark = "" if name == "bert" else "▁"
+    before_text = "" if name in ("roberta", "gpt2", "gemma") else mark
+    assert shown == [f"{before_text}the", f"{mark}cat", "n't", ",", f"{mark}s"]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("space", [True, False])
+def test_no_word_becomes_a_special_token(name, space):
+    tokenizer, ours = load(name)
+    special = {"[SEP]", "[PAD]", "[CLS]", "<s>", "</s>", "<pad>", "<mask>"}
+    for word in (*special, "a</s>b"):
+        for first, second in (ours.pieces(["the", word], [False, space]), ours.pieces([word, "the"], [False, space])):
+            tokens = {*map(ours.token, first), *map(ours.token, second)}
+            assert first
+            assert second
+            assert not special & tokens
+    assert tokenizer.encode("the").ids == list(ours.assemble([ours.pieces(["the"])]).input_ids)
+
+
+@given(words=WORDS)
+def test_wordpiece_does_not_see_spaces(words):
+    _, ours = load("bert")
+    assert ours.pieces(words, [True] * len(words)) == ours.pieces(words, [False] * len(words))
+
+
+def test_a_special_token_in_a_text_is_tokenised_like_other_words():
+    _, ours = load("bert")
+    assert [tuple(map(ours.token, ids)) for ids in ours.pieces(["[SEP]"])] == [("[UNK]", "s", "##e", "##p", "[UNK]")]
+
+
 def test_a_hand_made_wordpiece_example():
     _, ours = load("bert")
     spelled = ours.pieces(["The", "unaffable", "café"])
@@ -135,16 +249,15 @@ def test_a_hand_made_wordpiece_example():
 
 
 def test_templates():
-    templates = {
-        name: [(t.before, t.between, t.after, t.segments) for t in (load(name)[1].single, load(name)[1].pair)]
-        for name in BUILDERS
-    }
-    assert templates == {
+    expected = {
         "bert": [((2,), (), (3,), (0, 0, 0, 0, 0)), ((2,), (3,), (3,), (0, 0, 0, 1, 1))],
         "roberta": [((0,), (), (1,), (0, 0, 0, 0, 0)), ((0,), (1, 1), (1,), (0, 0, 0, 0, 0))],
         "xlmr": [((0,), (), (2,), (0, 0, 0, 0, 0)), ((0,), (2, 2), (2,), (0, 0, 0, 0, 0))],
         "gpt2": [((), (), (), (0, 0, 0, 0, 0)), ((), (), (), (0, 0, 0, 1, 1))],
     }
+    for name, templates in expected.items():
+        built = (load(name)[1].single, load(name)[1].pair)
+        assert [(t.before, t.between, t.after, t.segments) for t in built] == templates, name
 
 
 def test_a_word_inside_a_byte_level_text_is_spelled_with_its_space():
@@ -152,7 +265,7 @@ def test_a_word_inside_a_byte_level_text_is_spelled_with_its_space():
     opening, inside = ours.pieces(["cat", "cat"])
     assert ours.token(inside[0])[0] == "Ġ"
     assert ours.token(opening[0])[0] != "Ġ"
-    assert ours.pieces(["cat"], first=False) == [inside]
+    assert ours.pieces(["the", "cat"], [True, False])[1] == opening
 
 
 def test_words_that_map_to_nothing_have_no_pieces():
@@ -167,9 +280,9 @@ def test_words_that_map_to_nothing_have_no_pieces():
 
 def test_asking_again_gives_the_same_pieces_in_any_order():
     _, ours = load("roberta")
-    forward = ours.pieces(["the", "cats", "sat", "the"], first=False)
-    assert ours.pieces(["the", "sat", "cats", "the"], first=False) == [forward[i] for i in (0, 2, 1, 3)]
-    assert forward[0] == forward[3]
+    forward = ours.pieces(["the", "cats", "sat", "the"])
+    assert ours.pieces(["the", "sat", "cats", "the"]) == [forward[i] for i in (0, 2, 1, 3)]
+    assert forward[0] != forward[3]
 
 
 def test_truncation_and_padding_of_the_file_are_switched_off(tmp_path):

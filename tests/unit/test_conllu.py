@@ -43,7 +43,7 @@ def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
         xpos=("XX",) * 5,
         feats=("Number=Sing",) * 5,
         text="We don't go.",
-        spaces_after=(True, False, True, False, True),
+        spaces=(False, True, False, True, False),
     )
 
 
@@ -130,7 +130,31 @@ BAD = [
 
 def test_an_empty_last_cell_at_the_end_of_the_file(tmp_path):
     tree = next(read_conllu(write(tmp_path, "1\tx\tx\tX\tX\t_\t0\troot\t_\t")))
-    assert tree.spaces_after == (True,)
+    assert tree.spaces == ()
+
+
+@pytest.mark.parametrize(
+    ("token", "words", "misc", "spaces"),
+    [
+        ("don't", ("do", "n't"), "SpaceAfter=No", (False, True, False, False)),
+        ("don't", ("do", "n't"), "_", (False, True, False, True)),
+        ("zum", ("zu", "dem"), "_", (False, True, True, True)),
+    ],
+)
+def test_words_of_a_multiword_token_are_joined_if_they_make_it_up(tmp_path, token, words, misc, spaces):
+    inside = (row(k, word, 1, "dep", "SpaceAfter=No") for k, word in enumerate(words, start=2))
+    token_line = row("2-3", token, "_", "_", misc)
+    lines = row(1, "x", 0, "root") + token_line + "".join(inside) + row(4, ".", 1, "punct")
+    (tree,) = read_conllu(write(tmp_path, lines))
+    assert tree.spaces == spaces
+
+
+def test_spaces_are_unknown_if_no_sentence_of_the_file_says_where_there_is_none(tmp_path):
+    assert [tree.spaces for tree in read_conllu(write(tmp_path, SHORT + SHORT))] == [(), ()]
+    assert [tree.spaces for tree in read_conllu(write(tmp_path, SHORT + GOOD))] == [
+        (False, True),
+        (False, True, False, True, False),
+    ]
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)

@@ -16,7 +16,6 @@ def test_left_out_fields_are_filled_in():
     filled = tree((2, 0), lemmas=("", "be"))
     assert filled.lemmas == ("_", "be")
     assert filled.upos == filled.xpos == filled.feats == ("_", "_")
-    assert filled.spaces_after == (True, True)
     assert len(filled) == 2
 
 

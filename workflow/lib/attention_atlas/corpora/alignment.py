@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -15,6 +17,14 @@ from attention_atlas.errors import AtlasError
 SPECIAL = -1
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _PROBES = ("the cat sat", "in one big house")
+_NO_SPACE_BEFORE = re.compile(r"[,.:;?!%…)\]}”]+|''|n['’]t|['’](s|re|ve|d|ll|m)?|-R[RSC]B-", re.IGNORECASE)
+_NO_SPACE_AFTER = re.compile(r"[(\[{“‘$#]|``?|-L[RSC]B-")
+_NO_PREFIX: dict[Any, dict[str, Any]] = {
+    "Metaspace": {"prepend_scheme": "never"},
+    "Prepend": {"prepend": ""},
+    "ByteLevel": {"add_prefix_space": False},
+}
+"""Part of a tokenizer that may put a space (▁, Ġ) before a text -> the setting with which it does not."""
 
 
 def without_space_mark(token: str) -> str:
@@ -26,6 +36,18 @@ def without_space_mark(token: str) -> str:
     if byte and 0x20 < int(byte[1], 16) < 0x7F:
         return chr(int(byte[1], 16))
     return token.lstrip("Ġ▁") or token
+
+
+def spaces_by_rule(words: Sequence[str]) -> tuple[bool, ...]:
+    """Whether a space stands before each word, for a corpus that does not say it: by rules for tokens of the Penn Treebank.
+
+    There is none before closing punctuation, n't and 's, and none after an opening bracket or quotation mark. A straight
+    quotation mark keeps both spaces, since it may open or close.
+    """
+    return tuple(
+        k > 0 and not (_NO_SPACE_BEFORE.fullmatch(word) or _NO_SPACE_AFTER.fullmatch(words[k - 1]))
+        for k, word in enumerate(words)
+    )
 
 
 @dataclass(frozen=True)
@@ -57,7 +79,7 @@ class Pieces:
 
 
 def open_tokenizer(path: str | Path) -> Tokenizer:
-    """The tokenizer of a file `tokenizer.json`.
+    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text.
 
     Raises:
         AtlasError: the file is missing or is not a tokenizer.
@@ -65,13 +87,18 @@ def open_tokenizer(path: str | Path) -> Tokenizer:
     if not Path(path).is_file():
         raise AtlasError(f"{path}: there is no tokenizer.json here.")
     try:
-        return Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
         raise AtlasError(f"{path}: not a readable tokenizer ({error}).") from error
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 class WordPieces:
-    """A fast tokenizer that is applied to single words.
+    """A fast tokenizer that is applied to single words, spelled with or without the space before them in running text.
+
+    The word pieces are those of running text if the tokenizer splits it at the ends of all words. Where it would join two words
+    in one token (the do and n't of don't), each word still has its own tokens. No word becomes a special token.
 
     Args:
         path: a `tokenizer.json` of the `tokenizers` library.
@@ -85,21 +112,37 @@ class WordPieces:
         self._path = path
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        self._known: dict[str, tuple[int, ...]] = {}
+        # For words without a space before them, to which the tokenizer itself may add one (▁cat).
+        content = json.loads(self.tokenizer.to_str(), object_hook=lambda part: part | _NO_PREFIX.get(part.get("type"), {}))
+        self._glued = Tokenizer.from_str(json.dumps(content))
+        self._glued.encode_special_tokens = True
+        self._unknown = {content["model"].get("unk_id"), self.tokenizer.token_to_id(content["model"].get("unk_token") or "")}
+        self._known: dict[tuple[bool, str], tuple[int, ...]] = {}
         self._lead = self._find_lead()
 
-    def pieces(self, words: Sequence[str], first: bool = True) -> list[tuple[int, ...]]:
-        """Ids of the word pieces of each word; an empty tuple for a word that the tokenizer maps to nothing.
+    def pieces(self, words: Sequence[str], spaces: Sequence[bool] = ()) -> list[tuple[int, ...]]:
+        """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing.
 
         Args:
-            words: words in order.
-            first: whether `words[0]` starts the text (byte-level vocabularies encode other words with the space before them).
+            words: all words in order; the first one starts the text.
+            spaces: whether a space stands before each word; default: `spaces_by_rule`.
         """
-        spelled = [word if first and i == 0 else self._lead + word for i, word in enumerate(words)]
-        unknown = sorted({text for text in spelled if text not in self._known})
-        for text, encoding in zip(unknown, self.tokenizer.encode_batch(unknown, add_special_tokens=False), strict=True):
-            self._known[text] = tuple(encoding.ids)
-        return [self._known[text] for text in spelled]
+        spaces = spaces or spaces_by_rule(words)
+        spelled = [
+            (k > 0 and not space, self._lead + word if k and space else word)
+            for k, (word, space) in enumerate(zip(words, spaces, strict=True))
+        ]
+        for glued, tokenizer in ((False, self.tokenizer), (True, self._glued)):
+            unknown = sorted({text for is_glued, text in spelled if is_glued == glued and (glued, text) not in self._known})
+            for text, encoding in zip(unknown, tokenizer.encode_batch(unknown, add_special_tokens=False), strict=True):
+                encodings = [encoding]
+                # The vocabulary of a Unigram model contains special tokens; spelled by characters, a word never becomes one.
+                if not self._control.isdisjoint(encoding.ids):
+                    start = 2 if text.startswith(" ") else 1
+                    encodings = [tokenizer.encode(text[:start], add_special_tokens=False)]
+                    encodings += self._glued.encode_batch(list(text[start:]), add_special_tokens=False)
+                self._known[glued, text] = tuple(piece for part in encodings for piece in part.ids)
+        return [self._known[key] for key in spelled]
 
     def token(self, piece: int) -> str:
         """Vocabulary entry of a token."""
@@ -135,6 +178,13 @@ class WordPieces:
             segments=(types[0], types[start], middle, types[restart], types[-1]),
         )
 
+    @cached_property
+    def _control(self) -> frozenset[int]:
+        """Ids of the special tokens, without that of unknown words."""
+        special = {piece for piece, token in self.tokenizer.get_added_tokens_decoder().items() if token.special}
+        around = (part for t in (self.single, self.pair) for part in (*t.before, *t.between, *t.after))
+        return frozenset(special.union(around) - self._unknown)
+
     def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
         """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces.
 
@@ -159,7 +209,7 @@ class WordPieces:
         return Pieces(tuple(ids), tuple(map(self.token, ids)), tuple(segments), tuple(words))
 
     def _find_lead(self) -> str:
-        """Prefix with which a single word is tokenised as inside running text."""
+        """Prefix with which a single word is tokenised as after a space in running text."""
         for lead in ("", " "):
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead

@@ -29,7 +29,7 @@ from attention_atlas.corpora.questions import QuestionWindow, question_windows, 
 from attention_atlas.corpora.sampling import in_record_order, sampled
 from attention_atlas.corpora.segments import RECIPES, Loss, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.corpora.text import WORD, read_documents, read_sentences
+from attention_atlas.corpora.text import WORD, read_documents, read_sentences, spaces_in
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
@@ -133,9 +133,9 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry, pieces = corpus.entry, corpus.pieces
     room = corpus.bound - pieces.pair.specials
     documents = read_documents(corpus.raw, entry["lines"])
-    recipe = RECIPES[entry["recipe"]]
+    recipe, spell = RECIPES[entry["recipe"]], _speller(pieces, entry["lines"])
     number = 0
-    for item in recipe(documents, _speller(pieces), room, entry["seed"], entry.get("per_document"), entry["order"]):
+    for item in recipe(documents, spell, room, entry["seed"], entry.get("per_document"), entry["order"]):
         if isinstance(item, Loss):
             # Text lost before the first segment of the next shard belongs to that shard.
             if start <= number < stop:
@@ -213,7 +213,9 @@ def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _sentences(corpus: _Corpus, start: int, stop: int) -> _Items:
     for number, (line, sentence) in _numbered(corpus, partial(read_sentences, corpus.raw), start, stop):
-        yield _from_words(sentence.split(), number, f"line {line}", corpus.pieces, corpus.bound, {})
+        words = sentence.split()
+        spaces = spaces_in(sentence, words)
+        yield _from_words(words, number, f"line {line}", corpus.pieces, corpus.bound, {}, spaces=spaces)
 
 
 def _windows(corpus: _Corpus, start: int, stop: int) -> _Items:
@@ -243,7 +245,7 @@ _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
 def _from_tree(tree: Tree, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
     known = {name: getattr(tree, name) for name in WORD_LAYERS if hasattr(tree, name)}
     layers = {name: values for name, values in known.items() if any(value not in ("_", "") for value in values)}
-    return _of_document(_from_words(tree.words, record, tree.id, pieces, bound, layers), tree.document)
+    return _of_document(_from_words(tree.words, record, tree.id, pieces, bound, layers, spaces=tree.spaces), tree.document)
 
 
 def _from_words(
@@ -254,9 +256,10 @@ def _from_words(
     bound: int,
     layers: Mapping[str, tuple[Any, ...]],
     mentions: tuple[Mention, ...] | None = None,
+    spaces: Sequence[bool] = (),
 ) -> Example | Dropped:
-    """An example with one text, from its words."""
-    spelled = pieces.pieces(words)
+    """An example with one text, from its words and the spaces before them (by rule if empty)."""
+    spelled = pieces.pieces(words, spaces)
     empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
     if empty:
         return Dropped(record, name, "word without tokens", repr(empty[0]))
@@ -310,13 +313,14 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
         Mention(start, stop, "pronoun" if coreferent else role, heads={"last": stop - 1}, role=role)
         for role, (start, stop), coreferent in spans
     )
-    return _of_document(_from_words(passage.words, record, passage.id, pieces, bound, {}, mentions), passage.document)
+    item = _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions, passage.spaces)
+    return _of_document(item, passage.document)
 
 
 def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
     if not edges.targets:
         return Dropped(record, edges.id, "no targets")
-    example = _from_words(edges.words, record, edges.id, pieces, bound, {})
+    example = _from_words(edges.words, record, edges.id, pieces, bound, {}, spaces=edges.spaces)
     return _of_document(replace(example, edges=edges.targets), edges.document) if isinstance(example, Example) else example
 
 
@@ -335,7 +339,7 @@ def from_document(
     """
     if not document.phrases:
         return Dropped(record, document.id, "no keyphrases")
-    sizes = [len(ids) for ids in pieces.pieces(document.words)]
+    sizes = [len(ids) for ids in pieces.pieces(document.words, document.spaces)]
     # Symbols that the tokenizer drops must not cause the whole document to be dropped.
     unread = {place for place, size in enumerate(sizes) if not size}
     if unread:
@@ -347,7 +351,8 @@ def from_document(
         fitting = last_that_fits(sizes, 0, bound - pieces.single.specials)
         if fitting < len(sizes):
             document = document.shortened(fitting, stemmed)
-    example = _from_words(document.words, record, document.id, pieces, bound, {"tags": document.tags})
+    layers = {"tags": document.tags}
+    example = _from_words(document.words, record, document.id, pieces, bound, layers, spaces=document.spaces)
     return replace(example, keyphrases=document.keyphrases) if isinstance(example, Example) else example
 
 
@@ -367,7 +372,8 @@ def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: i
     """A sentence in words, with its translation as label."""
     if not pair.source or not pair.target:
         return Dropped(record, pair.id, "empty sentence or translation")
-    example = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
+    words = pair.source.split()
+    example = _from_words(words, record, pair.id, pieces, bound, {}, spaces=spaces_in(pair.source, words))
     return replace(example, label=pair.target) if isinstance(example, Example) else example
 
 
@@ -402,7 +408,7 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
         overlong: drop a longer input, or truncate the longer text token by token.
     """
     tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
-    spelled = [pieces.pieces(text.words) for text in tagged]
+    spelled = [pieces.pieces(t.words, spaces_in(text, t.words)) for t, text in zip(tagged, item.texts, strict=True)]
     room = bound - (pieces.single if len(tagged) == 1 else pieces.pair).specials
     length = sum(len(ids) for text in spelled for ids in text)
     if length > room:
@@ -464,10 +470,12 @@ def _example(record: int, name: str, pieces: Pieces, words: Sequence[str], layer
     return Example(record, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), dict(layers))
 
 
-def _speller(pieces: WordPieces) -> Any:
+def _speller(pieces: WordPieces, lines: str) -> Any:
     def spell(text: str) -> list[Word]:
         words = text.split()
-        return [(word, ids) for word, ids in zip(words, pieces.pieces(words), strict=True) if ids]
+        # WikiText has spaces around punctuation.
+        spaces = () if lines == "wikitext" else spaces_in(text, words)
+        return [(word, ids) for word, ids in zip(words, pieces.pieces(words, spaces), strict=True) if ids]
 
     return spell
 

@@ -36,11 +36,13 @@ class SentenceBlock:
         lines: comments and token lines, undecoded.
         document: the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None
             if there is no such comment so far.
+        spaces: whether the file says SpaceAfter=No anywhere; otherwise spaces are unknown.
     """
 
     first_line: int
     lines: list[bytes]
     document: str | None = None
+    spaces: bool = True
 
 
 class SeveralRootsError(AtlasError):
@@ -56,10 +58,9 @@ def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> It
     """Yield the sentences `start` to `stop` - 1 of a CoNLL-U file (0-indexed positions in the file) as trees.
 
     The file is read line by line; sentences before `start` are skipped without parsing, and reading ends at `stop`.
-    Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. A word inside a
-    multiword token has no space after it; the last one follows the token's line. The id is the comment `sent_id`,
-    otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line are
-    accepted, and blocks of comments without words are skipped.
+    Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. The id is the comment
+    `sent_id`, otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line
+    are accepted, and blocks of comments without words are skipped.
 
     Raises:
         AtlasError: the file cannot be read, has no sentence (checked when `start` is 0), or a line or a tree in the
@@ -96,6 +97,7 @@ def count_sentences(path: str | Path) -> int:
 
 def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
     """Blocks between blank lines with at least one line that is not a comment."""
+    spaces = any(b"SpaceAfter=No" in line for _, line in raw_lines(path))
     lines: list[bytes] = []
     number = documents = 0
     document: str | None = None
@@ -108,10 +110,10 @@ def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
                 document = decoded(new[1], f"{path}:{number}") if new[1] else f"document {documents}"
             continue
         if _has_words(lines):
-            yield SentenceBlock(number - len(lines), lines, document)
+            yield SentenceBlock(number - len(lines), lines, document, spaces)
         lines = []
     if _has_words(lines):
-        yield SentenceBlock(number + 1 - len(lines), lines, document)
+        yield SentenceBlock(number + 1 - len(lines), lines, document, spaces)
 
 
 def _has_words(lines: list[bytes]) -> bool:
@@ -160,7 +162,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
         xpos=tuple(token["xpos"] for _, token in words),
         feats=tuple(token["feats"] for _, token in words),
         text=sentence.metadata.get("text") or "",
-        spaces_after=_spaces_after([token for _, token in tokens], len(words)),
+        spaces=_spaces([token for _, token in tokens], [token["form"] for _, token in words]) if block.spaces else (),
         document=block.document,
     )
     if fault := tree_fault(tree):
@@ -213,9 +215,13 @@ def _word_range(identifier: str) -> tuple[int, int]:
     return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
 
 
-def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
-    """Spaces after the `size` words; for a multiword token "i-j", the line of that token decides."""
-    spaces = [True] * size
+def _spaces(tokens: list[conllu.Token], words: list[str]) -> tuple[bool, ...]:
+    """Whether a space stands before each word.
+
+    The words of a multiword token have none between them if they make up its form (do and n't of don't), otherwise they have
+    one (zu and dem of zum: zudem is another word). The line of the token says whether one follows it.
+    """
+    after = [True] * len(words)
     held_until = 0
     for token in tokens:
         # The library omits an empty column at the end of the text.
@@ -223,9 +229,10 @@ def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
         identifier = token["id"]
         if "-" in identifier:
             first, last = _word_range(identifier)
-            held_until = min(last, size)
-            spaces[first - 1 : held_until] = [False] * (held_until - first + 1)
-            spaces[held_until - 1] = follows
+            held_until = min(last, len(words))
+            apart = "".join(words[first - 1 : last]) != token["form"]
+            after[first - 1 : held_until] = [apart] * (held_until - first + 1)
+            after[held_until - 1] = follows
         elif identifier.isdigit() and int(identifier) > held_until:
-            spaces[int(identifier) - 1] = follows
-    return tuple(spaces)
+            after[int(identifier) - 1] = follows
+    return (False, *after[:-1])

@@ -30,7 +30,7 @@ from attention_atlas.corpora.conllu import read_conllu, tree_builders
 from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
 from attention_atlas.corpora.propositions import Proposition, proposition_builders
-from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of, decoded, read_lines
@@ -59,12 +59,13 @@ _TRUE_PROTOROLE = 3
 
 
 class _Sentence(NamedTuple):
-    """Name, words, functions that build the targets of each task, and the document if the source names it."""
+    """Name, words, functions that build the targets of each task, and document and spaces if the source has them."""
 
     id: str
     words: tuple[str, ...]
     builders: Mapping[str, Callable[[], Iterable[EdgeTarget]]]
     document: str | None = None
+    spaces: tuple[bool, ...] = ()
 
 
 def read_edge_records(*arguments: Any, **options: Any) -> Iterator[EdgeRecord]:
@@ -135,7 +136,7 @@ def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str
 
 def _built(sentence: _Sentence, tasks: Sequence[str]) -> EdgeRecord:
     targets = tuple(target for task in tasks for target in sentence.builders[task]())
-    return EdgeRecord(sentence.id, sentence.words, targets, sentence.document)
+    return EdgeRecord(sentence.id, sentence.words, targets, sentence.document, sentence.spaces)
 
 
 def _built_late(build: Callable[[], _Sentence], tasks: Sequence[str]) -> EdgeRecord:
@@ -232,13 +233,13 @@ def _tree_builders(tree: Tree) -> dict[str, Callable[[], Iterable[EdgeTarget]]]:
 
 def _tree_sentence(build: Callable[[], Tree]) -> _Sentence:
     tree = build()
-    return _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document)
+    return _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document, tree.spaces)
 
 
 def _proposition_sentence(build: Callable[[], tuple[Tree, tuple[Proposition, ...]]]) -> _Sentence:
     tree, propositions = build()
     builders = _tree_builders(tree) | {"roles": partial(role_targets, tree, propositions)}
-    return _Sentence(tree.id, tree.words, builders, tree.document)
+    return _Sentence(tree.id, tree.words, builders, tree.document, tree.spaces)
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
@@ -378,7 +379,7 @@ def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     if not label or any(start >= stop for start, stop in spans):
         raise AtlasError(f"{where}: expected words between the marks, and a relation in the next line.")
     target = EdgeTarget(spans[0], spans[1], (label,), "relations")
-    return _Sentence(name, tuple(words), {"relations": lambda: [target]})
+    return _Sentence(name, tuple(words), {"relations": lambda: [target]}, spaces=spaces_in(_MARK.sub("", text), words))
 
 
 _NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
@@ -408,7 +409,7 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_S
             raise AtlasError(f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not match.")
         tree = trees[number - 1]
         builders = {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
-        yield _Sentence(name, tree.words, builders, tree.document)
+        yield _Sentence(name, tree.words, builders, tree.document, tree.spaces)
 
 
 def _annotations(raw: Path) -> dict[str, Any]:

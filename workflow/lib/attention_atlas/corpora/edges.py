@@ -31,12 +31,14 @@ class EdgeRecord:
         words: the words.
         targets: targets in the order of the source.
         document: the document that the text is taken from; None if unknown.
+        spaces: whether a space stands before each word in the text; empty if unknown.
     """
 
     id: str
     words: tuple[str, ...]
     targets: tuple[EdgeTarget, ...]
     document: str | None = None
+    spaces: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         for target in self.targets:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
@@ -24,6 +24,7 @@ class Passage:
         pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
         a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
         document: address of the page that it is taken from; None if the file has none.
+        spaces: whether a space stands before each word.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Passage:
     a_coreferent: bool
     b_coreferent: bool
     document: str | None = None
+    spaces: tuple[bool, ...] = ()
 
 
 def read_gap(path: str | Path) -> Iterator[Passage]:
@@ -80,4 +82,5 @@ def _passage(row: dict[str, str], where: str) -> Passage:
         a_coreferent=_TRUTH[row["A-coref"].upper()],
         b_coreferent=_TRUTH[row["B-coref"].upper()],
         document=row.get("URL") or None,
+        spaces=spaces_in(text, [match[0] for match in matches]),
     )

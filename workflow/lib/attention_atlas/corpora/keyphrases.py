@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard
 
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines
 
@@ -40,6 +40,7 @@ class KeyphraseDocument:
         tags: for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`.
         phrases: the gold phrases as given, without duplicates that differ only in case.
         absent: those of them that are not in the text.
+        spaces: whether a space stands before each word; empty if unknown.
     """
 
     id: str
@@ -47,6 +48,7 @@ class KeyphraseDocument:
     tags: tuple[str, ...]
     phrases: tuple[str, ...]
     absent: tuple[str, ...]
+    spaces: tuple[bool, ...] = ()
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -64,7 +66,7 @@ class KeyphraseDocument:
         # Words and phrases of a file may be tokenised differently.
         truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
         absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *truncated.absent))
-        return replace(self, words=words, tags=self.tags[:count], absent=absent)
+        return replace(self, words=words, tags=self.tags[:count], absent=absent, spaces=self.spaces[:count])
 
 
 def without_words(document: KeyphraseDocument, removed: Collection[int]) -> KeyphraseDocument:
@@ -74,7 +76,9 @@ def without_words(document: KeyphraseDocument, removed: Collection[int]) -> Keyp
         if tags[place] == BEGIN and place + 1 < len(tags) and tags[place + 1] == INSIDE:
             tags[place + 1] = BEGIN
     remaining = [place for place in range(len(tags)) if place not in removed]
-    return replace(document, words=tuple(document.words[k] for k in remaining), tags=tuple(tags[k] for k in remaining))
+    spaces = tuple(document.spaces[k] for k in remaining if document.spaces)
+    words = tuple(document.words[k] for k in remaining)
+    return replace(document, words=words, tags=tuple(tags[k] for k in remaining), spaces=spaces)
 
 
 def read_keyphrases(
@@ -142,7 +146,7 @@ def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[Keyph
                 phrases = [" ".join(phrase.split()) for key in keys for phrase in key.split(";")]
             else:
                 phrases = re.split(r"[\r\n]", keys[0])
-            yield located(name, WORD.findall(text), phrases, stemmed)
+            yield _from_text(name, text, phrases, stemmed)
 
 
 @contextlib.contextmanager
@@ -191,7 +195,7 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
         if "text" in row:
             if not isinstance(row["text"], str) or not _strings(row.get("keyphrases")):
                 raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
-            yield located(name, WORD.findall(row["text"]), row["keyphrases"], stemmed)
+            yield _from_text(name, row["text"], row["keyphrases"], stemmed)
         else:
             yield _tagged(row, name, where)
 
@@ -212,6 +216,11 @@ def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
     if not _strings(absent):
         raise AtlasError(f"{where}: 'abstractive_keyphrases' must be a list of phrases.")
     return KeyphraseDocument(name, tuple(words), tuple(tags), (*present, *absent), tuple(absent))
+
+
+def _from_text(name: str, text: str, phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
+    words = WORD.findall(text)
+    return replace(located(name, words, phrases, stemmed), spaces=spaces_in(text, words))
 
 
 def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:

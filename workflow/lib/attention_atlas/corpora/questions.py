@@ -11,7 +11,7 @@ from attention_atlas.corpora.alignment import WordPieces, last_that_fits
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.squad import Answer, Question, read_squad
-from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.text import WORD, spaces_in
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def question_windows(question: Question, pieces: WordPieces, bound: int, windows
 
 def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tuple[int, ...]]]:
     matches = list(WORD.finditer(text))
-    spelled = pieces.pieces([match[0] for match in matches])
+    words = [match[0] for match in matches]
+    spelled = pieces.pieces(words, spaces_in(text, words))
     return [(match[0], match, ids) for match, ids in zip(matches, spelled, strict=True) if ids]
 
 

@@ -92,20 +92,21 @@ def _in_file_order(
 
 def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Loss]:
     """The authors' segments of one document, and the text lost at its end."""
-    spelled = [words for words in map(spell, document.sentences) if _size(words)]
+    sized = [(sentence, size) for sentence in document.sentences if (size := _size(spell(sentence)))]
     position = 0
-    while position < len(spelled):
+    while position < len(sized):
         start, size = position, 0
-        while position < len(spelled) and size < room:
-            size += _size(spelled[position])
+        while position < len(sized) and size < room:
+            size += sized[position][1]
             position += 1
-        chunk = spelled[start:position]
+        chunk = [sentence for sentence, _ in sized[start:position]]
         origin = f"document {document.number}, sentence {start + 1}"
         if len(chunk) == 1:
-            yield Loss(origin, "chunk of one sentence ends its document", SENTENCE, len(spelled) - start)
+            yield Loss(origin, "chunk of one sentence ends its document", SENTENCE, len(sized) - start)
             return
         split = chance.randint(1, len(chunk) - 1)
-        first, second = _flat(chunk[:split]), _flat(chunk[split:])
+        # Joined, since a sentence after another one has a space before it.
+        first, second = (_flat(spell(" ".join(side))) for side in (chunk[:split], chunk[split:]))
         _cut_at_random(first, second, room, chance)
         yield Segment(_words(first), _words(second), origin, f"document {document.number}")
 
@@ -157,8 +158,7 @@ def _size(words: list[Word]) -> int:
     return sum(len(pieces) for _, pieces in words)
 
 
-def _flat(sentences: list[list[Word]]) -> list[_Piece]:
-    words = [word for sentence in sentences for word in sentence]
+def _flat(words: list[Word]) -> list[_Piece]:
     return [(number, spelling, piece) for number, (spelling, pieces) in enumerate(words) for piece in pieces]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -38,6 +38,13 @@ class TextDocument:
     @property
     def sentences(self) -> tuple[str, ...]:
         return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
+
+
+def spaces_in(text: str, words: Sequence[str]) -> tuple[bool, ...]:
+    """Whether white space stands before each word of a text; the words must be the text without its white space."""
+    ends = set(itertools.accumulate(map(len, text.split())))
+    starts = [*itertools.accumulate(map(len, words), initial=0)]
+    return tuple(start in ends for start in starts[:-1])
 
 
 def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterator[TextDocument]:

@@ -22,7 +22,7 @@ class Tree:
         relations: label of the arc from each word to its head.
         lemmas, upos, xpos, feats: n entries each; missing or empty entries are stored as "_".
         text: the original text of the sentence, "" if unknown.
-        spaces_after: whether a space follows each word in the text; default: True everywhere.
+        spaces: whether a space stands before each word in the text; empty if unknown.
         document: the document that the sentence belongs to; None if unknown.
     """
 
@@ -35,7 +35,7 @@ class Tree:
     xpos: tuple[str, ...] = ()
     feats: tuple[str, ...] = ()
     text: str = ""
-    spaces_after: tuple[bool, ...] = ()
+    spaces: tuple[bool, ...] = ()
     document: str | None = None
 
     def __post_init__(self) -> None:
@@ -43,8 +43,6 @@ class Tree:
         for name in ("lemmas", "upos", "xpos", "feats"):
             values = getattr(self, name) or (UNKNOWN,) * size
             object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
-        if not self.spaces_after:
-            object.__setattr__(self, "spaces_after", (True,) * size)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -94,7 +92,7 @@ def tree_fault(tree: Tree) -> tuple[int, str] | None:
     size = len(tree.words)
     if size == 0:
         return 0, "the sentence has no words"
-    for name in ("heads", "relations", "lemmas", "upos", "xpos", "feats", "spaces_after"):
+    for name in ("heads", "relations", "lemmas", "upos", "xpos", "feats"):
         if len(getattr(tree, name)) != size:
             return 0, f"the sentence has {size} words, but {len(getattr(tree, name))} {name}"
     for word, head in enumerate(tree.heads, start=1):

@@ -20,7 +20,7 @@ import torch
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
 from attention_atlas.io.installed_files import script_text
@@ -106,7 +106,7 @@ def write_views(
 
 def _example(number: int, texts: Sequence[str], pieces: WordPieces, bound: int) -> Example:
     words = [WORD.findall(text) for text in texts]
-    assembled = pieces.assemble([pieces.pieces(sentence) for sentence in words])
+    assembled = pieces.assemble([pieces.pieces(part, spaces_in(text, part)) for text, part in zip(texts, words, strict=True)])
     if len(assembled.input_ids) > bound:
         raise AtlasError(
             f"pairs: {texts[0]!r}: {len(assembled.input_ids)} word pieces, but the model takes {bound}: shorten it."
