@@ -138,12 +138,12 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "zaya": {"num_experts_per_tok": 1},
 }
 """What the default configuration of a type needs to be built small."""
-_SOUND = "produces or reads sound"
+_SOUND = "Reads or produces sound."
 _OTHER: dict[str, str] = {
     **dict.fromkeys(("bark", "clvp", "dia", "fastspeech2_conformer", "fastspeech2_conformer_with_hifigan", "musicgen"), _SOUND),
     **dict.fromkeys(("musicgen_melody", "pe_audio", "pe_audio_video", "vits"), _SOUND),
-    **dict.fromkeys(("exaone4_5_vision", "pe_video"), "reads pictures"),
-    "evolla": "reads proteins",
+    **dict.fromkeys(("exaone4_5_vision", "pe_video"), "Reads pictures."),
+    "evolla": "Reads proteins.",
 }
 """Types that read tokens, but are not text models -> the reason why they are not built."""
 
@@ -391,6 +391,8 @@ def check_masking(
 
 def verdicts(names: Sequence[str] = ()) -> dict[str, Verdict]:
     """What was seen of each text type, or of those with these names."""
+    # Tiny models are slower on several threads.
+    torch.set_num_threads(1)
     seen = {}
     for name, configuration, model_class in text_types():
         if names and name not in names:
@@ -407,7 +409,8 @@ def verdicts(names: Sequence[str] = ()) -> dict[str, Verdict]:
 _REASONS = {
     "have no attention": "Only some layers have attention, and the studies compare all layers.",
     "learnt sinks": "Heads have learnt sinks, so the attention of a token does not sum to 1.",
-    "interface": "The encoder's attention is computed elsewhere; that of the decoder is observed.",
+    "the attention interface": "Attention is computed outside the attention interface.",
+    "cannot be distinguished": "Layers cannot be distinguished.",
     "not that of each": "A layer combines two maps, so that no single map is a head's.",
 }
 """Part of a message -> reason on the page."""
@@ -417,15 +420,16 @@ def page(seen: Mapping[str, Verdict]) -> str:
     """The page of the documentation."""
     names = {status: [name for name in sorted(seen) if seen[name].status == status] for status in STATUSES}
     served = len(names[WORKS]) + len(names[LIBRARY])
-    reasons: dict[str, list[str]] = {}
-    for name in names[LIBRARY]:
-        reason = next(text for part, text in _REASONS.items() if part in seen[name].reason)
-        reasons.setdefault(reason, []).append(name)
-    for name in names[NOT_BUILT]:
-        reasons.setdefault(f"Not built: {seen[name].reason}.", []).append(name)
 
     def listed(types: Sequence[str]) -> str:
         return textwrap.fill(", ".join(types), 120, break_on_hyphens=False)
+
+    def grouped(status: str) -> str:
+        reasons: dict[str, list[str]] = {}
+        for name in names[status]:
+            reason = next((text for part, text in _REASONS.items() if part in seen[name].reason), seen[name].reason)
+            reasons.setdefault(reason, []).append(name)
+        return "\n\n".join(f"{reason}\n\n> {listed(types)}" for reason, types in reasons.items())
 
     share = len(names[WORKS]) / served
     summary = textwrap.fill(
@@ -433,11 +437,10 @@ def page(seen: Mapping[str, Verdict]) -> str:
         "attention: maps, outputs, masked heads, padding, and windows shorter than the text (`tests/unit/model_matrix.py`). Of "
         f"{len(seen)} types, {served} use the attention interface: {len(names[WORKS])} of them ({share:.0%}) work everywhere; "
         f"`watch` observes and changes the other {len(names[LIBRARY])} correctly, but the studies refuse them. "
-        f"{len(names[REFUSED])} types are refused, since their attention is computed elsewhere.",
+        f"{len(names[REFUSED])} further types are refused.",
         120,
         break_on_hyphens=False,
     )
-    further = "\n\n".join(f"{reason}\n\n> {listed(types)}" for reason, types in reasons.items())
     return f"""# All model types
 
 {summary}
@@ -446,13 +449,17 @@ def page(seen: Mapping[str, Verdict]) -> str:
 
 {listed(names[WORKS])}
 
+## Observed by `watch`, refused by the studies
+
+{grouped(LIBRARY)}
+
 ## Refused
 
-{listed(names[REFUSED])}
+{grouped(REFUSED)}
 
-## Observed by the library only, and not built
+## Not built
 
-{further}
+{grouped(NOT_BUILT)}
 """
 
 
