@@ -244,7 +244,7 @@ def write_head_scores(
         scores[measure] = np.full_like(scores[measure], np.nan)
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, files.draws).assign(
-            even_share=np.repeat(even[measure], values.shape[2]) if measure in even else np.nan,
+            even_share=np.broadcast_to(even.get(measure, np.nan), values.shape[2:0:-1]).T.ravel(),
             note=notes.get(measure, ""),
             pattern=texts.get(measure, ""),
         )
