@@ -38,11 +38,11 @@ import yaml  # noqa: E402
 
 from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
-from attention_atlas.errors import AtlasError, first_line  # noqa: E402
+from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
-from attention_atlas.models.loading import WEIGHT_FILES, empty_model, locate  # noqa: E402
+from attention_atlas.models.loading import WEIGHT_FILES, configuration, empty_model, locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
@@ -51,7 +51,7 @@ from attention_atlas.workflow.needs import without_missing  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
+    pass
 
 TEMPLATE = "any"
 """The run that every model extends."""
@@ -207,7 +207,7 @@ def shape_of(folder: Path) -> dict[str, int]:
     Raises:
         AtlasError: its config.json cannot be read or is of an unknown architecture, or its attention cannot be observed.
     """
-    part = empty_model(_configuration(folder), folder)
+    part = empty_model(configuration(folder), folder)
     _, layers, heads = self_attention(part)
     return {"layers": layers, "heads": heads, "hidden_size": part.config.hidden_size}
 
@@ -216,22 +216,6 @@ def _checked_shape(folder: Path) -> dict[str, int]:
     """The record of a model's shape for the lock file, of models whose attention can be observed."""
     shape_of(folder)
     return shape_record(folder)
-
-
-def _configuration(folder: Path) -> PreTrainedConfig:
-    """The configuration of the model in a folder.
-
-    Raises:
-        AtlasError: its config.json cannot be read, or is of an unknown architecture.
-    """
-    from transformers import AutoConfig
-
-    try:
-        settings = AutoConfig.from_pretrained(folder)
-    except Exception as error:  # transformers raises whatever its parts raise
-        reason = first_line(error, 200)
-        raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
-    return settings
 
 
 def overlay(
@@ -338,7 +322,7 @@ def _registry_name(model: str) -> str:
     """Name of a model in the registry: folders are often called by what they are (hf, step10), their parents by the model."""
     name, _, revision = (str(Path(model).resolve()), "", "") if Path(model).is_dir() else model.partition("@")
     parts = [part for part in Path(name).parts if part != "/"][-2:]
-    return "-".join(filter(None, map(_plain_name, (*parts, revision))))
+    return "-".join(filter(None, map(_plain_name, (*parts, revision)))) or "model"
 
 
 def _unused(name: str, entries: Mapping[str, Any]) -> str:

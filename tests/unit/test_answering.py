@@ -78,7 +78,7 @@ def test_scores_are_the_official_ones(answer, references, em, f1):
 
 
 def test_a_model_with_a_head_is_loaded_and_one_without_is_refused(tmp_path):
-    entry = {"source": {"path": str(tmp_path / "qa")}, "init": "pretrained", "dtype": "float32"}
+    entry = {"source": {"path": str(tmp_path / "qa")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
     BertForQuestionAnswering(BertConfig(**SIZE)).save_pretrained(tmp_path / "qa")
     model = load_trained(entry, "questions")
     assert not model.training

@@ -190,12 +190,37 @@ def test_a_configuration_that_builds_no_model_is_refused(folder):
         overlay(str(folder))
 
 
+def test_a_folder_whose_name_has_no_latin_letters_has_a_name_in_the_registry(folder):
+    renamed = folder.parent.rename(folder.parents[1] / "数据") / "模型"
+    (renamed.parent / folder.name).rename(renamed)
+    run, added = overlay(str(renamed))
+    assert (run, [*added["models"]]) == ("atlas-model", ["model", "model-random"])
+    assert added["models"]["model"]["source"] == {"path": str(renamed)}
+
+
+def test_what_the_configuration_of_a_model_asks_for(folder):
+    config = folder / "config.json"
+    config.write_text(json.dumps(SHAPE | {"attn_implementation": "flash_attention_2"}), encoding="utf-8")
+    overlay(str(folder))
+    for settings, message in (
+        ({"pruned_heads": {"0": [1]}}, "config.json has pruned_heads"),
+        (
+            {"model_type": "unknown", "auto_map": {"AutoConfig": "a.B"}},
+            r"code from this folder \(auto_map\), which is never run",
+        ),
+        ({"architectures": ["RobertaModel"]}, "model_type: bert, but architectures: RobertaModel, which is of type roberta"),
+    ):
+        config.write_text(json.dumps(SHAPE | settings), encoding="utf-8")
+        with pytest.raises(AtlasError, match=message):
+            overlay(str(folder))
+
+
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     (folder / "config.json").write_text("{", encoding="utf-8")
-    with pytest.raises(AtlasError, match=r"not the configuration of a known architecture .*JSON"):
+    with pytest.raises(AtlasError, match=r"the configuration cannot be read .*JSON"):
         overlay(str(folder))
     (folder / "config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(AtlasError, match="not the configuration of a known architecture"):
+    with pytest.raises(AtlasError, match="the configuration cannot be read"):
         overlay(str(folder))
     (folder / "config.json").write_text('{"model_type": "resnet"}', encoding="utf-8")
     with pytest.raises(AtlasError, match="without the attention interface"):
@@ -230,7 +255,7 @@ def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
 
 def test_a_model_of_the_hub_without_weights_is_refused_before_anything_is_recorded(folder, monkeypatch):
     on_the_hub(folder, monkeypatch, "c" * 40, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, pytorch"):
+    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
         overlay("someone/some-model")
     assert not (folder / "lock.yaml").exists()
 

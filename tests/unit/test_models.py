@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
 import sys
+from functools import partial
 
 import huggingface_hub
 import pytest
 import torch
-from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, tiny
+from safetensors.torch import load_file, save_file
+from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertTokenizerFast, PreTrainedTokenizerFast
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    BertTokenizerFast,
+    PreTrainedTokenizerFast,
+)
 
 from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
 from attention_atlas.io.hub_lock import record
 from attention_atlas.models.card import ModelCard, read_card, write_card
-from attention_atlas.models.loading import describe, load_model, locate
+from attention_atlas.models.loading import describe, initialised, load_model, locate
 
 ENTRIES = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
 CARD = ModelCard("tiny", "folder é", "bert", 3, 4, 40, "[CLS]", None, None, "", "random", 7, "float32")
@@ -160,7 +172,8 @@ def test_the_checksum_of_the_weights_is_compared(folder, tmp_path):
 def test_weights_may_be_missing_only_where_they_are_not_used(folder, tmp_path):
     bare = copied(folder, tmp_path, leave_out=("model.safetensors",))
     message = not_described(tmp_path, entry_for(bare))
-    assert message == f"{bare}: model tiny has no weights (model.safetensors or pytorch_model.bin) in this folder."
+    files = "model.safetensors or model.safetensors.index.json or pytorch_model.bin or pytorch_model.bin.index.json"
+    assert message == f"{bare}: model tiny has no weights ({files}) in this folder."
     assert described(tmp_path, entry_for(bare, init="random")).weights_sha256 == ""
 
 
@@ -239,6 +252,125 @@ def test_weights_that_cannot_be_read_are_a_sentence(folder, tmp_path):
     bad = copied(folder, tmp_path)
     (bad / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:500])
     assert refusal(load_model, entry_for(bad)).startswith(f"{bad}: the weights cannot be read (")
+
+
+def stored(model: str, folder, settings: dict = {}, rename=lambda name: name, index="", keep=lambda name: True):  # noqa: B006
+    """A folder with a tiny model: its configuration changed, its weights renamed, as .bin, or in two files with an index."""
+    tiny(model).save_pretrained(folder)
+    config, weights = folder / "config.json", load_file(folder / "model.safetensors")
+    config.write_text(json.dumps(json.loads(config.read_text()) | settings))
+    weights = {rename(name): values for name, values in weights.items()}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    if index:
+        (folder / "model.safetensors").unlink()
+        shards = {name: index.replace(".", f"-{2 * number // len(weights)}.", 1) for number, name in enumerate(sorted(weights))}
+        save = torch.save if index.endswith(".bin") else partial(save_file, metadata={"format": "pt"})
+        for shard in set(shards.values()):
+            save({name: weights[name] for name in weights if shards[name] == shard}, folder / shard)
+        listed = {name: shard for name, shard in shards.items() if keep(name)}
+        (folder / f"{index}.index.json").write_text(json.dumps({"metadata": {}, "weight_map": listed}))
+    return folder
+
+
+ROBERTA = {"model_type": "roberta"}
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "message"),
+    [
+        ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 55 weights .*their names begin with 'module.'"),
+        (
+            "bert",
+            {"rename": lambda n: f"transformer.{n}", "index": "pytorch_model.bin"},
+            r"embeddings\.LayerNorm\.bias, .*\.\.\.\): .* begin with 'transformer\.'",
+        ),
+        ("bert", {"rename": lambda n: n.replace("layer.", "layers.")}, "48 of .*other names .encoder.layers.0"),
+        (
+            "bert",
+            {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.1.attention.self.q"},
+            "its index does not list them",
+        ),
+        ("bert_mlm", {"settings": ROBERTA | {"architectures": None}}, "begin with 'bert.'.* or correct model_type"),
+        ("bert", {"settings": ROBERTA}, "model_type: roberta, but architectures: BertModel, which is of type bert"),
+        ("bert", {"settings": {"num_hidden_layers": 4}}, "it has 3 layers. Correct the number of layers"),
+        ("bert_mlm", {"settings": {"num_hidden_layers": 4}}, "it has 3 layers. Correct the number of layers"),
+        ("bert_mlm", {"settings": {"num_hidden_layers": 2}}, "16 weights of layers that config.json does not have"),
+        ("gpt2", {"settings": {"n_layer": 2}}, "11 weights of layers that config.json does not have .h.2"),
+        ("bert", {"settings": {"intermediate_size": 64}}, r"9 weights .*dense\.bias \[32\] instead of \[64\]"),
+        ("bert", {"settings": {"pruned_heads": {"0": [1]}}}, "config.json has pruned_heads"),
+        ("bert", {"rename": lambda n: n.replace("word_emb", "emb")}, "1 of the model's 55 .*embeddings.word_embeddings"),
+    ],
+)
+@pytest.mark.parametrize("init", ["pretrained", "random_encoder"])
+def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message, init):
+    folder = stored(model, tmp_path, **changes)
+    said = refusal(load_model, entry_for(folder, init=init))
+    assert said.startswith(f"{folder}: ")
+    assert re.search(message, said), said
+    kind = AutoModelForCausalLM if model == "gpt2" else AutoModelForSequenceClassification
+    assert re.search(message.replace("of the model's 55", "of the model's 57"), refusal(initialised, kind, entry_for(folder)))
+
+
+POOLER = ["pooler.dense.bias", "pooler.dense.weight"]
+CLASSIFIER = ["classifier.bias", "classifier.weight"]
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "kind", "new"),
+    [
+        ("bert", {}, AutoModel, []),
+        ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, AutoModel, []),
+        ("bert", {"settings": {"attn_implementation": "flash_attention_2"}}, AutoModel, []),
+        ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, AutoModel, []),
+        ("bert", {"index": "pytorch_model.bin"}, AutoModel, []),
+        ("bert", {"index": "model.safetensors"}, AutoModel, []),
+        ("bert", {}, AutoModelForSequenceClassification, CLASSIFIER),
+        ("bert_mlm", {}, AutoModel, POOLER),
+        ("bert_mlm", {}, AutoModelForMaskedLM, []),
+        ("bert_mlm", {}, AutoModelForSequenceClassification, [*(f"bert.{name}" for name in POOLER), *CLASSIFIER]),
+        ("bert_classifier", {}, AutoModelForSequenceClassification, []),
+        *((model, {}, AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta", "gpt2", "llama", "marian")),
+        ("gpt2", {"rename": lambda n: f"transformer.{n}"}, AutoModel, []),
+        ("gpt2", {}, AutoModelForCausalLM, []),
+        ("llama", {}, AutoModelForCausalLM, ["lm_head.weight"]),
+        ("marian", {}, AutoModelForSeq2SeqLM, []),
+    ],
+)
+def test_new_heads_and_poolers_are_named_and_every_load_gives_the_same_weights(tmp_path, model, changes, kind, new):
+    entry = entry_for(stored(model, tmp_path, **changes))
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    first, missing = initialised(kind, entry)
+    assert missing == new
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(6)
+    second, _ = initialised(kind, entry)
+    assert all(torch.equal(values, second.state_dict()[name]) for name, values in first.state_dict().items())
+    if new:
+        reseeded = initialised(kind, entry | {"seed": 1})[0].state_dict()
+        assert {name for name, values in first.state_dict().items() if not torch.equal(values, reseeded[name])} <= set(new)
+        assert any(not torch.equal(first.state_dict()[name], reseeded[name]) for name in new)
+
+
+def test_weights_that_are_not_finite_are_an_error(tmp_path):
+    model = tiny("bert")
+    model.encoder.layer[1].output.dense.bias.data[3] = float("nan")
+    message = refusal(load_model, saved_model(model, tmp_path))
+    assert message.startswith(f"{tmp_path}: 1 of 55 weights are not finite (encoder.layer.1.output.dense.bias). ")
+
+
+@pytest.mark.parametrize("index", ["model.safetensors", "pytorch_model.bin"])
+def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp_path, index):
+    sharded = stored("bert", copied(folder, tmp_path), index=index)
+    first, second = sorted(path.name for path in sharded.glob(f"{index.partition('.')[0]}-*"))
+    lines = [f"{sha256(sharded / name)}  {name}\n" for name in (f"{index}.index.json", first, second)]
+    checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
+    with (sharded / second).open("ab") as stream:
+        stream.write(b" ")
+    assert "wrong checksum" in not_described(tmp_path, entry_for(sharded, sha256=checksum))
+    (sharded / second).unlink()
+    assert second in not_described(tmp_path, entry_for(sharded))
 
 
 def test_cards_come_back_as_they_were_written(tmp_path):

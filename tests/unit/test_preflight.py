@@ -60,7 +60,7 @@ def test_a_run_that_has_all_it_needs(complete):
         (
             "models/tiny/model.safetensors",
             "model tiny",
-            "the folder models/tiny has no weights (*.safetensors or pytorch_model.bin)",
+            "the folder models/tiny has no weights (*.safetensors or pytorch_model*.bin)",
         ),
     ],
 )

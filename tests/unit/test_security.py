@@ -93,10 +93,18 @@ def test_weights_that_are_a_pickle_with_code_do_not_run_it(folder, tmp_path):
     assert not mark.exists()
 
 
-def test_code_that_comes_with_a_model_does_not_run(folder, tmp_path):
+def test_code_that_comes_with_a_model_does_not_run(folder, tmp_path, monkeypatch):
+    opened = []
     for path in CODE:
         for name, call in calls(path):
-            assert not any(k.arg == "trust_remote_code" for k in call.keywords), f"{path}:{call.lineno} {name}"
+            called = ast.unparse(call.args[0]) if name == "functools.partial" else name
+            if called.endswith((".from_pretrained", ".from_config")):
+                trusted = [ast.unparse(k.value) for k in call.keywords if k.arg == "trust_remote_code"]
+                assert trusted == ["False"], f"{path}:{call.lineno} {name}"
+                opened.append(called)
+    assert len(opened) >= 6
+    # Without the keyword, transformers asks on the terminal.
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
     mark = tmp_path / "it ran"
     text = f"from pathlib import Path\nPath({str(mark)!r}).touch()\nfrom transformers import BertConfig as OtherConfig\n"
     (folder / "other.py").write_text(text + "from transformers import BertModel as OtherModel\n")
@@ -104,9 +112,9 @@ def test_code_that_comes_with_a_model_does_not_run(folder, tmp_path):
     settings["auto_map"] = {"AutoConfig": "other.OtherConfig", "AutoModel": "other.OtherModel"}
     settings["model_type"] = "other"
     (folder / "config.json").write_text(json.dumps(settings))
-    with pytest.raises(AtlasError):
+    with pytest.raises(AtlasError, match=r"needs code from this folder \(auto_map\), which is never run"):
         load_model(entry_for(folder))
-    with pytest.raises(AtlasError):
+    with pytest.raises(AtlasError, match="never run"):
         describe("tiny", entry_for(folder), tmp_path / "card.json", tmp_path / "tokenizer.json")
     assert not mark.exists()
 

@@ -22,7 +22,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, install, self_attention, watch
 from attention_atlas.attention.half import widened
@@ -45,7 +45,7 @@ from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.loading import in_evaluation, initialised, locate, text_part
+from attention_atlas.models.loading import configuration, in_evaluation, initialised, load_model, locate, text_part
 from attention_atlas.models.projections import value_outputs
 from attention_atlas.models.value_norms import ValueNorms
 from attention_atlas.stats.pooled_null import COLUMNS as NULL_COLUMNS
@@ -425,7 +425,7 @@ def even_map(n: int, causal: bool) -> Floats:
 def _windowed(entry: Mapping[str, Any], inputs: Inputs) -> PreTrainedModel | None:
     """The model of a registry entry, without weights, if some layers have a window that is shorter than the longest input."""
     longest = max(len(example.input_ids) for example in (*inputs.sentences, *(s.example for s in inputs.sequences)))
-    settings = AutoConfig.from_pretrained(locate(entry)).get_text_config()
+    settings = configuration(locate(entry)).get_text_config()
     windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
     if not any(window is not None and window < longest for window in windows):
         return None
@@ -542,21 +542,18 @@ def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | N
     In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
     language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
     """
-    settings = AutoConfig.from_pretrained(locate(entry))
-    unembedding: torch.Tensor | None
+    settings, device = configuration(locate(entry)), pick_device()
     if settings.is_encoder_decoder or getattr(settings, "tie_word_embeddings", True):
-        model = text_part(initialised(AutoModel, entry)[0])
+        model = load_model(entry, device)
         # An encoder-decoder predicts tokens from its decoder's states.
-        unembedding = None if settings.is_encoder_decoder else _weight(model.get_input_embeddings())
-    else:
-        with_head, missing = _with_vocabulary(entry, settings)
-        layer = with_head.get_output_embeddings()
-        name = next((name for name, module in with_head.named_modules() if module is layer), None)
-        unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer)
-        model = text_part(with_head.base_model)  # type: ignore[arg-type]  # typed as any module in transformers
+        return model, None if settings.is_encoder_decoder else _weight(model.get_input_embeddings())
+    with_head, missing = _with_vocabulary(entry, settings)
+    layer = with_head.get_output_embeddings()
+    name = next((name for name, module in with_head.named_modules() if module is layer), None)
+    unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer).to(device)
+    model = text_part(with_head.base_model)  # type: ignore[arg-type]  # typed as any module in transformers
     install(model)
-    device = pick_device()
-    return in_evaluation(model, device), None if unembedding is None else unembedding.to(device)
+    return in_evaluation(model, device), unembedding
 
 
 def _weight(layer: torch.nn.Module) -> torch.Tensor:

@@ -22,7 +22,7 @@ from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.dropout import FastDropout
-from attention_atlas.models.loading import class_with_head, initialised, locate
+from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
 from attention_atlas.models.training_state import FOLDER, TrainingState, keep_state
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
@@ -153,7 +153,7 @@ def fine_tune(
         if training.get("stored_dtype") == "float16":
             model.half()
         model.save_pretrained(scratch)
-        AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
+        AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True, trust_remote_code=False).save_pretrained(scratch)
     states.remove()
 
 
@@ -276,17 +276,15 @@ def _model(
     entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None, dropout: float | None = None
 ) -> PreTrainedModel:
     """The model with a new head for answers, for classes, or for one score (no classes); or a translation model."""
-    from transformers import AutoConfig
-
     entry = {**entry, "dtype": "float32"}
     options: dict[str, Any] = {}
     if dropout is not None:
-        settings = AutoConfig.from_pretrained(locate(entry)).to_dict()
+        settings = configuration(locate(entry)).to_dict()
         options = {name: dropout for name, value in settings.items() if "dropout" in name and isinstance(value, float | int)}
     if classes is None:
-        return initialised(class_with_head(task), entry, **options)[0]
+        return initialised(class_with_head(task), entry, seeded=False, **options)[0]
     # A single output is trained with the squared error.
-    model, _ = initialised(class_with_head(task), entry, num_labels=len(classes) or 1, **options)
+    model, _ = initialised(class_with_head(task), entry, seeded=False, num_labels=len(classes) or 1, **options)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import logging
 from collections.abc import Mapping
@@ -10,18 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import sha256, whole_file
+from attention_atlas.io.files import read_json, sha256, whole_file
 from attention_atlas.io.hub_files import fetch, is_placed, placed_commit
 from attention_atlas.io.hub_lock import MODELS, commit_of, read_lock
 from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.finite import first_names
 from attention_atlas.models.folders import model_folder
+from attention_atlas.models.loaded_weights import INDEXES, new_parts
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
 from attention_atlas.models.precision import set_gpu_precision
 from attention_atlas.models.shape import shape_record, unused_positions
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 _log = logging.getLogger(__name__)
 _HEADS = {
@@ -30,10 +33,8 @@ _HEADS = {
     "translation": "AutoModelForSeq2SeqLM",
     "tags": "AutoModelForTokenClassification",
 }
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-_INDEX = "model.safetensors.index.json"
-WEIGHT_FILES = (*_WEIGHTS, _INDEX)
-"""Files of which a model with weights has one."""
+WEIGHT_FILES = ("model.safetensors", INDEXES[0], "pytorch_model.bin", INDEXES[1])
+"""Files of which a model with weights has one; of several, transformers reads the first."""
 # Only one set of PyTorch weights is needed from the hub.
 _NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
 
@@ -68,8 +69,8 @@ def fetch_model(entry: Mapping[str, Any]) -> Path:
     source = entry["source"]
     if "hub" in source:
         folder = fetch(MODELS, source, _NEEDED, shape_record)
-        if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in ("model.safetensors", _INDEX)):
-            fetch(MODELS, source, [*_NEEDED, "pytorch_model.bin"], shape_record)
+        if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in WEIGHT_FILES[:2]):
+            fetch(MODELS, source, [*_NEEDED, "pytorch_model*.bin"], shape_record)
     return locate(entry)
 
 
@@ -80,13 +81,11 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         AtlasError: the checksum is wrong, the shape differs from the registry's, the attention of some layers cannot be
             observed, or there is no fast tokenizer, or one with more tokens than the model has embeddings.
     """
-    from transformers import AutoConfig
-
     from attention_atlas.attention.engine import self_attention
 
     folder = fetch_model(entry)
     weights = _checked_weights(name, folder, entry)
-    settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
+    settings = configuration(folder)
     by_bytes = entry.get("tokenizer") == "bytes"
     tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
@@ -128,12 +127,42 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
 
 
+def configuration(folder: Path, **changes: Any) -> PreTrainedConfig:
+    """The configuration in a model's folder, with changes; code in the folder is never run.
+
+    Raises:
+        AtlasError: it cannot be read, belongs to another architecture than the weights, or describes a pruned model.
+    """
+    from transformers import AutoConfig
+    from transformers.models.auto import modeling_auto
+
+    read = functools.partial(AutoConfig.from_pretrained, folder, trust_remote_code=False, **changes)
+    settings = _read(read, folder, "configuration")
+    classes = [names for key, names in vars(modeling_auto).items() if key.endswith("_MAPPING_NAMES")]
+    for name in settings.architectures or ():
+        types = {kind for names in classes for kind, known in names.items() if name == known or name in tuple(known)}
+        if types and settings.model_type not in types:
+            raise AtlasError(
+                f"{folder}: config.json has model_type: {settings.model_type}, but architectures: {name}, which is of type "
+                f"{first_names(types)}. Correct the wrong one."
+            )
+    if getattr(settings, "pruned_heads", None):
+        raise AtlasError(
+            f"{folder}: config.json has pruned_heads, but transformers has no models with fewer heads in some layers. Remove "
+            "the key if the weights have all heads, or name the model before pruning."
+        )
+    if settings._attn_implementation != "eager":
+        # The attention engine replaces it, so that it need not be installed.
+        settings._attn_implementation = None
+    return settings
+
+
 def _open_tokenizer(folder: Path) -> Any:
     """The fast tokenizer of a model; for Marian models on the hub, which have none, one built from their files."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     if not is_marian(folder):
-        return AutoTokenizer.from_pretrained(folder, use_fast=True)
+        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
     known = folder / "tokenizer_config.json"
     bound = json.loads(known.read_text(encoding="utf-8")).get("model_max_length", 512) if known.is_file() else 512
     tokenizer = marian_tokenizer(folder)
@@ -182,44 +211,58 @@ def empty_model(settings: Any, folder: Path) -> PreTrainedModel:
     from attention_atlas.attention.engine import install
 
     with torch.device("meta"):
-        model = text_part(_read(lambda: AutoModel.from_config(settings), folder, "configuration"))
+        model = text_part(_read(lambda: AutoModel.from_config(settings, trust_remote_code=False), folder, "configuration"))
     install(model)
     return model
 
 
-def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[PreTrainedModel, list[str]]:
+def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **options: Any) -> tuple[PreTrainedModel, list[str]]:
     """A model of a transformers class, initialised according to its registry entry, and the weights that its files lack.
 
     Args:
         kind: AutoModel, or a class of models with a head.
         entry: registry entry.
+        seeded: whether a part that the files lack is drawn from the entry's seed; False: from torch's generator as it is.
         options: changes to the model's configuration.
 
     Returns:
-        The model, and the names of its weights that are random although the entry says pretrained.
+        The model, and the names of its weights that are random although the entry says pretrained: those of a new head or
+        pooler.
 
     Raises:
-        AtlasError: the files cannot be read, or the architecture has no such class.
+        AtlasError: the files cannot be read or lack weights of the encoder, or the architecture has no such class.
     """
     import torch
-    from transformers import AutoConfig
 
     set_gpu_precision(entry)
     quiet()
     folder = locate(entry)
-    dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else _stored_dtype(folder)
+    settings = configuration(folder, **options)
+    dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else settings.dtype or torch.float32
 
     def pretrained() -> tuple[PreTrainedModel, dict[str, Any]]:
-        load = functools.partial(kind.from_pretrained, folder, dtype=dtype, local_files_only=True, output_loading_info=True)
-        return _read(lambda: load(**options), folder, "weights")
+        with torch.random.fork_rng(devices=[], enabled=seeded):
+            if seeded:
+                torch.manual_seed(entry["seed"])
+            loaded: tuple[PreTrainedModel, dict[str, Any]] = kind.from_pretrained(
+                folder,
+                config=settings,
+                dtype=dtype,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )
+        return loaded
 
-    if entry["init"] == "pretrained":
-        model, loading_info = pretrained()
-        return model, sorted(loading_info["missing_keys"])
-    known = pretrained()[0] if entry["init"] == "random_encoder" else None
-    settings = _read(lambda: AutoConfig.from_pretrained(folder, **options), folder, "configuration")
+    known = None
+    if entry["init"] != "random":
+        known, loading_info = _read(pretrained, folder, "weights")
+        new = new_parts(known, loading_info, folder)
+        if entry["init"] == "pretrained":
+            return known, new
     torch.manual_seed(entry["seed"])
-    model = _read(lambda: kind.from_config(settings).to(dtype), folder, "configuration")
+    model = _read(lambda: kind.from_config(settings, trust_remote_code=False).to(dtype), folder, "configuration")
     return (model if known is None else _with_embeddings_of(known, model)), []
 
 
@@ -254,15 +297,6 @@ def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
     return model.to(device).eval()  # type: ignore[arg-type]  # transformers' wrapper of `to` has wrong types
 
 
-def _stored_dtype(folder: Path) -> Any:
-    """Precision of the stored weights according to the configuration; float32 if it does not say."""
-    import torch
-    from transformers import AutoConfig
-
-    settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
-    return getattr(settings, "dtype", None) or torch.float32
-
-
 def quiet() -> None:
     """Keep transformers from reporting unused weights, and from drawing progress bars into logs."""
     from transformers import logging as transformers_logging
@@ -291,18 +325,33 @@ def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) ->
 
 
 def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
-    file = next((folder / weights for weights in _WEIGHTS if (folder / weights).is_file()), None)
-    if file is None and (folder / _INDEX).is_file():
-        # Weights in several files: the index names all of them.
-        file = folder / _INDEX
+    file = next((folder / weights for weights in WEIGHT_FILES if (folder / weights).is_file()), None)
     if file is None:
         if entry["init"] == "random":
             return ""
-        raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(_WEIGHTS)}) in this folder.")
-    checksum = sha256(file)
+        raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(WEIGHT_FILES)}) in this folder.")
+    checksum = _checksum(file)
     if "sha256" in entry and checksum != entry["sha256"]:
         raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, but the file's is {checksum}.")
     return checksum
+
+
+def _checksum(file: Path) -> str:
+    """SHA-256 of a weights file; of an index, that of the lines that sha256sum prints for it and for the files it names.
+
+    Raises:
+        AtlasError: the index cannot be used, or a file that it names is missing.
+    """
+    if file.name not in INDEXES:
+        return sha256(file)
+    try:
+        names = [file.name, *sorted(set(read_json(file)["weight_map"].values()))]
+        lines = [f"{sha256(file.with_name(name))}  {name}\n" for name in names]
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AtlasError(
+            f"{file}: this index of weights cannot be used ({first_line(error, 200)}). Fetch the model again."
+        ) from error
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _longest_input(settings: Any, tokenizer: Any) -> int:
@@ -328,4 +377,9 @@ def _read(action: Any, folder: Path, what: str) -> Any:
     try:
         return action()
     except Exception as error:  # transformers can raise any exception here
+        if "trust_remote_code" in str(error):
+            raise AtlasError(
+                f"{folder}: the {what} needs code from this folder (auto_map), which is never run: name a model whose "
+                "architecture is part of transformers."
+            ) from error
         raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {first_line(error, 300)}).") from error

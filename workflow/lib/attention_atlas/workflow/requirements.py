@@ -25,7 +25,7 @@ MODEL_LAYOUT = "a folder with config.json, weights (model.safetensors or pytorch
 ENVIRONMENTS = "environments"
 """Key of the resolved configuration: whether jobs run in separate environments, whose packages cannot be looked up here."""
 _FLOAT = 4
-_WEIGHTS = ("*.safetensors", "pytorch_model.bin")
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _COMPANIONS = ("trees", "translations")
 """Keys of a corpus that name another one."""
 

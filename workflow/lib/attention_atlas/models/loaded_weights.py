@@ -1,0 +1,92 @@
+"""Weights that a checkpoint lacks or that its model does not use: which of them are an error, and the likely cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.finite import check_weights, first_names
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+"""Files that list weights stored in several files."""
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: Path) -> list[str]:
+    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler.
+
+    Args:
+        model: loaded with `ignore_mismatched_sizes`.
+        loading_info: what `from_pretrained` reports of it.
+        folder: folder of the checkpoint.
+
+    Raises:
+        AtlasError: a weight of the encoder is missing or has a wrong shape, the checkpoint has more layers than the
+            configuration says, or a weight is not finite.
+    """
+    shapes = {
+        name: f"{name} {list(stored)} instead of {list(built)}" for name, stored, built in loading_info["mismatched_keys"]
+    }
+    if shapes:
+        raise AtlasError(
+            f"{folder}: {len(shapes)} weights of the checkpoint have another shape than config.json says "
+            f"({first_names(shapes.values())}). Correct config.json, or name a checkpoint with a head of this size or none."
+        )
+    missing = {name for name in loading_info["missing_keys"] if not _is_computed(model, name)}
+    base = f"{model.base_model_prefix}."
+    has_head = model.base_model is not model
+    new = {name for name in missing if "pooler" in name.split(".") or (has_head and not name.startswith(base))}
+    lacking, names = missing - new, model.state_dict().keys()
+    unexpected = [name.removeprefix(base) for name in loading_info["unexpected_keys"]]
+    if lacking:
+        raise AtlasError(
+            f"{folder}: {len(lacking)} of the model's {len(names)} weights are not in the checkpoint ({first_names(lacking)}): "
+            f"{_cause({name.removeprefix(base) for name in lacking}, names - missing, unexpected, folder)}"
+        )
+    numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
+    further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
+    if further:
+        raise AtlasError(
+            f"{folder}: the checkpoint has {len(further)} weights of layers that config.json does not have "
+            f"({first_names(further)}). Correct the number of layers there."
+        )
+    check_weights(model, str(folder), "The checkpoint is damaged, or its training diverged: name another one")
+    return sorted(new)
+
+
+def _is_computed(model: PreTrainedModel, name: str) -> bool:
+    """Whether a weight is a table of sinusoids, which checkpoints need not contain."""
+    return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__
+
+
+def _cause(lacking: Collection[str], stored: Collection[str], unexpected: Collection[str], folder: Path) -> str:
+    """The likely cause of missing weights, and the remedy.
+
+    Args:
+        lacking: their names without the prefix of the base model.
+        stored: names of the model's weights that are in the checkpoint.
+        unexpected: names in the checkpoint that the model does not have.
+        folder: folder of the checkpoint.
+    """
+    prefixes = {name.removesuffix(end) for name in unexpected for end in lacking if name.endswith(f".{end}")}
+    if prefixes:
+        return (
+            f"in the checkpoint their names begin with '{min(prefixes, key=len)}'. Remove this prefix there, or correct "
+            "model_type in config.json."
+        )
+    layers = [{number for name in names for number in _NUMBER.findall(name)[:1]} for names in (lacking, stored)]
+    if layers[1] and layers[0] and not layers[0] & layers[1]:
+        return f"it has {len(layers[1])} layers. Correct the number of layers in config.json."
+    if any((folder / name).is_file() for name in INDEXES):
+        return "its index does not list them. Fetch the index again, or correct config.json."
+    if unexpected:
+        return (
+            f"model_type in config.json is wrong, or the checkpoint has other names ({first_names(unexpected)}). Rename them."
+        )
+    return "it is incomplete. Fetch or convert it again."
