@@ -317,6 +317,11 @@ def test_with_the_published_patience_the_rate_is_halved_at_the_sixth_evaluation_
     assert stopping._steps[0] == 22
 
 
+def test_a_training_that_diverges_is_an_error():
+    with pytest.raises(AtlasError, match=r"at or before step 10 the loss .*learning_rate of the edge probes \(1e\+30\)"):
+        train_probes(word_task(), telling_states, KEYS, replace(RECIPE, learning_rate=1e30))
+
+
 def test_the_checkpoint_is_chosen_by_all_labels(monkeypatch):
     task = replace(word_task("dependencies", pairs=True), task="relations", labels=("A", "B", "Other"))
     assert task.scored.tolist() == [True, True, False]

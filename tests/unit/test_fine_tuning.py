@@ -212,6 +212,25 @@ def test_one_label_is_nothing_to_learn(base, pairs, tmp_path):
         label_names(list(read_examples([base[0] / "examples.parquet"])), False)
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, r"diverged: at step 2 the loss is not finite\. Lower learning_rate \(1e\+30\)\."),
+        ({"optimiser": "bert_adam"}, r"diverged: at step 2 .*learning_rate \(1e\+30\)"),
+        ({"epochs": 1, "batch": 8, "warmup": 0}, "diverged: at the end the loss is not finite"),
+        (
+            {"epochs": 1, "batch": 8, "warmup": 0, "learning_rate": 1e5, "stored_dtype": "float16"},
+            r"diverged: 35 of 39 weights are not finite \(.*\.\.\.\)\. Lower learning_rate \(100000\)\.",
+        ),
+    ],
+)
+def test_a_training_that_diverges_is_an_error(base, tmp_path, changed, message):
+    with pytest.raises(AtlasError, match=message):
+        train(base, tmp_path, **{"learning_rate": 1e30, "warmup": 0} | changed)
+    assert not (tmp_path / "checkpoint/model.safetensors").exists()
+    assert not (tmp_path / "summary.tsv").exists()
+
+
 def test_nothing_to_train_on_is_said(base, tmp_path):
     source, entry = base
     with pytest.raises(AtlasError, match="nothing to train on"):

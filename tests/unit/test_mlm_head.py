@@ -150,6 +150,13 @@ def test_too_little_text_is_said(tmp_path):
         prepare(tmp_path, entry)
 
 
+def test_a_training_that_diverges_is_an_error(tmp_path):
+    entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
+    for steps, when in ((60, r"step \d+"), (1, "the end")):
+        with pytest.raises(AtlasError, match=rf"at {when} the loss is not finite. Lower learning_rate of mlm_head \(1e\+30\)"):
+            prepare(tmp_path, entry, steps=steps, learning_rate=1e30)
+
+
 def test_damaged_files_are_named(tmp_path):
     entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
     path, facts = prepare(tmp_path, entry, steps=1)

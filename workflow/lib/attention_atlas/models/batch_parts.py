@@ -13,6 +13,7 @@ import torch
 from transformers import Trainer
 
 from attention_atlas.models import devices
+from attention_atlas.models.finite import check_loss
 
 PARTS, SHARE = "parts", "share"
 """Keys of a batch: its parts, and in each its share of the targets."""
@@ -55,10 +56,15 @@ class PartsTrainer(Trainer):
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
     ) -> torch.Tensor:
-        """The loss of a batch; its gradient is added to that of the weights."""
+        """The loss of a batch; its gradient is added to that of the weights.
+
+        Raises:
+            AtlasError: the loss is not finite.
+        """
         loss = torch.zeros((), device=self.args.device)
         for part in inputs[PARTS]:
             loss += super().training_step(model, part)
+        check_loss(loss, f"step {self.state.global_step + 1}", f"Lower learning_rate ({self.args.learning_rate:g})")
         return loss
 
     def compute_loss(
@@ -67,7 +73,7 @@ class PartsTrainer(Trainer):
         inputs: dict[str, Any],
         return_outputs: bool = False,
         num_items_in_batch: torch.Tensor | int | None = None,
-    ) -> torch.Tensor | tuple[torch.Tensor, Any]:
+    ) -> torch.Tensor:
         """Contribution of a part to the mean loss of its batch."""
         share = inputs[SHARE]
         loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})

@@ -22,6 +22,7 @@ from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.dropout import FastDropout
+from attention_atlas.models.finite import check_loss, check_weights
 from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
 from attention_atlas.models.training_state import FOLDER, TrainingState, keep_state
@@ -67,11 +68,11 @@ def fine_tune(
         code: digest of the code; training does not continue from a state written by different code.
 
     Raises:
-        AtlasError: the model cannot be loaded, or no example can be trained on.
+        AtlasError: the model cannot be loaded, no example can be trained on, or a loss or weight is not finite.
     """
     from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
 
-    from attention_atlas.models.batch_parts import PartsTrainer
+    from attention_atlas.models.batch_parts import PARTS, PartsTrainer
 
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -120,6 +121,8 @@ def fine_tune(
             train_sampling_strategy={RANDOM: "random", BY_LENGTH: "group_by_length"}[order],
             remove_unused_columns=False,
             use_cpu=pick_device() == "cpu",
+            # Losses that are not finite would be logged as 0; they are an error.
+            logging_nan_inf_filter=False,
             logging_steps=max(1, int(steps * training["epochs"]) // 20),
             save_strategy="no",
             report_to="none",
@@ -144,14 +147,20 @@ def fine_tune(
         keep_state(trainer, states, start, keeper.weights)
         with FastDropout():
             trainer.train(resume_from_checkpoint=str(start) if start else None)
+        remedy = f"Lower learning_rate ({training['learning_rate']:g})"
+        with torch.no_grad():
+            # A step logs the loss before its update: that of the last weights is computed here.
+            parts = _in_parts(model, items[: training["batch"]], card.pad or 0)[PARTS]
+            check_loss(torch.stack([trainer.compute_loss(model.eval(), part) for part in parts]), "the end", remedy)
+        if training.get("stored_dtype") == "float16":
+            model.half()
+        check_weights(model, "the training diverged", remedy)
         _write_summary(trainer.state.log_history, summary_out)
         if epochs_out is not None:
             from safetensors.torch import save_file
 
             with whole_file(epochs_out) as part:
                 save_file(keeper.weights, part)
-        if training.get("stored_dtype") == "float16":
-            model.half()
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True, trust_remote_code=False).save_pretrained(scratch)
     states.remove()

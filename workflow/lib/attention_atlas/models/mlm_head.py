@@ -22,6 +22,7 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.finite import check_loss
 from attention_atlas.models.head_training import head_training_steps
 from attention_atlas.models.loading import in_evaluation, initialised, load_model
 from attention_atlas.models.masking import MaskedExample, mask_pieces
@@ -161,7 +162,7 @@ def prepare_head(
         facts_out: JSON file, `HeadFacts`.
 
     Raises:
-        AtlasError: the model cannot be loaded, or there is too little text to train on.
+        AtlasError: the model cannot be loaded, there is too little text to train on, or a loss is not finite.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -265,21 +266,25 @@ def _train(
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, steps)
     generator = torch.Generator().manual_seed(settings["seed"])
     head.train()
-    for _ in progress(range(steps), label="training a masked-LM head"):
+    remedy = f"Lower learning_rate of mlm_head ({settings['learning_rate']:g})"
+    for step in progress(range(1, steps + 1), label="training a masked-LM head"):
         chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(states.device)
         loss = nn.functional.cross_entropy(head(states[chosen]), targets[chosen])
+        check_loss(loss, f"step {step}", remedy)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
     with torch.no_grad():
         logits = torch.cat([head(part) for part in heldout_states.split(1024)])
+        heldout_loss = nn.functional.cross_entropy(logits, heldout_targets)
+        check_loss(heldout_loss, "the end", remedy)
         facts = HeadFacts(
             origin="trained",
             texts=len(training_examples),
             positions=len(targets),
             steps=steps,
-            heldout_loss=float(nn.functional.cross_entropy(logits, heldout_targets)),
+            heldout_loss=float(heldout_loss),
             heldout_accuracy=float((logits.argmax(-1) == heldout_targets).float().mean()),
             unigram_loss=float(-unigram[heldout_targets].mean()),
         )

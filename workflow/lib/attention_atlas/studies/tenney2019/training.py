@@ -18,6 +18,7 @@ import torch
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.io.progress import progress
+from attention_atlas.models.finite import check_loss
 from attention_atlas.studies.tenney2019.names import LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
 from attention_atlas.studies.tenney2019.recipe import Recipe
@@ -59,6 +60,9 @@ def train_probes(
         keys: the probes of one seed.
         recipe: learning rates, early stopping and other settings.
         device: of the training.
+
+    Raises:
+        AtlasError: the loss of a probe is not finite.
     """
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
@@ -68,6 +72,7 @@ def train_probes(
     # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
     every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)
     evaluated = targets.development[: recipe.evaluation_sentences]
+    summed = torch.zeros(len(keys), device=device)
     batches = _collated(_random_batches(targets.training, recipe.batch, keys[0].seed), states, keys, device)
     for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
         _, batch = next(batches)
@@ -75,10 +80,13 @@ def train_probes(
         adam.zero_grad()
         logits = probes(batch["states"], batch["first"], batch["second"])
         # Probes share no parameters: the gradient of the sum trains each as if alone.
-        probe_losses(logits, batch["truth"]).sum().backward()
+        losses = probe_losses(logits, batch["truth"])
+        losses.sum().backward()
+        summed += losses.detach()
         clip_by_probe(probes.parameters())
         stopping.step(adam)
         if step % recipe.evaluation_interval == 0 or step == stopping.last_step:
+            check_loss(summed, f"or before step {step}", f"Lower learning_rate of the edge probes ({recipe.learning_rate:g})")
             counts = count_answers(probes, evaluated, states, every_label, recipe.batch, device).sum(axis=1)
             stopping.record(step, f1_of(counts))
             if stopping.over:

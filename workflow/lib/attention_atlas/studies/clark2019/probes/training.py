@@ -22,6 +22,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.finite import check_loss
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
 from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, FIXED, HeadDistances, Sentence, batch_of, sentences
@@ -148,11 +149,11 @@ def train(
             raise AtlasError(
                 "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
-        _check_finite(totals)
+        _check_finite(totals, epoch, recipe)
         losses = f"loss per sentence: {_shown(trained, totals, seen)}"
         if development is not None:
             development_seen, development_totals = _losses(trained, development(), device)
-            _check_finite(development_totals)
+            _check_finite(development_totals, epoch, recipe)
             losses += f"; development loss per sentence: {_shown(trained, development_totals, development_seen)}"
             for name, total in development_totals.items():
                 stopping[name].record(epoch, total)
@@ -205,9 +206,9 @@ def _losses(
     return seen, totals
 
 
-def _check_finite(totals: Mapping[str, torch.Tensor]) -> None:
-    if not all(total.isfinite().all() for total in totals.values()):
-        raise AtlasError("the loss of a probe is not finite: lower learning_rate of the probes, or check the word vectors.")
+def _check_finite(totals: Mapping[str, torch.Tensor], epoch: int, recipe: Recipe) -> None:
+    remedy = f"Lower learning_rate of the probes ({recipe.learning_rate:g}), or check the word vectors"
+    check_loss(torch.cat([*totals.values()]), f"epoch {epoch}", remedy)
 
 
 def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sentences: int) -> str:
