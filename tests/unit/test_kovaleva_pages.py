@@ -376,6 +376,27 @@ def test_table1_has_every_state_and_both_constants(built):
     assert "chance with chance" in page
 
 
+def test_models_that_give_one_answer_are_named(built, tmp_path):
+    pages = [tmp_path / "disabling.html", tmp_path / "table1.html"]
+    outs = [tmp_path / str(number) for number in range(4)]
+
+    def texts(column, value):
+        for name in ("d-sst2-1", "p-sst2"):
+            table = pd.read_parquet(built / f"{name}.parquet")
+            if column in table:
+                table.loc[table[column] == value, "prediction"] = "1"
+            write_parquet(table, tmp_path / f"{name}.parquet")
+        disabling_tables({"sst2": {1: tmp_path / "d-sst2-1.parquet"}}, SETTINGS, 40, 0, *outs, pages[0])
+        table1({"sst2": tmp_path / "p-sst2.parquet"}, SETTINGS, 40, 0, *outs[:2], pages[1])
+        return [page.read_text(encoding="utf-8") for page in pages]
+
+    sentence = "Models that give one answer to all examples: SST-2"
+    assert [sentence in text for text in texts("action", "zero")] == [False, False]
+    disabled, _ = texts("action", "none")
+    assert f"{sentence} (1 of 1). Changes of their scores say nothing about their heads." in disabled
+    assert f"{sentence}: Pre-trained, fine-tuned (3 of 3)." in texts("state", "tuned")[1]
+
+
 def compared(built, folder, settings, recipe=RECIPE):
     names = (
         "table1",

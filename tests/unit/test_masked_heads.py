@@ -14,7 +14,7 @@ from text_boxes import words_in
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import write_parquet
+from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.stats.bootstrap import resampled_counts
@@ -200,6 +200,10 @@ def test_tables_pages_and_figure(files, tmp_path):
         page = (tmp_path / "best.html").read_text(encoding="utf-8")
         assert f"one head per layer, {task}" in page
         assert f"resample {min(units[name])}: the corpus names no documents" in page
+        assert "the same answer to all" not in page
+        write_table(tables[name].assign(distinct_answers=1), paths[name])
+        draw(paths[name], SETTINGS[TRANSLATION], *model, tmp_path / "best.tsv", tmp_path / "best.html")
+        assert "The full model gives the same answer to all examples" in (tmp_path / "best.html").read_text(encoding="utf-8")
     page = (tmp_path / "table1.html").read_text(encoding="utf-8")
     rows = cells(page)
     kinds = [row[0] for row in rows]

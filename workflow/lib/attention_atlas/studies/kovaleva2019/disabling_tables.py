@@ -24,7 +24,14 @@ from attention_atlas.stats.seed_variation import with_seed_variation
 from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, random_exchanges, too_few_draws, two_sided_p
 from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, LEVEL, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.points import POINTS
-from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
+from attention_atlas.studies.kovaleva2019.scoring import (
+    ACCURACY,
+    METRICS,
+    as_numbers,
+    one_answer_note,
+    score,
+    swapped_differences,
+)
 
 Floats = npt.NDArray[np.float64]
 _STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_adjusted", "p_bh"]
@@ -101,9 +108,11 @@ def disabling_tables(
     heads: list[pd.DataFrame] = []
     layers: list[pd.DataFrame] = []
     summary: list[dict[str, Any]] = []
+    unchanged: dict[str, Floats] = {}
     for task, paths in files.items():
         for action in _actions(next(iter(paths.values()))):
             keys, effects = _effects(task, list(paths.values()), action)
+            unchanged[TASK_TITLES[task]] = effects.base
             for unit, chosen, rows in (("heads", keys["head"] > 0, heads), ("layers", keys["head"] == 0, layers)):
                 unit_effects = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
                 levels = level_of_parts(len(files)), level_of_parts(FRAME_HEADS * len(files))
@@ -132,7 +141,8 @@ def disabling_tables(
         for name, frames in (("figure8.tsv", heads), ("figure9.tsv", layers))
         if any(frame["p_bh"].isna().any() for frame in frames)
     ]
-    _page(table, labels, resamples, refusals, html_out)
+    warnings = [f"{sentence} Changes of their scores say nothing about their heads." for sentence in one_answer_note(unchanged)]
+    _page(table, labels, resamples, [*refusals, *warnings], html_out)
 
 
 def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
@@ -298,7 +308,7 @@ def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:
 
 
 def _page(
-    table: pd.DataFrame, labels: Mapping[str, RunLabel], resamples: int, refusals: Sequence[str], path: str | Path
+    table: pd.DataFrame, labels: Mapping[str, RunLabel], resamples: int, warnings: Sequence[str], path: str | Path
 ) -> None:
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     notes = [
@@ -317,7 +327,7 @@ def _page(
         "tokens (the paper); zero: zero output; mean: mean output. No model is retrained.",
         "In the paper the largest gain on RTE, 1.1 percentage points, is three of 277 examples; that on SST-2 is two of 872.",
         f"Intervals and tests resample {_COUNTED}: the corpora name no documents.",
-        *refusals,
+        *warnings,
     ]
     intervals = ("best_ci_low", "best_ci_high", "heldout_ci_low", "heldout_ci_high")
     points = ("baseline", "best_delta", "heldout_delta", "worst_delta", "mean_delta", *intervals)

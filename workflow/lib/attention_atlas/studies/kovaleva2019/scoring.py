@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,17 @@ def best_constant(metric: str, truth: Floats) -> float:
     if metric == CORRELATION:
         return float("nan")
     return max(float(score(metric, np.full(len(truth), answer), truth)) for answer in np.unique(truth))
+
+
+def one_answer_note(predictions: Mapping[str, Floats]) -> list[str]:
+    """A note on models that have not learnt to tell examples apart; empty if there are none.
+
+    Args:
+        predictions: the models in words -> [model, example] predictions.
+    """
+    counts = {words: int((answers == answers[:, :1]).all(axis=1).sum()) for words, answers in predictions.items()}
+    listed = [f"{words} ({n} of {len(predictions[words])})" for words, n in counts.items() if n]
+    return [f"Models that give one answer to all examples: {'; '.join(listed)}."] if listed else []
 
 
 def majority(truth: Floats) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from attention_atlas.studies.kovaleva2019.scoring import (
     as_numbers,
     best_constant,
     majority,
+    one_answer_note,
     score,
     swapped_differences,
 )
@@ -83,10 +84,13 @@ def table1(
     """
     rows: list[dict[str, Any]] = []
     gains: list[dict[str, Any]] = []
+    every_answer: dict[str, Floats] = {}
     for task, path in predictions.items():
         frame = read_parquet(path, PREDICTION_COLUMNS)
         truth = truth_of(task, frame)
-        tuned, random = (by_seed(task, frame[frame["state"] == state]) for state in (TUNED, RANDOM))
+        answers = {state: by_seed(task, frame[frame["state"] == state]) for state in STATES}
+        every_answer |= {f"{TASK_TITLES[task]}: {_TITLES[state]}": values for state, values in answers.items()}
+        tuned, random = answers[TUNED], answers[RANDOM]
         counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth), "unit": _COUNTED}
@@ -94,8 +98,7 @@ def table1(
                 seeds = {"seeds": len(tuned), "random_seeds": len(random)}
                 gain = exchanged_gain(metric, tuned, random, truth, level_of_parts(len(predictions)), resamples, seed)
                 gains.append(facts | seeds | gain)
-            for state in STATES:
-                seed_predictions = by_seed(task, frame[frame["state"] == state])
+            for state, seed_predictions in answers.items():
                 if len(seed_predictions):
                     scores = _scores(metric, seed_predictions, truth, counts, seed)
                     rows.append(facts | {"state": state, "seeds": len(seed_predictions)} | scores)
@@ -108,7 +111,7 @@ def table1(
     table = table.assign(paper_value=np.asarray(paper, dtype=float))[TABLE1]
     write_table(table, out)
     write_table(pd.DataFrame(gains, columns=GAINS), gains_out)
-    _page(table, labels, html_out)
+    _page(table, labels, one_answer_note(every_answer), html_out)
 
 
 def exchanged_gain(
@@ -156,7 +159,7 @@ def _scores(metric: str, predictions: Floats, truth: Floats, counts: Floats, see
     return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
-def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path) -> None:
+def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], warnings: Sequence[str], path: str | Path) -> None:
     rows = []
     for (task, metric), score_rows in table.groupby(["task", "metric"], sort=False):
         row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(score_rows["n"].iloc[0])}
@@ -176,6 +179,7 @@ def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path)
         "Pearson's and Spearman's (the paper calls it accuracy). Best constant: one answer for all, the best by this metric.",
         "In the paper, models fine-tuned from random weights give a constant answer on MRPC (F1 81.2 = 2p / (1 + p)), QQP, RTE "
         "and QNLI: comparing them there with the model without fine-tuning compares chance with chance.",
+        *warnings,
     ]
     write_html_table(shown, path, "Kovaleva et al. 2019, Table 1: gains from pre-training and fine-tuning", notes, {"n": "n"})
 

@@ -14,11 +14,18 @@ from attention_atlas.studies.michel2019.claim_statistics import (
     single_head_statistics,
     statistics_table,
 )
-from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.effects import (
+    TESTS,
+    MaskedScores,
+    best_by_layer,
+    distinct_answers,
+    effect_rows,
+    read_answers,
+)
 
 _EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS]
 TABLE1 = [*_EFFECT, "p_bh", "p_count", "n", "unit"]
-BEST = [*_EFFECT, "n", "heldout_delta", "unit"]
+BEST = [*_EFFECT, "n", "heldout_delta", "unit", "distinct_answers"]
 FIGURE1 = ["experiment", *TABLE1]
 PUBLISHED_DELTA = "published_delta"
 """Column of Tables 1, 2, 3, 5 and 6: the paper's change in score of the same kind, layer (and head), of its own model."""
@@ -39,7 +46,8 @@ def ablation_tables(
         answers: experiment -> table of `masked_answers`.
         resamples, seed: of the bootstrap.
         out: `FIGURE1`, every head of both models masked alone.
-        translation_out: `BEST` of the translation model: each layer with all heads masked but the best one.
+        translation_out: `BEST` of the translation model: each layer with all heads masked but the best one;
+            distinct_answers: of the full model, 1 if it gives the same answer to all examples.
         classification_out: the same of the classifier.
         statistics_out: the statistics of the claims, `claim_statistics.STATISTICS`.
 
@@ -54,7 +62,8 @@ def ablation_tables(
     statistics = list(single_head_statistics(_only(measured[TRANSLATION], ONE), TRANSLATION, resamples, seed))
     for name, path in ((TRANSLATION, translation_out), (CLASSIFICATION, classification_out)):
         one_left = _only(measured[name], OTHERS)
-        write_table(best_by_layer(one_left, resamples, seed)[BEST], path)
+        best = best_by_layer(one_left, resamples, seed).assign(distinct_answers=distinct_answers(answers[name]))
+        write_table(best[BEST], path)
         statistics += one_head_statistics(one_left, name, resamples, seed)
     write_table(statistics_table(statistics), statistics_out)
 

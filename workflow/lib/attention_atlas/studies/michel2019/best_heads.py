@@ -13,6 +13,8 @@ from attention_atlas.studies.michel2019.ablation_tables import BEST, PUBLISHED_D
 from attention_atlas.studies.michel2019.effects import few_sentences, units_note
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, PAPER_DELTA
 
+_ONE_ANSWER = "The full model gives the same answer to all examples: changes of its score say nothing about its heads."
+
 
 def table2(path: str | Path, label: RunLabel, translator: str, out: str | Path, html_out: str | Path) -> None:
     """Write Table 2, `BEST` of the translation model and published_delta, and its page.
@@ -63,6 +65,7 @@ def _write(path: str | Path, number: int, lines: Sequence[str], out: str | Path,
         "all layers, from which the best ones are selected.",
         units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
+        *([_ONE_ANSWER] if first["distinct_answers"] == 1 else []),
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys((*columns[2:-2], "paper_delta"), ".2f")
     formats |= dict.fromkeys(columns[-2:], ".3f")

@@ -92,6 +92,15 @@ def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Mask
     return masked_terms(frame, keys, experiment)
 
 
+def distinct_answers(path: str | Path) -> int:
+    """Number of distinct answers of the full model, from a table of `masked_answers`.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    return int(read_parquet(path, ["answer"], {"masked": NONE})["answer"].nunique())
+
+
 def masked_terms(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
     """Per-example terms of a table in memory, see `read_answers`."""
     masks = frame[list(keys)].drop_duplicates(ignore_index=True)
