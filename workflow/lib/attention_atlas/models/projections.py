@@ -22,6 +22,7 @@ _NAMES = (
     (("q_proj", "k_proj", "v_proj"), "out_proj"),
     (("q_proj", "k_proj", "v_proj"), "o_proj"),
     (("q_lin", "k_lin", "v_lin"), "out_lin"),
+    (("q", "k", "v"), "o"),
 )
 _FUSED = (("c_attn", "c_proj"), ("query_key_value", "dense"))
 """Names of the joint projection of query, key and value, and of the output projection: GPT-2 and GPT-NeoX."""
