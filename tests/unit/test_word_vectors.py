@@ -37,6 +37,21 @@ def test_a_first_line_of_word2vec_is_passed_over_and_a_word_given_twice_counts_o
     assert vectors.dimensions == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("the 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\ndog 1 1 1\n", WORDS, {"the": [1, 2, 3], "dog": [1, 1, 1]}),
+        ("the 1 2 3\n. . . 4 5 6\n", None, {"the": [1, 2, 3], ". . .": [4, 5, 6]}),
+        ("the 1 2\ndog 3 4\nthe 5 6\n. dog 7 8\n", WORDS, {"the": [1, 2], "dog": [3, 4]}),
+        ("of 1 2\nthe 3", WORDS, {}),
+    ],
+)
+def test_the_last_fields_of_a_line_are_the_vector(tmp_path, text, words, expected):
+    """GloVe 840B has words with spaces, and some words twice."""
+    vectors = read_vector_file(file(tmp_path, text), words)
+    assert {word: vectors.vectors[row].tolist() for word, row in vectors.index.items()} == expected
+
+
 def test_other_encodings_are_read_when_named(tmp_path):
     path = file(tmp_path, "the 1 2\ncafé 3 4\n", "cp1252")
     assert read_vector_file(path, WORDS, "cp1252").of(["café"]).tolist() == [[3, 4]]
@@ -60,6 +75,8 @@ def test_a_last_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, caplog
         ("the 1 x\nof 1 2\n", "g.txt:1: the vector of 'the' holds something that is not a number"),
         ("the 1 nan\nof 1 2\n", "g.txt:1: the vector of 'the' is not finite"),
         ("", "g.txt: there is no vector in this file"),
+        ("\nthe 1 2\n", "g.txt:1: 0 numbers instead of at least one"),
+        ("the cat sees", "g.txt:1: the vector of 'the' holds something that is not a number"),
     ],
 )
 def test_damaged_files_are_named(tmp_path, text, expected):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,35 +51,42 @@ class WordVectors:
         return float(np.mean(known)) if known else 0.0
 
 
-def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8") -> WordVectors:
-    """Read the vectors of `words` (lower-cased) from lines "word number number ...", compressed or not.
+def read_vector_file(
+    path: str | Path, words: Collection[str] | None, encoding: str = "utf-8", lines: int | None = None
+) -> WordVectors:
+    """Read the vectors of `words` (lower-cased; None: of all words) from lines "word number number ...", compressed or not.
 
-    A first line of two integers (rows and dimensions, as written by word2vec) is skipped. An incomplete last line is skipped
-    with a warning, since samples of large files often end this way.
+    The first line sets the number of dimensions d, and the last d fields of a line are the vector: in GloVe 840B some words
+    contain spaces (". . ."). Of several vectors of a word the first is kept. A first line of two integers (rows and dimensions,
+    as written by word2vec) is skipped. An incomplete last line is skipped with a warning, since samples of large files often
+    end this way. `lines`: read at most this many.
 
     Raises:
-        AtlasError: a line has a wrong number of columns or something other than numbers, the encoding is wrong, or the file is
-            empty; names file and line.
+        AtlasError: a line has too few columns or something other than numbers, the encoding is wrong, or the file is empty;
+            names file and line.
     """
     index: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
-    dimensions = 0
+    dimensions = complete = 0
     fault = ""
-    for number, raw in raw_lines(path):
+    for number, raw in islice(raw_lines(path), lines):
         if fault:
             raise AtlasError(fault)
         try:
             line = raw.decode(encoding)
         except (UnicodeDecodeError, LookupError) as error:
             raise AtlasError(f"{path}:{number}: not {encoding} ({error}). Set `encoding` of this corpus.") from error
-        word, *numbers = line.rstrip("\r\n").rstrip(" ").split(" ")
-        if number == 1 and len(numbers) == 1 and word.isdecimal() and numbers[0].isdecimal():
+        fields = line.rstrip("\r\n").rstrip(" ").split(" ")
+        if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
             continue
-        dimensions = dimensions or len(numbers)
-        if len(numbers) != dimensions or not dimensions:
-            fault = f"{path}:{number}: {len(numbers)} numbers instead of {dimensions or 'at least one'}; the file is damaged."
+        dimensions = dimensions or len(fields) - 1
+        if len(fields) <= dimensions or not dimensions:
+            wanted = dimensions or "at least one"
+            fault = f"{path}:{number}: {len(fields) - 1} numbers instead of {wanted}; the file is damaged."
             continue
-        if word not in words or word in index:
+        word, numbers = " ".join(fields[:-dimensions]), fields[-dimensions:]
+        if (words is not None and word not in words) or word in index:
+            complete += 1
             continue
         try:
             rows.append(np.asarray(numbers, dtype=np.float32))
@@ -88,6 +96,9 @@ def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8")
         if not np.isfinite(rows[-1]).all():
             raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
         index[word] = len(rows)
+        complete += 1
+    if fault and not complete:
+        raise AtlasError(fault)
     if not dimensions:
         raise AtlasError(f"{path}: there is no vector in this file; each line is a word and its numbers, separated by spaces.")
     if fault:
