@@ -162,6 +162,18 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     assert [d.id for d in read_conll2012(folder, "*conll")] == ["a", "b"]
 
 
+def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
+    caplog.set_level("INFO")
+    files = {"x/a.v4_gold_conll": "a a (0)\n", "x/._a.v4_gold_conll": "\0\5\x16", "__MACOSX/x/b.v4_gold_conll": "\0"}
+    packed = archive(tmp_path / "x.tar.xz", files)
+    for name, text in files.items():
+        (tmp_path / "folder" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "folder" / name).write_text(text)
+    for source in (packed, tmp_path / "folder"):
+        assert [document.id for document in read_conll2012(source)] == ["a"]
+        assert f"{source}: 2 attribute files of macOS (._*) are ignored" in caplog.text
+
+
 def official_tree(folder):
     """The tree of CoNLL-2012 in small: gold and automatic annotation in two languages."""
     for language, name in (("english", "bc/cctv/00/cctv_0000"), ("chinese", "bc/cnn/00/cnn_0000")):

@@ -9,14 +9,26 @@ import lzma
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import columns_of, open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
+from attention_atlas.io.files import (
+    columns_of,
+    open_binary,
+    raw_lines,
+    read_json,
+    read_lines,
+    sha256,
+    whole_file,
+    whole_files,
+    write_text,
+)
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -227,3 +239,11 @@ def test_missing_files_and_folders_are_named(tmp_path):
     assert str(caught.value) == f"{tmp_path}/nowhere: there is no such file. Check the path in the configuration."
     with pytest.raises(AtlasError, match="this is a directory, but a file is needed here"):
         list(read_lines(tmp_path))
+
+
+def test_a_zip_archive_is_named_as_one(tmp_path):
+    with zipfile.ZipFile(tmp_path / "dev.conllu", "w") as out:
+        out.writestr("dev.conllu", "1\tDogs\n")
+    for read in (lambda path: list(read_lines(path)), read_json, users_text):
+        with pytest.raises(AtlasError, match=r"dev\.conllu: this is a zip archive; unpack it and name the file in it"):
+            read(tmp_path / "dev.conllu")

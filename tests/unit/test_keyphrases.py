@@ -76,6 +76,17 @@ def test_an_archive_is_its_folder(tmp_path):
     assert list(read_keyphrases(packed(path))) == documents
 
 
+def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path = folder(tmp_path, {"1": TEXT}, {"1": "conducts\n"})
+    archive = packed(path)
+    with zipfile.ZipFile(archive, "a") as out:
+        for name in ("__MACOSX/name/docsutf8/._1.txt", "__MACOSX/name/keys/._1.key", "name/docsutf8/._2.txt"):
+            out.writestr(name, b"\x00\x05\x16\x07")
+    assert list(read_keyphrases(archive)) == list(read_keyphrases(path))
+    assert f"{archive}: 3 attribute files of macOS (._*) are ignored" in caplog.text
+
+
 def test_lines_have_texts_or_tags(tmp_path):
     path = tmp_path / "k.jsonl"
     rows = [

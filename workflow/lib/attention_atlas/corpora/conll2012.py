@@ -28,7 +28,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines
+from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines, without_mac_files
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -173,6 +173,7 @@ def _chosen(path: Path, names: dict[str, str], files: str, language: str | None)
     Raises:
         AtlasError: no file matches.
     """
+    names = {name: names[name] for name in without_mac_files(path, names)}
     named = [name for name, inside in names.items() if fnmatchcase(PurePath(inside).name, files)]
     others = set(LANGUAGES) - {language} if language else set()
     chosen = [name for name in named if not others & set(PurePath(names[name]).parts[:-1])]

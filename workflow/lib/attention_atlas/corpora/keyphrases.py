@@ -20,7 +20,7 @@ from typing import Any, TypeGuard
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines
+from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines, without_mac_files
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
@@ -118,8 +118,7 @@ def read_keyphrases(
 
 def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
     with _opened(path) as (names, read):
-        # macOS archives contain an attribute file for each file: ._1.abstr.
-        files = {PurePosixPath(name): name for name in names if not PurePosixPath(name).name.startswith(".")}
+        files = {PurePosixPath(name): name for name in without_mac_files(path, names)}
         abstracts = [file for file in files if file.suffix == _ABSTRACT]
         if abstracts:
             suffixes = (_ABSTRACT, *_SUFFIXES[keyphrase_set])

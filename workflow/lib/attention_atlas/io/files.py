@@ -10,18 +10,21 @@ import glob
 import gzip
 import hashlib
 import json
+import logging
 import lzma
 import os
+import re
 import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from attention_atlas.errors import AtlasError
 
+_log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
@@ -32,6 +35,15 @@ _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"BZh": bz2.open,
 }
+
+
+def without_mac_files(path: Path, names: Iterable[str]) -> list[str]:
+    """Names of files without the attribute files that macOS adds to an archive (__MACOSX/, ._NAME); their number is logged."""
+    names = list(names)
+    kept = [name for name in names if not re.search(r"(^|/)(__MACOSX/|\._[^/]*$)", name)]
+    if len(kept) < len(names):
+        _log.info("%s: %d attribute files of macOS (._*) are ignored", path, len(names) - len(kept))
+    return kept
 
 
 def is_tar_archive(path: Path) -> bool:
@@ -144,7 +156,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
     """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and decompressed.
 
     Raises:
-        AtlasError: the file is missing or is a folder.
+        AtlasError: the file is missing, is a folder or is a zip archive.
     """
     path = Path(path)
     if path.is_dir():
@@ -156,6 +168,8 @@ def open_binary(path: str | Path) -> IO[bytes]:
     for start, opener in _PACKED.items():
         if magic.startswith(start):
             return opener(path, "rb")
+    if magic.startswith(b"PK\x03\x04"):
+        raise AtlasError(f"{path}: this is a zip archive; unpack it and name the file in it, or compress that file with gzip.")
     return path.open("rb")
 
 
