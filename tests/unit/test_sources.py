@@ -104,6 +104,11 @@ def test_the_checksum_may_be_of_the_unpacked_file(tmp_path, mirror, pack):
     check_sha256(tmp_path / "raw", hashlib.sha256(packed).hexdigest())
 
 
+def test_a_zip_archive_may_have_the_wrong_checksum_too(tmp_path, mirror):
+    (mirror / "folder" / "text.txt").write_bytes(b"PK\x03\x04")
+    assert "text.txt: wrong checksum" in refused(SOURCE, tmp_path / "raw", mirror)
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 @pytest.mark.parametrize("fault", ["cut", "flipped"])
 def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fault):
@@ -318,7 +323,7 @@ def write_jsonl(folder, rows):
     return {"hub": str(folder), **HUB}
 
 
-def test_questions_of_the_hub_are_written_as_squad(tmp_path):
+def test_questions_of_the_hub_are_read_as_its_rows(tmp_path):
     answers = {"text": ["1912", "in 1912"], "answer_start": [13, 10]}
     row = {"id": "q1", "title": "t", "context": "It opened in 1912.", "question": "When?", "answers": answers}
     source = write_jsonl(tmp_path / "questions", [row, row | {"id": "q2"}])
@@ -327,8 +332,9 @@ def test_questions_of_the_hub_are_written_as_squad(tmp_path):
     assert (first.id, second.id) == ("q1", "q2")
     assert [(a.text, a.start) for a in first.answers] == [("1912", 13), ("in 1912", 10)]
     del row["answers"]
-    message = refused(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad")
-    assert "there is no column 'answers'. Columns: context, id, question, title." in message
+    fetch(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad", **IN_FILE)
+    with pytest.raises(AtlasError, match="raw2:1: there is no list 'answers' here"):
+        list(read_squad(tmp_path / "raw2"))
 
 
 def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from attention_atlas.corpora.glue import Unusable
 from attention_atlas.corpora.squad import Answer, read_squad
 from attention_atlas.errors import AtlasError
 
@@ -79,15 +80,11 @@ BAD = [
     (changed("data", 0, "paragraphs", value=3), "article 1: there is no list 'paragraphs' here"),
     (changed("data", 0, "paragraphs", 0, "context", value=""), "article 1, paragraph 1: 'context' is missing or empty"),
     (changed(*QUESTION, "question", value=None), "article 1, paragraph 1, question 1: 'question' is missing or empty"),
-    (changed(*QUESTION, "answers", value=[]), "question 1: there is no answer; this reader is for SQuAD v1.1"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value=5), "the answer '1912' is not at character 5"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value=-4), "the answer '1912' is not at character -4"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value="22"), "answer_start is '22', not a number of characters"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value=True), "answer_start is True, not a number of characters"),
+    (changed(*QUESTION, "answers", value=None), "question 1: there is no list 'answers' here"),
+    (changed(*QUESTION, "answers", 0, "text", value=3), "question 1: an answer has no text"),
     (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' is used twice"),
-    ([{"context": "a", "question": "b", "answer": "c"}], "question 1: the answer 'c' is not in its context"),
     ([3], "question 1: 'context' is missing or empty"),
-    (3, "neither an object with the key 'data' nor a list of questions"),
+    (3, "q.json: there is no list 'data' here"),
 ]
 
 
@@ -96,6 +93,38 @@ def test_faults_are_named_with_their_place(tmp_path, content, message):
     with pytest.raises(AtlasError) as caught:
         list(read_squad(write(tmp_path, content)))
     assert message in str(caught.value)
+
+
+MISPLACED = "answer not at its offset"
+ROW = {"id": 7, "title": "t", "context": CONTEXT, "question": "When?", "answers": {"text": ["1912"], "answer_start": [22]}}
+UNANSWERABLE = ROW | {"id": 8, "answers": {"text": [], "answer_start": []}}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (changed(*QUESTION, "answers", value=[]), [Unusable("q1", "no answer"), "q2"]),
+        (changed(*QUESTION, "answers", 0, "text", value=" "), ["q1", "q2"]),
+        *(
+            (
+                changed(*QUESTION, "answers", 0, "answer_start", value=start),
+                [Unusable("q1", MISPLACED, f"'1912' at character {shown}"), "q2"],
+            )
+            for start, shown in ((5, 5), (-4, -4), ("22", -1), (True, -1), (None, -1))
+        ),
+        (changed(*QUESTION, "id", value=0), ["0", "q2"]),
+        ([{"context": "a", "question": "b", "answer": "c"}, *FLAT], [Unusable("1", MISPLACED, "'c' at character -1"), "2"]),
+        ([ROW, UNANSWERABLE], ["7", Unusable("8", "no answer")]),
+        (json.dumps(ROW) + "\n\n" + json.dumps(UNANSWERABLE), ["7", Unusable("8", "no answer")]),
+        (json.dumps(FLAT[0]), ["1"]),
+    ],
+)
+def test_questions_are_read_or_dropped_with_a_reason(tmp_path, content, expected):
+    path = write(tmp_path, content)
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    items = list(read_squad(path))
+    assert [item if isinstance(item, Unusable) else item.id for item in items] == expected
 
 
 def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
@@ -136,6 +165,8 @@ def holds(path):
     except AtlasError:
         return
     for question in questions:
+        if isinstance(question, Unusable):
+            continue
         assert question.answers
         for answer in question.answers:
             assert question.context[answer.start : answer.start + len(answer.text)] == answer.text

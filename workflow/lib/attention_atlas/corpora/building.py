@@ -382,6 +382,10 @@ def _all_questions(corpus: _Corpus) -> _Items:
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     record = 0
     for question in read_questions(corpus.raw, entry["order"], entry["seed"]):
+        if isinstance(question, Unusable):
+            yield Dropped(record, question.id, question.reason, question.detail)
+            record += 1
+            continue
         windows = question_windows(question, pieces, bound, entry["windows"], entry["stride"])
         for window in windows:
             yield _from_question(window, record, pieces)

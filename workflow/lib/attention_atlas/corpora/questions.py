@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces, last_that_fits
+from attention_atlas.corpora.glue import Unusable
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.squad import Answer, Question, read_squad
@@ -30,8 +31,8 @@ class QuestionWindow:
     annotation: QuestionAnnotation
 
 
-def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question]:
-    """The questions of a file, in the order of its records.
+def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question | Unusable]:
+    """The questions of a file, and those that cannot be used, in the order of its records.
 
     Raises:
         AtlasError: as for `read_squad`.

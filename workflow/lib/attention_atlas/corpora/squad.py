@@ -1,20 +1,24 @@
-"""Questions on passages: SQuAD v1.1 (and XQuAD, MLQA) as JSON, and flat lists of context, question and answer.
+"""Questions on passages: SQuAD v1.1 (and XQuAD, MLQA) as JSON, and flat lists of questions, or one on each line.
 
     {"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., "answers": [{"text", "answer_start"}]}]}]}]}
     [{"context": ..., "question": ..., "answer": ...}, ...]
+    {"id": ..., "context": ..., "question": ..., "answers": {"text": [...], "answer_start": [...]}}
 
-Offsets count characters, as in the official files. A flat list has none: the answer is its first occurrence in the context.
+The last is a row of the hub. Offsets count characters, as in the official files; without an offset, the answer is its first
+occurrence in the context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.corpora.glue import Unusable
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import read_json
+from attention_atlas.io.files import json_object, read_json, read_lines
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Question:
     """A question on a passage.
 
     Attributes:
-        id: its name; in a flat list, its number, from 1.
+        id: its name, or its number in the file, from 1, if it has none.
         question, context: the texts.
         answers: all reference answers, at least one.
     """
@@ -41,65 +45,69 @@ class Question:
     answers: tuple[Answer, ...]
 
 
-def read_squad(path: str | Path) -> Iterator[Question]:
-    """Yield the questions of a file in its order.
+def read_squad(path: str | Path) -> Iterator[Question | Unusable]:
+    """Yield the questions of a file in its order, with `Unusable` for one without an answer, or with one at another place.
 
     Raises:
-        AtlasError: the file is not JSON or in neither format, or an answer is not at its offset; names the place.
+        AtlasError: the file is not JSON or in none of these formats, or an id occurs twice; names the place.
     """
-    content = read_json(path)
-    if isinstance(content, dict):
-        yield from _official(content, str(path))
-    elif isinstance(content, list):
-        yield from _flat(content, str(path))
-    else:
-        raise AtlasError(f"{path}: neither an object with the key 'data' nor a list of questions; is this a SQuAD file?")
-
-
-def _official(content: dict[str, Any], path: str) -> Iterator[Question]:
     seen: set[str] = set()
-    for a, article in enumerate(_listed(content, "data", path), start=1):
+    for number, (place, entry) in enumerate(_entries(path), start=1):
+        context, question = _text(entry, "context", place), _text(entry, "question", place)
+        name = str(number if entry.get("id") in (None, "") else entry["id"])
+        if name in seen:
+            raise AtlasError(f"{place}: the id {name!r} is used twice; give each question a unique id.")
+        seen.add(name)
+        answers = tuple(_answers(entry, context, place))
+        misplaced = [answer for answer in answers if answer.start < 0 or not context.startswith(answer.text, answer.start)]
+        if misplaced:
+            yield Unusable(name, "answer not at its offset", f"{misplaced[0].text[:40]!r} at character {misplaced[0].start}")
+        elif not answers:
+            yield Unusable(name, "no answer")
+        else:
+            yield Question(name, question, context, answers)
+
+
+def _entries(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and content of each question, with its context."""
+    first = next((line.strip() for _, line in read_lines(path) if line.strip()), "")
+    if first.startswith("{") and first.endswith("}") and '"context"' in first and '"data"' not in first:
+        yield from ((f"{path}:{n}", json_object(line, f"{path}:{n}")) for n, line in read_lines(path) if line.strip())
+        return
+    content = read_json(path)
+    if isinstance(content, list):
+        yield from ((f"{path}: question {number}", entry) for number, entry in enumerate(content, start=1))
+        return
+    for a, article in enumerate(_listed(content, "data", str(path)), start=1):
         for p, paragraph in enumerate(_listed(article, "paragraphs", f"{path}: article {a}"), start=1):
             where = f"{path}: article {a}, paragraph {p}"
             context = _text(paragraph, "context", where)
             for q, entry in enumerate(_listed(paragraph, "qas", where), start=1):
-                place = f"{where}, question {q}"
-                name = _text(entry, "id", place)
-                if name in seen:
-                    raise AtlasError(f"{place}: the id {name!r} is used twice; give each question a unique id.")
-                seen.add(name)
-                answers = tuple(_answer(item, context, place) for item in _listed(entry, "answers", place))
-                if not answers:
-                    raise AtlasError(
-                        f"{place}: there is no answer; this reader is for SQuAD v1.1, where each question has one."
-                    )
-                yield Question(name, _text(entry, "question", place), context, answers)
+                yield f"{where}, question {q}", {"context": context} | (entry if isinstance(entry, dict) else {})
 
 
-def _flat(content: list[Any], path: str) -> Iterator[Question]:
-    for number, entry in enumerate(content, start=1):
-        place = f"{path}: question {number}"
-        context, text = _text(entry, "context", place), _text(entry, "answer", place)
-        start = context.find(text)
-        if start < 0:
-            raise AtlasError(f"{place}: the answer {text[:40]!r} is not in its context.")
-        yield Question(str(number), _text(entry, "question", place), context, (Answer(text, start),))
-
-
-def _answer(item: Any, context: str, place: str) -> Answer:
-    text = _text(item, "text", place)
-    start = item.get("answer_start")
-    if not isinstance(start, int) or isinstance(start, bool):
-        raise AtlasError(f"{place}: answer_start is {start!r}, not a number of characters.")
-    if start < 0 or context[start : start + len(text)] != text:
-        raise AtlasError(f"{place}: the answer {text[:40]!r} is not at character {start} of its context.")
-    return Answer(text, start)
+def _answers(entry: Mapping[str, Any], context: str, place: str) -> Iterator[Answer]:
+    """The answers of a question with their offsets, unchecked; -1 for what is no offset."""
+    answers = entry.get("answers")
+    if "answer" in entry and answers is None:
+        text = str(entry["answer"])
+        answers = [{"text": text, "answer_start": context.find(text)}]
+    elif isinstance(answers, dict):  # rows of the hub
+        columns = zip_longest(*(_listed(answers, key, place) for key in ("text", "answer_start")))
+        answers = [{"text": text, "answer_start": start} for text, start in columns]
+    for answer in _listed({"answers": answers}, "answers", place):
+        text = answer.get("text") if isinstance(answer, dict) else None
+        if not isinstance(text, str):
+            raise AtlasError(f"{place}: an answer has no text.")
+        start = answer.get("answer_start")
+        if text.strip():
+            yield Answer(text, start if type(start) is int else -1)
 
 
 def _listed(entry: Any, key: str, where: str) -> list[Any]:
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, list):
-        raise AtlasError(f"{where}: there is no list '{key}' here; is this a SQuAD v1.1 file?")
+        raise AtlasError(f"{where}: there is no list '{key}' here; is this a SQuAD file?")
     return value
 
 
