@@ -51,6 +51,15 @@ def test_of_long_texts_the_first_sentences_are_used(tmp_path, monkeypatch):
     assert (text.sentences, text.records, text.entry()["limit"]) == (3, 2, 2)
 
 
+TWO_ROOTS = TREE.replace("\t2\tnsubj", "\t0\troot")
+
+
+def test_a_tree_with_several_roots_is_left_to_the_reader_which_drops_it(tmp_path):
+    assert users_text(written(tmp_path, "my.conllu", TWO_ROOTS + TREE)).records == 2
+    with pytest.raises(AtlasError, match=r"my\.conllu:3: several words have head 0"):
+        users_text(written(tmp_path, "my.conllu", TWO_ROOTS * 2))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -44,12 +44,12 @@ def read_gap(path: str | Path) -> Iterator[Passage]:
     Raises:
         AtlasError: a column is missing, or offsets do not point at the names; names file and line.
     """
-    rows = (line.split("\t") for _, line in read_lines(path))
-    header = next(rows, [])
+    rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
+    _, header = next(rows, (1, []))
     absent = [name for name in COLUMNS[:-1] if name not in header]
     if absent:
         raise AtlasError(f"{path}:1: the column '{absent[0]}' is missing. Found: {', '.join(header)}.")
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         if len(row) != len(header):
             raise AtlasError(f"{path}:{number}: {len(row)} columns instead of {len(header)}; separate columns by tabs.")
         yield _passage(dict(zip(header, row, strict=True)), f"{path}:{number}")

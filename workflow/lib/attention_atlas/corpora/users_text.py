@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.corpora.conllu import count_sentences, read_conllu
+from attention_atlas.corpora.conllu import SeveralRootsError, count_sentences, tree_builders
 from attention_atlas.corpora.text import read_sentences
+from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
@@ -54,7 +57,7 @@ class UsersText:
 
 
 def users_text(path: str | Path) -> UsersText:
-    """Kind of text in a file; the sentences that will be read are parsed.
+    """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped.
 
     A file is CoNLL-U if its name ends in .conllu or .conll, or if its first line has ten columns.
 
@@ -70,10 +73,20 @@ def users_text(path: str | Path) -> UsersText:
     if plain_name.suffix.lower() in _CONLLU_SUFFIXES or _has_columns(file):
         # Count first: only the sentences of a large treebank that are used are parsed.
         text = UsersText(file, True, count_sentences(file))
-        for _ in read_conllu(file, 0, max(text.records, 1)):
-            pass
+        faults = [fault for build in islice(tree_builders(file), text.records) if (fault := _several_roots(build))]
+        if len(faults) == text.records:
+            raise faults[0] if faults else AtlasError(f"{file}: there is no sentence in this file; give one in CoNLL-U.")
         return text
     return UsersText(file, False, sum(1 for _ in read_sentences(file)))
+
+
+def _several_roots(build: Callable[[], Tree]) -> SeveralRootsError | None:
+    """The error of a tree with several roots, which is dropped from a corpus; any other error is raised."""
+    try:
+        build()
+    except SeveralRootsError as error:
+        return error
+    return None
 
 
 def _has_columns(file: Path) -> bool:
