@@ -112,7 +112,7 @@ def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tm
     ("text", "task", "message"),
     [
         ("", "sst2", "the file is empty"),
-        ("a\tb\n1\t2\n", "sst2", ":2: the task sst2 needs a column sentence. Found: a, b."),
+        ("a\tb\n1\t2\n", "sst2", ":1: the task sst2 needs a column sentence. Found: a, b."),
         ("sentence\tlabel\nx\t1\ty\n", "sst2", ":2: 3 columns instead of 2"),
         ("sentence1\tsentence2\tscore\na\tb\thigh\n", "stsb", ":2: the score 'high' is not a number"),
         ("sentence1\tsentence2\tscore\na\tb\tinf\n", "stsb", "'inf' is not a number"),

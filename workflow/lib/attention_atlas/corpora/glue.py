@@ -92,7 +92,7 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
     """
     wanted = TASKS[task]
     number = 0
-    for where, row in _rows(path):
+    for where, row in _rows(path, task):
         number += 1
         if isinstance(row, str):
             yield Unusable(str(number), "incomplete row", row)
@@ -112,7 +112,7 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
         yield Labelled(str(number), texts, label, _tagged(row["layers"], texts, where) if "layers" in row else ())
 
 
-def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
+def _rows(path: str | Path, task: str) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
     """The number of each row with its cells by name, or what is missing if it has fewer columns than the header."""
     lines = iter(read_lines(path))
     first = next(lines, None)
@@ -125,6 +125,9 @@ def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
                 yield f"{path}:{number}", json_object(line, f"{path}:{number}")
         return
     header = first[1].split("\t")
+    for names in (TASKS[task].first, TASKS[task].second, TASKS[task].label):
+        if names:
+            _cell(dict.fromkeys(header, ""), names, f"{path}:{first[0]}", task)
     for number, line in lines:
         cells = line.split("\t")
         if cells == [""]:
