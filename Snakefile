@@ -169,4 +169,3 @@ onerror:
     if progress:
         progress.finish()
     logger.error(summary(config, outcome_of(workflow)))
-    logger.error(targets.after_failure())

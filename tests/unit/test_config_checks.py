@@ -175,6 +175,9 @@ def test_good_sources_of_every_kind_pass(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        ({"runs": {"laptop": {"clark2019": {"dependncies": "x"}}}}, "config: runs.laptop.clark2019: unknown key 'dependncies'"),
+        ({"runs": {"laptop": {"titel": "x"}}}, "config: runs.laptop: unknown key 'titel'"),
+        ({"runs": {"open": {"titel": "x"}}}, "config: runs.open: unknown key 'titel'"),
         ({"corpora": {"ewt-dev": {"source": {"rows": 3}}}}, "corpora.ewt-dev.source.rows: this key does not belong to"),
         ({"corpora": {"sample-trees": {"source": {"sample": "sentences.txt"}}}}, "the reader conllu cannot read sentences.txt"),
         (

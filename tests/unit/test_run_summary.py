@@ -19,8 +19,8 @@ def files(config, run="sample"):
     return {path for entry in listed for path in entry.paths(run)} | {f"results/{run}/{INDEX}"}
 
 
-def outcome(requested, made=(), not_made=(), failed=None):
-    return Outcome(frozenset(requested), frozenset(made), frozenset(not_made), failed or {})
+def outcome(requested, made=(), not_made=(), failed=None, failed_runs=()):
+    return Outcome(frozenset(requested), frozenset(made), frozenset(not_made), failed or {}, failed_runs)
 
 
 @pytest.fixture
@@ -75,10 +75,12 @@ def test_a_start_that_asked_for_no_artefact_says_nothing_of_runs():
 def test_after_a_failure_what_is_built_what_is_not_and_the_log_are_named():
     every, log = files(shipped()), "results/sample/logs/clark2019/figure2.log"
     waiting = {*FIGURE, *(path for path in every if re.match(r"results/sample/(scoreboard|claims|comparison|index)\.", path))}
-    shown = summary(shipped(), outcome(every, every - waiting, waiting, {"clark2019_figure2": log}))
+    shown = summary(shipped(), outcome(every, every - waiting, waiting, {"clark2019_figure2": log}, ("laptop",)))
     assert re.search(r"not built +clark2019: figure2 \(1 of \d+\)\n +not built +scoreboard: all 3\n", shown)
     assert shown.endswith(
-        f"Failed jobs: 1; see their logs (if a log shows no error, the job was killed):\n  clark2019_figure2: {log}"
+        f"Failed jobs: 1; see their logs (if a log shows no error, the job was killed):\n  clark2019_figure2: {log}\n"
+        "Start the same command again to continue, or summarise the studies that are built:\n"
+        "  make results RUN=laptop PARTIAL=yes"
     )
     assert "claims  " not in shown, "the scoreboard is not of this start"
     assert INDEX not in shown

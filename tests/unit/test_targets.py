@@ -258,10 +258,3 @@ def test_the_forecast_counts_each_cache_once():
     half = f"attention maps to extract: about {size / 8:.1f} GB in float16, at most {size / 2:.1f} GB"
     assert Targets(config, Warnings()).cache_forecast(extracting[:2]) == half
     assert Targets(config, Warnings()).cache_forecast([]) == ""
-
-
-def test_after_failures_each_run_has_a_line_with_the_command_for_what_is_built():
-    config = {**shipped(), "targets": ["sample", "laptop"]}
-    lines = Targets(config, Warnings()).after_failure().splitlines()
-    assert [run in line for run, line in zip(config["targets"], lines, strict=True)] == [True, True]
-    assert all(f"make results RUN={run} PARTIAL=yes" in line for run, line in zip(config["targets"], lines, strict=True))

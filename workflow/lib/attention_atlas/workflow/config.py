@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -183,9 +183,18 @@ def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     runs = config.get("runs")
     if isinstance(runs, Mapping) and all(isinstance(run, Mapping) for run in runs.values()):
         whole["runs"] = {name: _inherited(runs, name, ()) for name in runs}
-    error = best_match(Draft202012Validator(schema).iter_errors(whole))
+    errors = {(*error.absolute_path, error.message): error for error in Draft202012Validator(schema).iter_errors(whole)}
+    # A fault of a run is also one of the runs that extend it.
+    error = best_match(error for place, error in errors.items() if not _is_inherited(place, runs, errors))
     if error is not None:
         raise AtlasError(_sentence(error, schema))
+
+
+def _is_inherited(place: tuple[Any, ...], runs: Any, places: Collection[tuple[Any, ...]]) -> bool:
+    """Whether a place with a fault is in a run that extends another one with the same fault."""
+    run = runs[place[1]] if len(place) > 2 and place[0] == "runs" else None
+    parent = run.get("extends") if isinstance(run, Mapping) else None
+    return isinstance(parent, str) and ("runs", parent, *place[2:]) in places
 
 
 def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:

@@ -30,12 +30,14 @@ class Outcome:
         made: outputs of the jobs that succeeded.
         not_made: outputs of the jobs that failed, or depend on one that failed.
         failed: job -> its log file; empty if it has none.
+        failed_runs: runs of the failed jobs.
     """
 
     requested: frozenset[str]
     made: frozenset[str]
     not_made: frozenset[str]
     failed: Mapping[str, str]
+    failed_runs: tuple[str, ...] = ()
 
 
 def outcome_of(workflow: Any) -> Outcome:
@@ -44,12 +46,11 @@ def outcome_of(workflow: Any) -> Outcome:
     to_run = list(dag.needrun_jobs(exclude_finished=False))
     finished = [job for job in to_run if dag.finished(job)]
     waiting = [job for job in to_run if not dag.finished(job)]
-    failed = {
-        job_name(part.rule.name, part.wildcards_dict): str(part.log[0]) if part.log else ""
-        for job in workflow.scheduler.failed
-        for part in (job.jobs if job.is_group() else [job])
-    }
-    return Outcome(_outputs(dag.jobs), _outputs(finished), _outputs(waiting), dict(sorted(failed.items())))
+    jobs = [part for job in workflow.scheduler.failed for part in (job.jobs if job.is_group() else [job])]
+    failed = {job_name(job.rule.name, job.wildcards_dict): str(job.log[0]) if job.log else "" for job in jobs}
+    runs = {job.wildcards_dict["run"] for job in jobs if "run" in job.wildcards_dict}
+    made, not_made = _outputs(finished), _outputs(waiting)
+    return Outcome(_outputs(dag.jobs), made, not_made, dict(sorted(failed.items())), tuple(sorted(runs)))
 
 
 def _outputs(jobs: Collection[Any]) -> frozenset[str]:
@@ -69,6 +70,8 @@ def summary(config: Config, outcome: Outcome) -> str:
     if outcome.failed:
         lines.append(f"Failed jobs: {len(outcome.failed)}; see their logs (if a log shows no error, the job was killed):")
         lines += [f"  {name}: {log}" if log else f"  {name}" for name, log in outcome.failed.items()]
+        lines.append("Start the same command again to continue, or summarise the studies that are built:")
+        lines += [f"  make results RUN={run} PARTIAL=yes" for run in outcome.failed_runs]
     return "\n".join(lines)
 
 

@@ -121,14 +121,6 @@ class Targets:
         pages = [f"results/{run}/{INDEX}" for run in self.config["targets"]]
         return "\n".join(f"{page}: all tables and figures" for page in pages if Path(page).is_file())
 
-    def after_failure(self) -> str:
-        """What to do after some jobs of the target runs have failed, one line for each run."""
-        return "\n".join(
-            f"Jobs of the run {run} failed: see results/{run}/logs. Start the same command again to continue, or summarise the "
-            f"studies that are built: make results RUN={run} PARTIAL=yes"
-            for run in self.config["targets"]
-        )
-
     def _caches(self) -> list[tuple[str, str, str, int]]:
         """(run, model, corpus, records) of all studies of the target runs."""
         return [
