@@ -21,6 +21,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,11 +43,13 @@ from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
-from attention_atlas.models.loading import WEIGHT_FILES, configuration, empty_model, locate  # noqa: E402
+from attention_atlas.models.card import read_card  # noqa: E402
+from attention_atlas.models.loading import WEIGHT_FILES, configuration, describe, empty_model, locate  # noqa: E402
 from attention_atlas.models.shape import shape_record  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
 from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
+from attention_atlas.workflow.lookups import limit_of  # noqa: E402
 from attention_atlas.workflow.needs import without_missing  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
 
@@ -294,6 +297,40 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
             raise AtlasError(requirement.sentence)
 
 
+def check_patterns(run: str, added: Mapping[str, Any]) -> None:
+    """Try the run's patterns on the sentences that heads are scored on, before anything is written.
+
+    Args:
+        run, added: from `overlay`.
+
+    Raises:
+        AtlasError: the sentences lack the annotation of a pattern, its function fails or returns something else than pairs of
+            tokens, or the model's files cannot be read.
+    """
+    config = resolve_config(merged(read_configuration(ROOT), added))
+    model, settings = config["runs"][run]["model"], config["runs"][run]["atlas"]
+    corpus, limit = config["corpora"][settings["sentences"]], limit_of(config, run, settings["sentences"])
+    if not settings["patterns"]:
+        return
+    from sample_corpus.generate import generate_documents
+    from sample_corpus.write import conllu_lines
+
+    from attention_atlas.atlas.head_scores import Draws, InputFiles
+    from attention_atlas.corpora.building import build_shard
+
+    with tempfile.TemporaryDirectory() as folder:
+        card, tokenizer, raw, examples, dropped = (Path(folder, name) for name in ("card", "tokenizer", "raw", "e", "dropped"))
+        describe(model, config["models"][model], card, tokenizer)
+        if "sample" in corpus["source"]:
+            documents = generate_documents(config["sample"]["documents"], config["sample"]["seed"])
+            raw.write_text("".join(conllu_lines(documents, Path(corpus["source"]["sample"]).stem)), encoding="utf-8")
+        else:
+            raw = Path(corpus["source"]["path"])
+        build_shard(corpus | {"shard": limit}, raw, tokenizer, read_card(card).max_tokens, 0, examples, dropped)
+        draws = Draws(**settings["head_scores"], resamples=settings["resamples"], seed=settings["seed"])
+        InputFiles(card, tokenizer, [examples], limit, draws, settings["patterns"]).read()
+
+
 def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
     """Figures of the run that its page links to.
 
@@ -367,6 +404,7 @@ def main() -> int:
     try:
         run, added = overlay(chosen.model, chosen.text, chosen.pattern)
         check_files(added["models"])
+        check_patterns(run, added)
         notes = text_notes(users_text(chosen.text)) if chosen.text else []
         targets = ["atlas", *linked_figures(run, added)]
     except AtlasError as error:

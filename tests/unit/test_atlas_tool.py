@@ -1,6 +1,7 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,10 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import LOCK_VARIABLE, read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
-from attention_atlas.models.loading import describe
+from attention_atlas.models.loading import describe, locate
 from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import check_files, in_braces, main, of_one_training, overlay, text_notes
+from tools.atlas import check_files, check_patterns, in_braces, main, of_one_training, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -138,6 +139,42 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
     assert config["runs"][run]["clark2019"]["dependencies"] == "text-my"
     assert config["runs"][run]["clark2019"]["coreference"] == "sample-coreference"
     assert "my.conllu" in config["runs"][run]["title"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        ("relation:nsubj", None),
+        ("mine.py:previous", None),
+        (
+            "relation:nsubjj",
+            "pattern 'relation:nsubjj': no sentence has the dependency relation 'nsubjj'; the corpus has nsubj",
+        ),
+        ("pos:NOON>*", "pattern 'pos:NOON>*': no sentence has the part of speech 'NOON'"),
+        (
+            "mine.py:by_word",
+            "by_word': the function returns bool of shape (2, 2) for example s1; it must return a boolean matrix",
+        ),
+        ("mine.py:broken", "broken': the function fails on example s1 (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_patterns_are_tried_before_the_run_starts(tmp_path, monkeypatch, pattern, fault):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def previous(example):\n    return np.eye(len(example.tokens), k=-1, dtype=bool)\n"
+        "def by_word(example):\n    return np.eye(len(example.words), dtype=bool)\n"
+        "def broken(example):\n    return 1 / 0\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    minilm = locate(resolve(read_configuration(ROOT))["models"]["minilm"])
+    run, added = overlay(str(minilm), tmp_path / "my.conllu", [pattern])
+    if fault is None:
+        check_patterns(run, added)
+        return
+    with pytest.raises(AtlasError, match=re.escape(fault)):
+        check_patterns(run, added)
 
 
 def test_the_notes_say_what_becomes_of_a_text(tmp_path):
