@@ -43,7 +43,7 @@ from attention_atlas.workflow.cost_model import (  # noqa: E402
     speed,
     workload,
 )
-from attention_atlas.workflow.lookups import Config  # noqa: E402
+from attention_atlas.workflow.lookups import Config, local_file  # noqa: E402
 from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedule  # noqa: E402
 from attention_atlas.workflow.work import Work  # noqa: E402
 
@@ -107,7 +107,8 @@ def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_configuration(_anywhere(configuration), folder)
+        configuration = _anywhere(configuration)
+        write_configuration(configuration, folder)
         for name_of_corpus, entry in configuration["corpora"].items():
             if name_of_corpus in absent:
                 continue
@@ -142,14 +143,21 @@ def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str
 
 
 def _anywhere(configuration: dict[str, Any]) -> dict[str, Any]:
-    """A configuration that means the same in another folder: with the shapes of the models here, and the mirror's path."""
-    known = resolve(configuration)["models"]
+    """A configuration that means the same in another folder: with the shapes of the models and the files that are here."""
+    resolved = resolve(configuration)
+    known = resolved["models"]
     models = {}
     for name, entry in configuration["models"].items():
         is_there = "fine_tuned" not in entry["source"] and "untrained" not in entry["source"]
         models[name] = entry | ({key: known[name][key] for key in SHAPE} if is_there else {})
+    corpora = dict(configuration["corpora"])
+    for name, entry in corpora.items():
+        # With its file, a corpus has its own number of shards.
+        if "path" in entry["source"] and (place := local_file(resolved, name)).exists():
+            corpora[name] = entry | {"source": {"path": str(place.absolute())}}
     mirror = configuration.get("data_mirror")
-    return configuration | {"models": models, "data_mirror": str(Path(mirror).absolute()) if mirror else mirror}
+    placed = {"models": models, "corpora": corpora, "data_mirror": str(Path(mirror).absolute()) if mirror else mirror}
+    return configuration | placed
 
 
 def jobs_in(shown: str) -> list[Job]:

@@ -1,5 +1,6 @@
 """What a run reads: studies, models, records and shards, and files that are not there."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,41 @@ def test_limits_and_whole_shards():
         assert shard_count(config, "one", "pairs") == shards
     config["runs"]["one"]["limits"] = {"trees": 1}
     assert (limit_of(config, "one", "pairs"), shard_count(config, "one", "pairs")) == (10, 3)
+
+
+TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\t_\n\n"
+QUESTION = {"context": "a b c", "question": "a?", "answer": "a"}
+DOCUMENT = "d a -\nd b -\n"
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "records"),
+    [
+        ({"reader": "conllu"}, TREE * 300, 300),
+        ({"reader": "conllu", "skip": 250}, TREE * 300, 50),
+        ({"reader": "conllu", "skip": 400}, TREE * 300, 1),
+        ({"reader": "conllu"}, TREE * 7000, 5000),
+        ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\n" + "a\t1\n" * 300, 300),
+        ({"reader": "squad"}, json.dumps([QUESTION] * 7), 7),
+        ({"reader": "squad", "windows": "all"}, json.dumps([QUESTION] * 7), 35),
+        ({"reader": "conll2012"}, f"#begin document (a);\n{DOCUMENT}#end document\n#begin document (b);\n{DOCUMENT}", 2),
+        ({"reader": "conll2012", "windows": "all"}, DOCUMENT, 2),
+        ({"reader": "segments"}, "One two. Three.\n\nFour.\n", 4),
+        ({"reader": "edges", "format": "conllu", "edge_tasks": ["pos"]}, TREE * 300, 300),
+        ({"reader": "parallel", "languages": ["en", "fr"]}, '{"en": "a", "fr": "b"}\n' * 9, 9),
+        # Nothing to count, or nothing that can be: the limit stands.
+        ({"reader": "conllu"}, "", 5000),
+        ({"reader": "glue", "task": "sst2"}, "<html>\n</html>\n", 5000),
+        ({"reader": "parallel", "languages": ["en", "fr"], "translations": "texts"}, "a\n", 5000),
+    ],
+)
+def test_a_limit_above_the_size_of_a_users_file_plans_no_empty_shards(tmp_path, entry, text, records):
+    (tmp_path / "mine").write_text(text, encoding="utf-8")
+    mine = {"source": {"path": str(tmp_path / "mine")}, "limit": 5000, **entry}
+    texts = {"reader": "lines", "source": {"sample": "sentences.txt"}, "limit": 1}
+    config = resolve(changed("corpora", SMALL["corpora"] | {"mine": mine, "texts": texts}))
+    assert limit_of(config, "one", "mine") == records
+    assert shard_count(config, "one", "mine") == -(-records // 128)
 
 
 def test_a_studys_own_model_comes_before_the_runs():

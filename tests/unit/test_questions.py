@@ -13,7 +13,8 @@ from small_tokenizer import save_tokenizer
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples, write_examples
-from attention_atlas.corpora.questions import question_windows, read_questions
+from attention_atlas.corpora.questions import question_windows
+from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.models.answering import span_of_pieces
 
@@ -116,9 +117,9 @@ def test_examples_keep_what_is_asked(tmp_path, tokenizer):
 def test_a_shuffled_order_is_seeded(tmp_path):
     path = tmp_path / "flat.json"
     path.write_text(json.dumps([{"context": CONTEXT, "question": f"q {k}?", "answer": "dog"} for k in range(30)]))
-    orders = [[q.id for q in read_questions(path, "shuffled", seed)] for seed in (0, 0, 1)]
+    orders = [[q.id for q in in_record_order(list(read_squad(path)), "shuffled", seed)] for seed in (0, 0, 1)]
     assert orders[0] == orders[1] != orders[2]
-    assert sorted(orders[0], key=int) == [q.id for q in read_questions(path, "file", 0)]
+    assert sorted(orders[0], key=int) == [q.id for q in read_squad(path)]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
 from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import UNCONTROLLED, read_keyphrases
 from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.corpora.questions import read_questions
+from attention_atlas.corpora.squad import read_squad
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools.rehearse import configuration
@@ -152,7 +152,7 @@ def test_annotated_sentences_are_read(folder):
     assert any(not record.targets for record in roles)
     assert any(not target.labels for record in roles for target in record.targets)
     assert len(list(read_gap(folder / MIRROR / "gap/gap-test.tsv"))) >= 6
-    assert len(list(read_questions(folder / MIRROR / "squad/dev-v1.1.json", "file", 0))) >= 12
+    assert len(list(read_squad(folder / MIRROR / "squad/dev-v1.1.json"))) >= 12
 
 
 def test_vectors_cover_the_words_of_the_treebank(folder):

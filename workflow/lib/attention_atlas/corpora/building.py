@@ -6,30 +6,28 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from attention_atlas.corpora.alignment import Pieces, WordPieces, last_that_fits
-from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
-from attention_atlas.corpora.edge_converters import edge_record_builders
 from attention_atlas.corpora.edges import EdgeRecord
 from attention_atlas.corpora.examples import RECORD, WORD_LAYERS, Example, write_examples
-from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
-from attention_atlas.corpora.gap import Passage, read_gap
-from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, Unusable, read_glue
-from attention_atlas.corpora.keyphrases import BOTH, KeyphraseDocument, read_keyphrases, without_words
+from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence
+from attention_atlas.corpora.gap import Passage
+from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, Unusable
+from attention_atlas.corpora.keyphrases import KeyphraseDocument, without_words
 from attention_atlas.corpora.mentions import Mention
-from attention_atlas.corpora.parallel import Translated, read_parallel
-from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
+from attention_atlas.corpora.parallel import Translated
+from attention_atlas.corpora.questions import QuestionWindow, question_windows
+from attention_atlas.corpora.records import raw_records
 from attention_atlas.corpora.sampling import in_record_order, sampled
 from attention_atlas.corpora.segments import RECIPES, Loss, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.corpora.text import WORD, read_documents, read_sentences, spaces_in
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
@@ -111,28 +109,25 @@ class _Corpus:
     bound: int
     companion: str | Path | None
 
+    def records(self) -> Iterable[Any]:
+        """What its reader yields."""
+        return raw_records(self.entry, self.raw, self.companion)
+
 
 _Items = Iterator[Example | Dropped]
-_Record = TypeVar("_Record")
 
 
-def _numbered(corpus: _Corpus, read: Callable[[], Iterable[_Record]], start: int, stop: int) -> Iterator[tuple[int, _Record]]:
-    """Records start .. stop - 1 of a corpus with their numbers, counted in its order after the skipped records.
-
-    Args:
-        corpus: the corpus; its order, seed and skip are used.
-        read: reads all records of the file, see `sampled`.
-        start, stop: numbers of the records.
-    """
+def _numbered(corpus: _Corpus, start: int, stop: int) -> Iterator[tuple[int, Any]]:
+    """Records start .. stop - 1 of a corpus with their numbers, counted in its order after the skipped records."""
     entry = corpus.entry
-    records = sampled(read, entry["order"], entry["seed"], entry["skip"] + start, entry["skip"] + stop)
+    records = sampled(corpus.records, entry["order"], entry["seed"], entry["skip"] + start, entry["skip"] + stop)
     return ((number, record) for number, (_, record) in enumerate(records, start=start))
 
 
 def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry, pieces = corpus.entry, corpus.pieces
     room = corpus.bound - pieces.pair.specials
-    documents = read_documents(corpus.raw, entry["lines"])
+    documents = iter(corpus.records())
     recipe, spell = RECIPES[entry["recipe"]], _speller(pieces, entry["lines"])
     number = 0
     for item in recipe(documents, spell, room, entry["seed"], entry.get("per_document"), entry["order"]):
@@ -150,7 +145,7 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
     without_label: Counter[str] = Counter()
-    for number, build in _numbered(corpus, partial(tree_builders, corpus.raw), start, stop):
+    for number, build in _numbered(corpus, start, stop):
         try:
             tree = build()
         except SeveralRootsError as error:
@@ -166,16 +161,12 @@ def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
-    pairs = partial(read_parallel, corpus.raw, corpus.entry["languages"], corpus.companion)
-    for number, pair in _numbered(corpus, pairs, start, stop):
+    for number, pair in _numbered(corpus, start, stop):
         yield _from_translated(pair, number, corpus.pieces, corpus.bound)
 
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
-    entry = corpus.entry
-    places = (corpus.raw, corpus.companion, entry["part"], entry["files"], entry["language"])
-    builders = partial(edge_record_builders, entry["format"], entry["edge_tasks"], *places)
-    for number, build in _numbered(corpus, builders, start, stop):
+    for number, build in _numbered(corpus, start, stop):
         try:
             record = build()
         except SeveralRootsError as error:
@@ -185,13 +176,13 @@ def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _passages(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, passage in _numbered(corpus, partial(read_gap, corpus.raw), start, stop):
+    for number, passage in _numbered(corpus, start, stop):
         yield _from_passage(passage, number, corpus.pieces, corpus.bound)
 
 
 def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    for number, item in _numbered(corpus, partial(read_glue, corpus.raw, entry["task"]), start, stop):
+    for number, item in _numbered(corpus, start, stop):
         yield (
             Dropped(number, item.id, item.reason, item.detail)
             if isinstance(item, Unusable)
@@ -200,19 +191,18 @@ def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, sentence in _numbered(corpus, partial(read_frames, corpus.raw), start, stop):
+    for number, sentence in _numbered(corpus, start, stop):
         yield _from_frame(sentence, number, corpus.pieces, corpus.bound)
 
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    read = partial(read_keyphrases, corpus.raw, entry["stemmed"], entry.get("keyphrase_set", BOTH), entry["document_names"])
-    for number, document in _numbered(corpus, read, start, stop):
+    for number, document in _numbered(corpus, start, stop):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 
 def _sentences(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, (line, sentence) in _numbered(corpus, partial(read_sentences, corpus.raw), start, stop):
+    for number, (line, sentence) in _numbered(corpus, start, stop):
         words = sentence.split()
         spaces = spaces_in(sentence, words)
         yield _from_words(words, number, f"line {line}", corpus.pieces, corpus.bound, {}, spaces=spaces)
@@ -278,7 +268,7 @@ def _all_windows(corpus: _Corpus) -> _Items:
     """The windows of all documents, in the order of the corpus."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
-    documents, trees = read_conll2012(corpus.raw, entry["files"], entry["language"]), corpus.companion
+    documents, trees = iter(corpus.records()), corpus.companion
     # Parse only the trees of the requested documents.
     paired = (
         trees_of_documents(documents, tree_builders(trees)) if trees is not None else ((d, None) for d in documents)
@@ -381,7 +371,7 @@ def _all_questions(corpus: _Corpus) -> _Items:
     """The windows of all questions, in the order of the corpus."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     record = 0
-    for question in read_questions(corpus.raw, entry["order"], entry["seed"]):
+    for question in in_record_order(list(corpus.records()), entry["order"], entry["seed"]):
         if isinstance(question, Unusable):
             yield Dropped(record, question.id, question.reason, question.detail)
             record += 1

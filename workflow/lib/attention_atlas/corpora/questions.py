@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces, last_that_fits
-from attention_atlas.corpora.glue import Unusable
 from attention_atlas.corpora.layers import QuestionAnnotation
-from attention_atlas.corpora.sampling import in_record_order
-from attention_atlas.corpora.squad import Answer, Question, read_squad
+from attention_atlas.corpora.squad import Answer, Question
 from attention_atlas.corpora.text import WORD, spaces_in
 
 
@@ -29,15 +26,6 @@ class QuestionWindow:
     question: tuple[tuple[str, tuple[int, ...]], ...]
     window: tuple[tuple[str, tuple[int, ...]], ...]
     annotation: QuestionAnnotation
-
-
-def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question | Unusable]:
-    """The questions of a file, and those that cannot be used, in the order of its records.
-
-    Raises:
-        AtlasError: as for `read_squad`.
-    """
-    return in_record_order(list(read_squad(path)), order, seed)
 
 
 def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:

@@ -90,8 +90,7 @@ def _answers(entry: Mapping[str, Any], context: str, place: str) -> Iterator[Ans
     """The answers of a question with their offsets, unchecked; -1 for what is no offset."""
     answers = entry.get("answers")
     if "answer" in entry and answers is None:
-        text = str(entry["answer"])
-        answers = [{"text": text, "answer_start": context.find(text)}]
+        answers = [{"text": str(entry["answer"]), "answer_start": context.find(str(entry["answer"]))}]
     elif isinstance(answers, dict):  # rows of the hub
         columns = zip_longest(*(_listed(answers, key, place) for key in ("text", "answer_start")))
         answers = [{"text": text, "answer_start": start} for text, start in columns]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import with_data_file
+from attention_atlas.io.files import is_tar_archive
 from attention_atlas.io.mirror import in_mirror
 
 Config = Mapping[str, Any]
@@ -22,9 +27,34 @@ def study_runs(config: Config, study: str, runs: list[str] | None = None) -> lis
     return [run for run in (runs if runs is not None else config["targets"]) if study in config["runs"][run]]
 
 
-def limit_of(config: Config, run: str, corpus: str) -> int:
-    """Records of `corpus` that `run` reads at most."""
-    return int(config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"]))
+def limit_of(config: Config, run: str, corpus: str, counted: bool = True) -> int:
+    """Records of `corpus` that `run` reads at most: its limit, or (`counted`) as many as the user's file has, if fewer."""
+    entry = config["corpora"][corpus]
+    limit = int(config["runs"][run]["limits"].get(corpus, entry["limit"]))
+    places = tuple(str(path.absolute()) for path in local_files(config, corpus))
+    if not counted or not places:
+        return limit
+    return max(1, min(limit, _counted(json.dumps(entry), places, limit + entry["skip"]) - entry["skip"]))
+
+
+@functools.cache
+def _counted(entry: str, places: tuple[str, ...], limit: int) -> int:
+    """Records of a file, counted up to a limit; the limit if counting takes long, or fails (the job that reads it says why).
+
+    Args:
+        entry: the registry entry of its corpus, as JSON.
+        places: the file, and its second file if it has one.
+        limit: number of records that are counted.
+    """
+    from attention_atlas.corpora.records import most_records
+
+    file = Path(places[0])
+    if not file.is_file() or not file.stat().st_size or zipfile.is_zipfile(file) or is_tar_archive(file):
+        return limit
+    try:
+        return most_records(json.loads(entry), file, places[1] if len(places) > 1 else None, limit)
+    except AtlasError:
+        return limit
 
 
 def shard_count(config: Config, run: str, corpus: str, records: int | None = None) -> int:
@@ -32,6 +62,11 @@ def shard_count(config: Config, run: str, corpus: str, records: int | None = Non
     limit = limit_of(config, run, corpus)
     size = int(config["corpora"][corpus]["shard"])
     return -(-min(limit, limit if records is None else records) // size)
+
+
+def companions_of(config: Config, corpus: str) -> list[str]:
+    """Corpora that a corpus names: the one whose file is its second file."""
+    return [config["corpora"][corpus][key] for key in ("trees", "translations") if key in config["corpora"][corpus]]
 
 
 def study_model(config: Config, run: str, study: str) -> str:
@@ -60,6 +95,13 @@ def local_file(config: Config, corpus: str) -> Path:
     path = path if path.exists() else with_data_file(path)
     mirrored = in_mirror(source, config["data_mirror"])
     return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
+
+
+def local_files(config: Config, corpus: str) -> list[Path]:
+    """The file of a corpus and its second file, if it has one; empty unless all are the user's."""
+    names = (corpus, *companions_of(config, corpus))
+    by_path = all("path" in config["corpora"][name]["source"] for name in names)
+    return [local_file(config, name) for name in names] if by_path else []
 
 
 def has_files(config: Config, corpora: Iterable[str]) -> bool:

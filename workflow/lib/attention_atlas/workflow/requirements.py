@@ -16,18 +16,16 @@ from attention_atlas.io.hub_lock import DATASETS, MODELS, commit_of, read_lock
 from attention_atlas.io.mirror import in_mirror
 from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.costs import shape_of
-from attention_atlas.workflow.lookups import Config, has_files, local_file
+from attention_atlas.workflow.lookups import Config, companions_of, has_files, local_file
 
-PRESENT, DOWNLOADED, MISSING = "present", "downloaded by the run", "missing"
-STATES = (MISSING, DOWNLOADED, PRESENT)
+PRESENT, DOWNLOADED, MISSING, WRONG = "present", "downloaded by the run", "missing", "not what the run needs"
+STATES = (MISSING, WRONG, DOWNLOADED, PRESENT)
 CORPUS, MODEL = "corpus", "model"
 MODEL_LAYOUT = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
 ENVIRONMENTS = "environments"
 """Key of the resolved configuration: whether jobs run in separate environments, whose packages cannot be looked up here."""
 _FLOAT = 4
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_COMPANIONS = ("trees", "translations")
-"""Keys of a corpus that name another one."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class Requirement:
         kind: corpus or model.
         name: name in its registry.
         place: file, folder, address, repository or package.
-        state: present, downloaded by the run, or missing.
-        problem: what is missing; empty if nothing is.
+        state: one of `STATES`.
+        problem: what is missing or wrong; empty if nothing is.
         licence, layout, obtain: from the registry; the last is where to get a file that the user provides.
         size: bytes of the download, 0 if unknown.
         optional: whether the registry says that it may be missing.
@@ -105,8 +103,7 @@ def _with_sources(config: Config, models: Iterable[str], corpora: Iterable[str])
         seen.add((kind, name))
         yield kind, name
         if kind == CORPUS:
-            entry = config["corpora"][name]
-            waiting += [(CORPUS, entry[key]) for key in _COMPANIONS if key in entry]
+            waiting += [(CORPUS, companion) for companion in companions_of(config, name)]
             continue
         source = config["models"][name]["source"]
         if "fine_tuned" in source:

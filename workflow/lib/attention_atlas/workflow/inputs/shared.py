@@ -11,7 +11,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import DATASETS, MODELS, read_lock, replacing_commit
 from attention_atlas.models.precision import FLOAT32
 from attention_atlas.workflow.known import with_known_names
-from attention_atlas.workflow.lookups import Config, limit_of
+from attention_atlas.workflow.lookups import Config, companions_of, limit_of
 from attention_atlas.workflow.paths import (
     base_of,
     card_path,
@@ -38,7 +38,7 @@ MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 NOT_IN_EXAMPLES = frozenset(
     (
         # Names and descriptions.
-        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised"),
+        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
         # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
         *("limit", "mean_tokens"),
         # Cached maps.
@@ -190,9 +190,7 @@ class SharedInputs:
 
     def companion_files(self, wildcards: Wildcards) -> list[str]:
         """The treebank of a coreference corpus, or the translations of a parallel corpus, if the corpus names one."""
-        entry = self.config["corpora"][wildcards.corpus]
-        names = [entry[key] for key in ("trees", "translations") if key in entry]
-        return [raw_path(self.config, wildcards.run, name) for name in names]
+        return [raw_path(self.config, wildcards.run, name) for name in companions_of(self.config, wildcards.corpus)]
 
     def source(self, wildcards: Wildcards) -> dict[str, Any]:
         """Source that the corpus in the path is downloaded from."""
