@@ -31,6 +31,7 @@ from attention_atlas.workflow.config import (
     resolve,
     with_registries,
 )
+from attention_atlas.workflow.corpus_check import measure_lengths
 from attention_atlas.workflow.machine import memory_limit, start_warnings
 from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.needs import without_missing
@@ -149,6 +150,12 @@ onstart:
         # On one machine the number of processors limits jobs. With a limit of jobs per second, Snakemake also looks at all
         # waiting jobs again each second for every job that has ended: after 400 jobs, a tenth of a processor or more.
         workflow.scheduler.job_rate_limiter = None
+    extracted = (
+        job
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name == "extract_attention"
+    )
+    measure_lengths(config, {job.wildcards.corpus for job in extracted})
     if forecast := targets.cache_forecast(workflow.dag.needrun_jobs()):
         logger.info(forecast, extra=SHOWN)
     if progress:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 import tempfile
 import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.models.card import ModelCard, read_card  # noqa: E402
 from attention_atlas.models.loading import describe  # noqa: E402
 from attention_atlas.workflow.config import entries_of, environment, read_configuration, resolve  # noqa: E402
-from attention_atlas.workflow.corpus_check import RECORDS, attempts, overlay, possible_artifacts  # noqa: E402
+from attention_atlas.workflow.corpus_check import RECORDS, attempts, fault_of, measure_lengths, overlay, possible_artifacts  # noqa: E402
 from attention_atlas.workflow.machine import PlannedJob, free_bytes, machine_megabytes, shortfalls  # noqa: E402
 from attention_atlas.workflow.preflight import Preflight, as_text, as_tsv, preflight  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING  # noqa: E402
@@ -47,9 +49,10 @@ def check_run(run: str, overlays: list[Path], missing: str | None, profile: Path
     configuration = read_configuration(ROOT, overlays) | {"targets": [run]} | ({"missing": missing} if missing else {})
     config = resolve(configuration)
     os.environ.update(environment(config))
-    outcome = preflight(config, run, [])
+    outcome = preflight(config, run, [], partial(fault_of, config))
     missing_here = {need.requirement.name for group in outcome.groups for need in group if need.requirement.state == MISSING}
     skipped = missing_here if config["missing"] == "skip" else ()
+    measure_lengths(config, {need.requirement.name for group in outcome.groups for need in group} & config["corpora"].keys())
     planned = planned_jobs(run, configuration | {"missing": "skip"}, skipped)
     jobs = [PlannedJob(job.rule, {"run": run} | job.wildcards, job.megabytes) for job in planned]
     megabytes = memory_limit(profile)
@@ -166,6 +169,8 @@ def main() -> int:
     of_corpus.add_argument("--model", default="minilm", help="model of the registry whose tokenizer is used")
     of_corpus.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
     chosen = parser.parse_args()
+    # What readers log about a file, such as dropped records, is printed in their result.
+    logging.getLogger("attention_atlas.corpora").setLevel(logging.ERROR)
     try:
         if chosen.kind == "corpus":
             return check_corpus(chosen.path, chosen.model, chosen.configfile)

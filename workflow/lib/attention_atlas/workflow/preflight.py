@@ -6,16 +6,25 @@ import csv
 import io
 import os
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, did_you_mean
 from attention_atlas.io.mirror import MIRROR_VARIABLE
-from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.needs import Need, artifact_list, artifacts_of, needs, uses, without_missing
-from attention_atlas.workflow.requirements import DOWNLOADED, MISSING, PRESENT, Requirement, may_be_skipped
+from attention_atlas.workflow.requirements import (
+    CORPUS,
+    DOWNLOADED,
+    MISSING,
+    PRESENT,
+    STATES,
+    WRONG,
+    Requirement,
+    may_be_skipped,
+)
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Extra
 
@@ -56,21 +65,20 @@ class Preflight:
 
     @property
     def failures(self) -> list[str]:
-        """Why the run cannot be built: missing required resources, and what the machine lacks."""
-        missing = [need.requirement for group in self.groups for need in group if need.requirement.state == MISSING]
-        return [
-            *(one.sentence for one in missing if not may_be_skipped(self.config, {one.title: one})),
-            *self.shortfalls,
-        ]
+        """Why the run cannot be built: required resources that are missing, wrong ones, and what the machine lacks."""
+        listed = [need.requirement for group in self.groups for need in group]
+        missing = [one for one in listed if one.state == MISSING and not may_be_skipped(self.config, {one.title: one})]
+        return [*(one.sentence for one in (*missing, *(one for one in listed if one.state == WRONG))), *self.shortfalls]
 
 
-def preflight(config: Config, run: str, shortfalls: list[str]) -> Preflight:
+def preflight(config: Config, run: str, shortfalls: list[str], fault_of: Callable[[str], str] = lambda corpus: "") -> Preflight:
     """Check all resources that a run needs.
 
     Args:
         config: the resolved configuration.
         run: its name.
         shortfalls: what its jobs need and the machine lacks, see `machine.shortfalls`.
+        fault_of: why a corpus that is present is not what the run needs; empty if it is.
 
     Raises:
         AtlasError: there is no such run.
@@ -80,14 +88,20 @@ def preflight(config: Config, run: str, shortfalls: list[str]) -> Preflight:
     by_place: dict[tuple[str, ...], list[Need]] = {}
     for need in needs(config, without_missing(config), artifacts_of(config, [run])):
         one = need.requirement
-        by_place.setdefault((one.state, one.kind, one.place), []).append(need)
+        if one.state == PRESENT and one.kind == CORPUS:
+            if fault := fault_of(one.name):
+                one = replace(one, state=WRONG, problem=fault.removesuffix("."))
+            elif (count := limit_of(config, run, one.name)) < (limit := limit_of(config, run, one.name, counted=False)):
+                one = replace(one, problem=f"{one.place}: {count:,} records, but its limit is {limit:,}")
+        by_place.setdefault((one.state, one.kind, one.place, one.problem), []).append(replace(need, requirement=one))
+    listed = sorted(by_place.values(), key=lambda group: STATES.index(group[0].requirement.state))
     extras = [
         (study.id, extra)
         for study in studies().values()
         if study.id in config["runs"][run]
         for extra in study.extras(config, run)
     ]
-    return Preflight(config, run, tuple(map(tuple, by_place.values())), tuple(extras), tuple(shortfalls))
+    return Preflight(config, run, tuple(map(tuple, listed)), tuple(extras), tuple(shortfalls))
 
 
 def as_text(checked: Preflight) -> str:
@@ -109,6 +123,8 @@ def summary(checked: Preflight) -> str:
     models = f" (models {size / 1e9:.1f} GB)" if size else ""
     parts = [f"{states.count(PRESENT)} present", f"{states.count(DOWNLOADED)} to be downloaded{models}"]
     parts.append(f"{states.count(MISSING)} missing")
+    if WRONG in states:
+        parts.append(f"{states.count(WRONG)} wrong")
     if absent:
         parts.append(f"{absent} optional {'package' if absent == 1 else 'packages'} missing")
     if checked.shortfalls:
@@ -123,12 +139,12 @@ def _block(group: tuple[Need, ...]) -> str:
     """The resources at one path: names, path, size, licence, source and layout if missing, and artefacts."""
     one = group[0].requirement
     names = ", ".join(need.requirement.name for need in group)
-    heading = {PRESENT: "present", DOWNLOADED: "download", MISSING: "MISSING"}[one.state]
+    heading = {PRESENT: "present", DOWNLOADED: "download", MISSING: "MISSING", WRONG: "WRONG"}[one.state]
     size = f", about {one.size / 1e9:.1f} GB" if one.size else ""
     lines = _wrapped(heading, f"{one.kind} {names}: {one.problem or one.place}{size}")
     if one.state != PRESENT:
         lines += _wrapped("licence", one.licence)
-    if one.state == MISSING:
+    if one.state in (MISSING, WRONG):
         lines += _wrapped("get it from", one.obtain)
         lines += _wrapped("layout", one.layout)
     for what, listed in uses(group):
