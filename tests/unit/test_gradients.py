@@ -43,10 +43,12 @@ def masked_model(double: bool = False) -> MaskedModel:
 class Nudge:
     """A plan that adds `size` to one attention weight of one example."""
 
+    removes_heads_only = False
+
     def __init__(self, site, place, size):
         self.site, self.place, self.size = site, place, size
 
-    def compile(self, shape, device):
+    def compile(self, shape, device, absent):
         return {self.site: self}
 
     def apply(self, probabilities, additive_mask, facts):
