@@ -4,13 +4,11 @@
 # make rehearse   every rule of the run paper on generated stand-ins of its corpora and models, in results/rehearsal-files
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, also with failing jobs and nodes; LOCAL_SLURM names the command that starts Slurm
-# make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take; HERE=yes: on this machine, whose speed is measured
 # make check      what RUN=paper (or another) needs, and what is missing; status 1 where the run cannot be built as it is
 #                 CORPUS names a file or a folder: which readers accept it, and which artefacts can be built from it (MODEL: its tokenizer is used)
 # make lock       resolve the hub's models and data sets again, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
-# ARGS="--configfile mine.yaml"  for plan, check, lock, results, cache and atlas-release: an overlay; results and cache also take
+# ARGS="--configfile mine.yaml"  for check, lock, results and atlas-release: an overlay; results also takes
 #                 the --config entries that the run was started with: ARGS="--config missing=skip"
-# make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 #                 PATTERN="relation:nsubj>head my_patterns.py:same_letter": pairs of tokens that heads are measured on too
@@ -24,7 +22,6 @@
 #                 with text show generated sentences, or are those of the run GENERATED=sample; FROM=folder of the checkout that
 #                 built the run, if not this one;
 #                 QUESTION="...": heading of the overview
-# make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make error-messages  build/error_messages.md: every message for users that the unit tests and the fault tests provoke, for review
@@ -43,11 +40,9 @@ PUBLISH ?=
 GENERATED ?= sample
 FROM ?=
 QUESTION ?=
-REMOVE ?=
 A ?=
 B ?=
 CORPUS ?=
-HERE ?=
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,7 +54,7 @@ yes = $(if $(filter-out yes no,$($(1))),$(error $(1)=$($(1)): write $(1)=yes, or
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages docs sync contact-sheet clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium check lock bench atlas atlas-release results diff report error-messages docs sync contact-sheet clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -108,18 +103,11 @@ slurm-packages:
 	apt-get update
 	apt-get install --yes --no-install-recommends slurmctld slurmd slurm-client munge
 
-plan: setup
-	$(BIN)/python tools/plan.py $(RUN) $(call yes,HERE,--here) $(ARGS)
-
 check: setup
 	$(BIN)/python tools/check.py $(if $(CORPUS),corpus "$(CORPUS)" --model "$(or $(MODEL),minilm)",run $(RUN)) $(ARGS)
 
 lock: setup
 	$(BIN)/python tools/lock.py $(if $(MODEL),--model "$(MODEL)") $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
-
-sweep: setup
-	$(BIN)/python -m benchmarks.sweep results/sweep
-	$(BIN)/python tools/plan.py --fit results/sweep/0.25 results/sweep/0.5 results/sweep/1
 
 bench: setup
 	$(BIN)/python -m benchmarks
@@ -132,9 +120,6 @@ results: setup
 	$(if $(FROM),,$(BIN)/python tools/results.py $(RUN) $(call yes,PARTIAL,--partial) $(ARGS))
 	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(call yes,PARTIAL,--partial) \
 		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)") $(ARGS)
-
-cache: setup
-	$(BIN)/python tools/cache.py $(RUN) $(call yes,REMOVE,--remove) $(ARGS)
 
 atlas-release: setup
 	$(BIN)/python tools/atlas_release.py $(RUN) $(ARGS)

@@ -25,6 +25,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE
+from attention_atlas.workflow.caches import disk_shortage, forecast, pending
 from attention_atlas.workflow.config import (
     environment,
     overlaid,
@@ -32,15 +33,12 @@ from attention_atlas.workflow.config import (
     with_registries,
 )
 from attention_atlas.workflow.corpus_check import measure_lengths
-from attention_atlas.workflow.machine import memory_limit, start_warnings
 from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.preload import preload_libraries
-from attention_atlas.workflow.priorities import ChainPriorities
-from attention_atlas.workflow.progress import SHOWN, show_progress
 from attention_atlas.workflow.requirements import ENVIRONMENTS
-from attention_atlas.workflow.run_summary import outcome_of, summary
+from attention_atlas.workflow.run_summary import summary
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
@@ -64,9 +62,6 @@ config = {
 }
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning, named=named)
-# Priorities of long jobs, by what waits for them in the graph of jobs.
-chains = ChainPriorities(config, lambda: workflow.dag)
-progress = None if is_module else show_progress(workflow, targets.where_to_look)
 if workflow.is_main_process:
     rerun_unfinished_jobs()
 
@@ -146,33 +141,18 @@ for study in studies():
 
 
 onstart:
-    if workflow.local_exec:
-        # On one machine the number of processors limits jobs. With a limit of jobs per second, Snakemake also looks at all
-        # waiting jobs again each second for every job that has ended: after 400 jobs, a tenth of a processor or more.
-        workflow.scheduler.job_rate_limiter = None
-    extracted = (
-        job
-        for job in workflow.dag.needrun_jobs()
-        if job.rule.name == "extract_attention"
-    )
-    measure_lengths(config, {job.wildcards.corpus for job in extracted})
-    if forecast := targets.cache_forecast(workflow.dag.needrun_jobs()):
-        logger.info(forecast, extra=SHOWN)
-    if progress:
-        progress.expect(workflow, config)
-    # On a cluster the scheduler knows the memory of its nodes.
-    limit = memory_limit(workflow.global_resources) if workflow.local_exec else 0
-    for sentence in start_warnings(config, workflow.dag.needrun_jobs(), limit):
+    written = pending(workflow.dag.needrun_jobs())
+    measure_lengths(config, {corpus for _, _, corpus in written})
+    line, needed = forecast(config, written)
+    if line:
+        logger.info(line)
+    if sentence := disk_shortage(config, needed):
         logger.warning(sentence)
 
 
 onsuccess:
-    if progress:
-        progress.finish()
-    logger.info(summary(config, outcome_of(workflow)), extra=SHOWN)
+    print(summary(config), file=sys.stderr)
 
 
 onerror:
-    if progress:
-        progress.finish()
-    logger.error(summary(config, outcome_of(workflow)))
+    print(summary(config), file=sys.stderr)

@@ -140,13 +140,23 @@ class Workspace:
             listen_to_interrupts()
             before()
 
-        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2"]
+        # Tests read the log of every job, which the profile leaves out.
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--quiet",
+            "host",
+            "--workflow-profile",
+            "workflow/profiles/local",
+            "--cores",
+            "2",
+        ]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
         return Snakemake(
             [*command, *arguments],
             cwd=self.folder,
-            # Tests read the log of every job.
-            env=clean | {"ATLAS_PROGRESS": "off"} | dict(environment or {}),
+            env=clean | dict(environment or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,6 +1,6 @@
 """Check before the first job that all that a run needs is present, or which artefacts a corpus of your own allows.
 
-python tools/check.py run RUN                 corpora, models, optional packages, disk and memory; status 1 if any is missing
+python tools/check.py run RUN                 corpora, models, optional packages and disk; status 1 if any is missing
 python tools/check.py corpus FILE             which readers can read a file or folder, and which artefacts a run with it has
 """
 
@@ -28,20 +28,17 @@ from attention_atlas.errors import AtlasError, did_you_mean  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.models.card import ModelCard, read_card  # noqa: E402
 from attention_atlas.models.loading import describe  # noqa: E402
-from attention_atlas.workflow.config import entries_of, environment, read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.caches import caches, disk_shortage, forecast  # noqa: E402
+from attention_atlas.workflow.config import environment, read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.corpus_check import RECORDS, attempts, fault_of, measure_lengths, overlay, possible_artifacts  # noqa: E402
-from attention_atlas.workflow.machine import PlannedJob, free_bytes, machine_megabytes, shortfalls  # noqa: E402
 from attention_atlas.workflow.preflight import Preflight, as_text, as_tsv, preflight  # noqa: E402
-from attention_atlas.workflow.requirements import MISSING  # noqa: E402
-from tools.plan import peak_of, planned_jobs  # noqa: E402
 
 MOST_FILES = 20
 """Maximum number of files of a folder that are read one by one."""
-PROFILE = ROOT / "workflow" / "profiles" / "local"
 
 
-def check_run(run: str, overlays: list[Path], missing: str | None, profile: Path) -> Preflight:
-    """Everything that a run needs, by its declarations, and what its jobs take, by a dry run in which all files are there.
+def check_run(run: str, overlays: list[Path], missing: str | None) -> Preflight:
+    """Everything that a run needs, by its declarations, and the disk space of its attention maps.
 
     Raises:
         AtlasError: the configuration is wrong, or there is no such run.
@@ -50,41 +47,11 @@ def check_run(run: str, overlays: list[Path], missing: str | None, profile: Path
     config = resolve(configuration)
     os.environ.update(environment(config))
     outcome = preflight(config, run, [], partial(fault_of, config))
-    missing_here = {need.requirement.name for group in outcome.groups for need in group if need.requirement.state == MISSING}
-    skipped = missing_here if config["missing"] == "skip" else ()
     measure_lengths(config, {need.requirement.name for group in outcome.groups for need in group} & config["corpora"].keys())
-    planned = planned_jobs(run, configuration | {"missing": "skip"}, skipped)
-    jobs = [PlannedJob(job.rule, {"run": run} | job.wildcards, job.megabytes) for job in planned]
-    megabytes = memory_limit(profile)
-    peak = peak_of(config, planned, on_cluster=not megabytes) - bytes_in(Path("results", run))
-    return replace(outcome, shortfalls=tuple(shortfalls(config, jobs, free_bytes("results"), megabytes, peak)))
-
-
-def bytes_in(folder: Path) -> int:
-    """Size of all files in a folder; 0 if there is none."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def memory_limit(profile: Path) -> int:
-    """Megabytes that all jobs may take together, by a profile of Snakemake or else by this machine; 0: unknown, on a cluster.
-
-    Raises:
-        AtlasError: there is no such profile, or its limit is not a number.
-    """
-    files = sorted(profile.glob("*.yaml"))
-    if not files:
-        raise AtlasError(f"{profile}: this folder has no Snakemake profile (*.yaml). Name a folder that has one.")
-    for path in files:
-        settings = entries_of(path)
-        if settings.get("executor", "local") != "local":
-            return 0
-        listed = settings.get("resources") or []
-        limits = dict(listed.items() if isinstance(listed, dict) else (entry.split("=", 1) for entry in listed))
-        if "mem_mb" in limits:
-            if not str(limits["mem_mb"]).isdigit():
-                raise AtlasError(f"{path}: resources: mem_mb={limits['mem_mb']}: write a number of megabytes.")
-            return int(limits["mem_mb"])
-    return machine_megabytes()
+    _, needed = forecast(config, caches(config))
+    maps = Path("results", run, "attention").rglob("*.safetensors")
+    shortage = disk_shortage(config, needed - sum(path.stat().st_size for path in maps))
+    return replace(outcome, shortfalls=(shortage,) if shortage else ())
 
 
 def check_corpus(path: Path, model: str, overlays: list[Path]) -> int:
@@ -162,7 +129,6 @@ def main() -> int:
     of_run.add_argument("name", nargs="?", default="sample")
     of_run.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
     of_run.add_argument("--missing", choices=("error", "skip"), help="overrides `missing` in config.yaml")
-    of_run.add_argument("--profile", type=Path, default=PROFILE, help="profile folder whose memory limit applies")
     of_run.add_argument("--tsv", type=Path, help="write the table to this file as well")
     of_corpus = kinds.add_parser("corpus", help="which readers accept a file or folder, and what can be built from it")
     of_corpus.add_argument("path", type=Path)
@@ -174,7 +140,7 @@ def main() -> int:
     try:
         if chosen.kind == "corpus":
             return check_corpus(chosen.path, chosen.model, chosen.configfile)
-        outcome = check_run(chosen.name, chosen.configfile, chosen.missing, chosen.profile)
+        outcome = check_run(chosen.name, chosen.configfile, chosen.missing)
         print(as_text(outcome))
         if chosen.tsv:
             write_text(chosen.tsv, as_tsv(outcome))

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
+from tools.plan import Job, planned_jobs  # noqa: E402
+
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.studies import studies  # noqa: E402
-from tools.plan import Job, planned_jobs  # noqa: E402
 
 _NAMES = ("run", "model", "corpus", "shard", "seed", "mask_part", "curve_part", "seed_part")
 """Wildcards that name a model or a corpus, which is described in place of its name, or count."""

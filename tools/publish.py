@@ -50,7 +50,6 @@ from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.inputs import study_inputs  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.lookups import Config  # noqa: E402
-from attention_atlas.workflow.machine import machine_megabytes  # noqa: E402
 from attention_atlas.workflow.needs import artifacts_of, needs, without_missing  # noqa: E402
 from attention_atlas.workflow.studies import studies, study_corpora  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
@@ -437,7 +436,7 @@ def this_machine() -> str:
     lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.processor() or platform.machine()
-    memory = machine_megabytes() / 1024
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"Processor: {processor}, {os.cpu_count()} cores; {memory:.0f} GiB of memory; {platform.system()}."
 
 

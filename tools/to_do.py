@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 import yaml  # noqa: E402
+from tools.plan import Job, jobs_in  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
-from tools.plan import Job, jobs_in  # noqa: E402
 
 _CONFIG = ("--config", "-C")
 _ENTRY = re.compile(r"[\w-]+=")

@@ -52,7 +52,6 @@ class Cluster:
             *("--latency-wait", "10", *SMALL, *arguments),
         ]
         environment = {name: value for name, value in os.environ.items() if name != "ATLAS_DATA"} | self.environment
-        environment["ATLAS_PROGRESS"] = "off"
         return subprocess.Popen(
             command,
             cwd=workspace.folder,

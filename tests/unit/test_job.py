@@ -36,8 +36,13 @@ def test_a_job_that_ends_well_says_so(rule, capsys):
     assert first.startswith("INFO rule some_rule on Python 3.")
     assert first.endswith(", 3 threads")
     assert following == ["INFO half way: é", "INFO from the library", "INFO done"]
-    # The same on standard error, where whoever watches the run sees it.
-    assert capsys.readouterr().err == rule.log[0].read_text(encoding="utf-8")
+    assert capsys.readouterr().err == ""
+
+
+def test_warnings_are_on_standard_error_too(rule, capsys):
+    with job(rule) as log:
+        log.warning("7 records dropped")
+    assert "WARNING 7 records dropped" in capsys.readouterr().err
 
 
 def test_threads_and_seed_are_fixed(rule):

@@ -38,6 +38,6 @@ def test_figures_import_neither_model_code_nor_a_library_of_classifiers():
 
 def test_the_rules_are_read_without_libraries_of_data_or_models():
     """Each start of Snakemake imports what the rules import, also that which only says what is up to date."""
-    modules = [f"attention_atlas.workflow.{name}" for name in ("shared_jobs", "priorities", "cost_model", "inputs.study")]
+    modules = [f"attention_atlas.workflow.{name}" for name in ("caches", "resources", "inputs.study")]
     libraries = imported(modules, ("numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers"))
     assert libraries == ""

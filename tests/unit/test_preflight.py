@@ -1,18 +1,13 @@
 """What a run needs: each kind of requirement missing alone, as an error and skipped; disk and memory of the machine."""
 
-import itertools
-from types import SimpleNamespace
-
 import pytest
 from small_config import SHIPPED, SMALL, changed, give_model
-from snakemake.resources import Resource
 
 from attention_atlas.corpora.kept_rows import keeping
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
-from attention_atlas.workflow import machine, requirements
+from attention_atlas.workflow import requirements
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.machine import PlannedJob, disk_forecast, free_bytes, shortfalls, start_warnings
 from attention_atlas.workflow.needs import artifacts_of, needs, without_missing
 from attention_atlas.workflow.preflight import COLUMNS, WIDTH, as_text, as_tsv, preflight
 from attention_atlas.workflow.requirements import (
@@ -258,64 +253,10 @@ def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_
     assert "clark2019/claims" in by_title["corpus chains"].lacks
 
 
-EXTRACTION = PlannedJob("extract_attention", {"run": "one", "model": "tiny", "corpus": "pairs", "shard": "0"}, 3000)
-
-
 def test_disk_that_does_not_suffice(complete):
-    config = resolve(SMALL)
-    # A shard of 128 records of 144 maps of 128 x 128 cells, two bytes each.
-    assert disk_forecast(config, [EXTRACTION]) == 2 * 128 * 144 * 128**2
-    # All maps may be there before the first of them is read.
-    assert disk_forecast(config | {"keep_attention": False}, [EXTRACTION]) == 2 * 128 * 144 * 128**2
-    assert disk_forecast(config, [PlannedJob("clark2019_table1", {"run": "one"}, 1)]) == 0
-    assert shortfalls(config, [EXTRACTION], 1e9, 3000) == []
-    (sentence,) = shortfalls(config, [EXTRACTION], 5e8, 3000)
-    assert sentence.startswith("disk: the run needs up to 0.6 GB, but only 0.5 GB are free")
     for missing in ("error", "skip"):
-        outcome = preflight(resolve(SMALL | {"missing": missing}), "one", [sentence])
-        assert outcome.failures == [sentence]
-
-
-def test_memory_that_does_not_suffice(complete):
-    config = resolve(SMALL)
-    (sentence,) = shortfalls(config, [EXTRACTION], 1e12, 2999)
-    assert "jobs that request more than this machine's 2,999 MB: 1; largest: extract_attention (run=one, model=tiny" in sentence
-    # On a cluster the memory of a node is not known here.
-    assert shortfalls(config, [EXTRACTION], 1e12, 0) == []
-    assert shortfalls(config, [], 1e12, 1) == []
-
-
-def test_jobs_of_snakemake_are_checked_at_the_start(complete, monkeypatch):
-    def job(**resources: Resource) -> SimpleNamespace:
-        rule = SimpleNamespace(name=EXTRACTION.rule, resources=resources, workflow=SimpleNamespace(async_run=None))
-        return SimpleNamespace(rule=rule, wildcards=EXTRACTION.wildcards, input=[], threads=2)
-
-    by_rule = job(mem_mb=Resource("mem_mb", lambda wildcards, attempt: EXTRACTION.megabytes * attempt))
-    # As --set-resources extract_attention:mem_mb=... gives it.
-    by_user = job(mem_mb=Resource.from_cli_expression("mem_mb", "1500*threads*attempt"))
-    monkeypatch.setattr(machine, "free_bytes", lambda folder: 10**12)
-    for rule_job, target in itertools.product((by_rule, by_user), (job(), job(mem_mb=Resource("mem_mb", None)))):
-        assert start_warnings(resolve(SMALL), [rule_job, target], 4000) == []
-        assert len(start_warnings(resolve(SMALL), [rule_job, target], 2000)) == 1
-
-
-def test_the_limit_of_memory_is_that_which_snakemake_has(monkeypatch):
-    monkeypatch.setattr(machine, "machine_megabytes", lambda: 7000)
-    limits = {"mem_mb": 500}, {"mem_mb": Resource("mem_mb", 500)}, {"gpu": 1}, {"mem_mb": None}
-    assert [machine.memory_limit(resources) for resources in limits] == [500, 500, 7000, 7000]
-
-
-def test_free_bytes_of_a_folder_that_is_not_there_yet(tmp_path):
-    assert free_bytes(tmp_path / "a" / "b") > 0
-
-
-def test_memory_of_a_container(tmp_path, monkeypatch):
-    whole = machine.machine_megabytes()
-    for text, expected in (("max\n", None), (f"{256 * 2**20}\n", 256)):
-        (tmp_path / "memory.max").write_text(text, encoding="ascii")
-        monkeypatch.setattr(machine, "_CGROUP", tmp_path / "memory.max")
-        megabytes = machine.machine_megabytes()
-        assert megabytes == expected or (expected is None and megabytes >= whole)
+        outcome = preflight(resolve(SMALL | {"missing": missing}), "one", ["disk: too small"])
+        assert outcome.failures == ["disk: too small"]
 
 
 def test_the_table_fits_a_terminal_and_a_file(complete):

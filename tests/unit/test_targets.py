@@ -8,6 +8,7 @@ from small_config import SMALL, changed, give_model
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
+from attention_atlas.workflow.caches import forecast, pending
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.needs import is_part_of, missing_for, without_missing
 from attention_atlas.workflow.studies import extracted, study
@@ -247,14 +248,14 @@ def test_the_forecast_counts_each_cache_once():
         config["corpora"]["pairs"]["limit"] = config["corpora"]["trees"]["limit"] = records
         size = expected * records / 10
         line = f"attention maps to extract: about {size / 4:.1f} GB in float16, at most {size:.1f} GB"
-        assert Targets(config, Warnings()).cache_forecast(extracting) == line
+        assert forecast(config, pending(extracting))[0] == line
     # The same corpus in two studies is one cache, as large as the larger part that is read.
     config["runs"]["one"]["atlas"] = {"sentences": "trees"}
-    assert Targets(config, Warnings()).cache_forecast(extracting) == line
+    assert forecast(config, pending(extracting))[0] == line
     assert sorted(extracted(config, "one", "clark2019")) == [("tiny", "pairs", 10_000), ("tiny", "trees", 10_000)]
-    removing = Targets(config | {"keep_attention": False}, Warnings()).cache_forecast(extracting)
+    removing = forecast(config | {"keep_attention": False}, pending(extracting))[0]
     assert removing == f"{line}; each shard is removed after its last reader"
     # Only what is requested and not yet there counts.
     half = f"attention maps to extract: about {size / 8:.1f} GB in float16, at most {size / 2:.1f} GB"
-    assert Targets(config, Warnings()).cache_forecast(extracting[:2]) == half
-    assert Targets(config, Warnings()).cache_forecast([]) == ""
+    assert forecast(config, pending(extracting[:2]))[0] == half
+    assert forecast(config, pending([]))[0] == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tools.cache import used_caches
 from workspaces import SMALL, Workspace
 
 from attention_atlas.atlas.embedded_data import data_of_page
@@ -19,7 +20,6 @@ from attention_atlas.published.run_differences import SAME, run_differences
 from attention_atlas.workflow.caches import remove
 from attention_atlas.workflow.studies import artifacts
 from tools import publish, results
-from tools.cache import used_caches
 
 
 @pytest.fixture

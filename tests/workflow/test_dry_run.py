@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-
 import pytest
-from workspaces import ROOT, Workspace
+from planned_jobs import jobs_in
+from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.studies import artifacts, studies
-from tools.plan import jobs_in
 
 RULES = ("all", *studies(), "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
@@ -239,28 +235,6 @@ def test_another_model_is_an_overlay(workspace):
     output = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml").stdout
     assert "results/mine/attention/mine/sample-trees/0.safetensors" in output
     assert "clark2019_dropped" in output, "a run without a title is called by its name"
-
-
-@pytest.mark.parametrize("run", ["sample", "paper"])
-def test_the_plan_counts_every_job_once(workspace, run):
-    """Grouped jobs included; licensed files are taken to be there."""
-    shown = subprocess.run(
-        [sys.executable, str(ROOT / "tools/plan.py"), run], check=True, stdout=subprocess.PIPE, text=True, cwd=workspace.folder
-    ).stdout
-    rows = {row.split()[0]: row.split() for row in shown.splitlines() if row and row[0].isalpha()}
-    give_licensed_files(workspace)
-    jobs = workspace.jobs("--config", f"targets=[{run}]")
-    del jobs["all"]
-    assert {rule: int(rows[rule][1]) for rule in jobs} == jobs
-    assert int(rows["total"][1]) == sum(jobs.values())
-    assert float(rows["total"][2]) > 1000
-    assert "on a machine like the one measured" in shown
-    for line in shown.splitlines():
-        if "of disk at most" in line:
-            peak, without_maps = re.search(
-                r"([\d.]+) GB of disk at most \(([\d.]+) with keep_attention: false\)", line
-            ).groups()
-            assert 0 < float(without_maps) < float(peak)
 
 
 def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from planned_jobs import Job, planned_jobs
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools.combinations import Combination, combinations
-from tools.plan import Job, planned_jobs
 from tools.rehearse import RUN, configuration
 
 

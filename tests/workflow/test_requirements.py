@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from planned_jobs import Job, planned_jobs
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.needs import artifacts_of, required_for
 from attention_atlas.workflow.requirements import CORPUS, MODEL
-from tools.plan import Job, planned_jobs
 
 
 def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:

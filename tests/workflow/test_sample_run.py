@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from planned_jobs import jobs_in
 from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests
 
 from attention_atlas.atlas.embedded_data import data_of_page
@@ -21,9 +22,7 @@ from attention_atlas.methods.head_type_names import TYPES, UNNAMED
 from attention_atlas.published.compare import VERDICTS
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
-from attention_atlas.workflow.costs import SNAKEMAKE
 from attention_atlas.workflow.studies import artifacts
-from tools.plan import jobs_in
 from tools.results import write_results
 
 LIBRARY = "workflow/lib/attention_atlas"
@@ -637,6 +636,10 @@ def test_every_rule_that_runs_a_model_is_repeated():
     with_model = {name for name, text in zip(parts[1::2], parts[2::2], strict=True) if "envs/model.yaml" in text}
     # What is fetched is not made here.
     assert with_model - {"fetch_corpus", "untrained_model", *TIMED} == REPEATED.keys() - {"build_examples"}
+
+
+SNAKEMAKE = 300
+"""Megabytes of the Snakemake around a job on a cluster."""
 
 
 def test_jobs_ask_for_the_memory_that_they_take(done):

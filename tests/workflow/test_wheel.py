@@ -26,7 +26,6 @@ from attention_atlas.io.data_files import RESOURCES, SCHEMAS
 from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.labelling_page import _TEMPLATE
 from attention_atlas.workflow.config import read_schema
-from attention_atlas.workflow.cost_model import read_coefficients
 from attention_atlas.workflow.studies import studies
 from sample_corpus.discourse import scenarios
 from sample_corpus.lexicon import lexicon, names, review_words, translation_words
@@ -34,7 +33,7 @@ from sample_corpus.lexicon import lexicon, names, review_words, translation_word
 for study in studies().values():
     assert study.overview or load_published(study.id)
 assert set(studies()) <= set(read_schema()["$defs"])
-assert len(load_digitised("fig5_cosine")) and read_coefficients() and scenarios()
+assert len(load_digitised("fig5_cosine")) and scenarios()
 assert lexicon() and names() and review_words() and translation_words()
 assert _TEMPLATE.is_file() and (ASSETS / "page.html").is_file()
 print(attention_atlas.__file__, RESOURCES, SCHEMAS, sep="\\n")

@@ -5,7 +5,7 @@
 
 from attention_atlas.workflow.inputs.atlas import AtlasInputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import minutes
+from attention_atlas.workflow.resources import gpus, minutes
 
 atlas = AtlasInputs(config)
 
@@ -29,7 +29,7 @@ rule atlas_of_model:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=atlas.memory("of_model"),
+        mem_mb=atlas.map_memory("sentences", 2000),
         runtime=minutes(60),
     params:
         limit=atlas.limit("sentences"),
@@ -56,11 +56,10 @@ rule atlas_random_scores:
         "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: atlas.threads("random_scores")
     resources:
-        mem_mb=atlas.memory("random_scores"),
-        runtime=atlas.minutes("random_scores", 30),
-        gpu=atlas.gpus("random_scores"),
+        mem_mb=atlas.model_memory(),
+        runtime=minutes(60),
+        gpu=gpus(config),
     params:
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
@@ -88,11 +87,10 @@ rule atlas_head_scores:
         "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: atlas.threads("head_scores")
     resources:
-        mem_mb=atlas.memory("head_scores"),
-        runtime=atlas.minutes("head_scores", 30),
-        gpu=atlas.gpus("head_scores"),
+        mem_mb=atlas.model_memory(),
+        runtime=minutes(60),
+        gpu=gpus(config),
     params:
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
@@ -121,11 +119,10 @@ rule atlas_relations:
         "results/{run}/benchmarks/atlas/models/{model}/relations.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: atlas.threads("relations")
     resources:
-        mem_mb=atlas.memory("relations"),
-        runtime=atlas.minutes("relations", 30),
-        gpu=atlas.gpus("relations"),
+        mem_mb=atlas.model_memory(),
+        runtime=minutes(60),
+        gpu=gpus(config),
     params:
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
@@ -152,7 +149,7 @@ rule atlas_attended:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=atlas.memory("attended"),
+        mem_mb=atlas.map_memory("sentences", 200),
         runtime=minutes(60),
     params:
         limit=atlas.limit("sentences"),
@@ -175,7 +172,7 @@ use rule atlas_attended as atlas_attended_generated with:
     benchmark:
         "results/{run}/benchmarks/atlas/models/{model}/attended_generated.tsv"
     resources:
-        mem_mb=atlas.memory("attended_generated"),
+        mem_mb=atlas.map_memory("generated_sentences", 200),
         runtime=minutes(60),
     params:
         limit=atlas.limit("generated_sentences"),

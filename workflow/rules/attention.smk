@@ -3,10 +3,9 @@
 from attention_atlas.workflow.caches import attention_output
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import JobResources
+from attention_atlas.workflow.resources import gpus, minutes
 
 inputs = SharedInputs(config)
-jobs = JobResources(config)
 
 
 rule extract_attention:
@@ -25,16 +24,13 @@ rule extract_attention:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
-    # Jobs that read maps have priority 0 or more, so they run first.
-    priority: jobs.extraction_priority
     conda:
         "../../envs/model.yaml"
-    threads: jobs.threads("extract_attention")
     resources:
-        mem_mb=jobs.memory("extract_attention"),
-        runtime=jobs.minutes("extract_attention"),
-        gpu=jobs.gpus("extract_attention"),
-        extractions=jobs.extractions(),
+        mem_mb=inputs.path_memory,
+        runtime=minutes(240),
+        gpu=gpus(config),
+        extractions=1,
     params:
         model=inputs.model_entry,
         level=inputs.corpus_level,

@@ -4,7 +4,7 @@
 from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
 from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 clark2019 = Clark2019Inputs(config)
 
@@ -30,7 +30,7 @@ rule clark2019_surface:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("surface"),
+        mem_mb=clark2019.map_memory("segments", 200),
         runtime=minutes(60),
     params:
         limit=clark2019.limit("segments"),
@@ -76,7 +76,7 @@ rule clark2019_dependencies:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("dependencies"),
+        mem_mb=clark2019.map_memory("dependencies", 2000),
         runtime=minutes(60),
     params:
         limit=clark2019.limit("dependencies"),
@@ -123,7 +123,7 @@ rule clark2019_figure1_weights:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("figure1_weights"),
+        mem_mb=clark2019.map_memory("segments"),
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure1_heads"),
@@ -145,7 +145,7 @@ use rule clark2019_figure1_weights as clark2019_figure1_generated_weights with:
     benchmark:
         "results/{run}/benchmarks/clark2019/figure1_generated_weights.tsv"
     resources:
-        mem_mb=clark2019.memory("figure1_generated_weights"),
+        mem_mb=clark2019.map_memory("generated_segments"),
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure1_heads"),
@@ -175,7 +175,7 @@ rule clark2019_figure5_weights:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("figure5_weights"),
+        mem_mb=clark2019.map_memory("dependencies", 8000),
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure5_heads"),
@@ -201,7 +201,7 @@ use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
     benchmark:
         "results/{run}/benchmarks/clark2019/figure5_generated_weights.tsv"
     resources:
-        mem_mb=clark2019.memory("figure5_generated_weights"),
+        mem_mb=clark2019.map_memory("generated_dependencies", 8000),
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure5_heads"),
@@ -227,11 +227,10 @@ rule clark2019_gradients:
         "results/{run}/benchmarks/clark2019/gradients.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: clark2019.threads("gradients")
     resources:
-        mem_mb=clark2019.memory("gradients"),
+        mem_mb=clark2019.model_memory(),
         runtime=minutes(240),
-        gpu=clark2019.gpus("gradients"),
+        gpu=gpus(config),
     params:
         model=clark2019.model(),
         limit=clark2019.limit("segments"),
@@ -262,7 +261,7 @@ rule clark2019_coreference:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("coreference"),
+        mem_mb=clark2019.map_memory("coreference", 4000),
         runtime=minutes(120),
     params:
         limit=clark2019.limit("coreference"),
@@ -315,7 +314,7 @@ rule clark2019_coreference_windows:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("coreference_windows"),
+        mem_mb=clark2019.map_memory("coreference_windows", 4000),
         runtime=minutes(120),
     params:
         limits=clark2019.window_limits,
@@ -345,7 +344,7 @@ rule clark2019_gap:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=clark2019.memory("gap"),
+        mem_mb=clark2019.map_memory("gap", 100),
         runtime=minutes(60),
     params:
         limit=clark2019.limit("gap"),
@@ -416,11 +415,10 @@ rule clark2019_probes:
         model=one_of(config["models"]),
     conda:
         "../../envs/model.yaml"
-    threads: clark2019.threads("probes")
     resources:
-        mem_mb=clark2019.memory("probes"),
+        mem_mb=clark2019.model_memory(),
         runtime=minutes(480),
-        gpu=clark2019.gpus("probes"),
+        gpu=gpus(config),
     params:
         run_model=clark2019.model_name(),
         training_limit=clark2019.limit("probe_training"),
@@ -447,9 +445,9 @@ rule clark2019_head_distances:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=clark2019.memory("head_distances"),
+        mem_mb=clark2019.map_memory("segments"),
         runtime=minutes(240),
-        gpu=clark2019.gpus("head_distances"),
+        gpu=gpus(config),
     params:
         limit=clark2019.limit("segments"),
         smoothing=clark2019.settings("clustering", "smoothing"),

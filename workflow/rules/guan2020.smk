@@ -3,7 +3,7 @@
 
 from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 guan2020 = Guan2020Inputs(config)
 
@@ -23,7 +23,7 @@ rule guan2020_features:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=guan2020.memory("features"),
+        mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 3),
         runtime=minutes(60),
     params:
         samples=guan2020.settings("samples"),
@@ -79,7 +79,7 @@ rule guan2020_maps:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=guan2020.memory("maps"),
+        mem_mb=guan2020.map_memory("questions"),
         runtime=minutes(10),
     params:
         limit=guan2020.sampled_records,
@@ -99,14 +99,12 @@ rule guan2020_ablations:
         "results/{run}/logs/guan2020/ablations/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: guan2020.threads("ablations")
     resources:
-        mem_mb=guan2020.memory("ablations"),
-        runtime=guan2020.minutes("ablations", least=1440),
-        gpu=guan2020.gpus("ablations"),
+        mem_mb=guan2020.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=guan2020.model(),
         limit=guan2020.limit("questions"),

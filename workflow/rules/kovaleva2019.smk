@@ -3,7 +3,7 @@
 
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 kovaleva2019 = Kovaleva2019Inputs(config)
 
@@ -21,11 +21,10 @@ rule kovaleva2019_predictions:
         "results/{run}/benchmarks/kovaleva2019/predictions/{task}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: kovaleva2019.threads("predictions")
     resources:
-        mem_mb=kovaleva2019.memory("predictions"),
+        mem_mb=kovaleva2019.model_memory(),
         runtime=minutes(240),
-        gpu=kovaleva2019.gpus("predictions"),
+        gpu=gpus(config),
     params:
         base=kovaleva2019.model(),
         members=kovaleva2019.task_members,
@@ -59,7 +58,7 @@ rule kovaleva2019_patterns:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
-        gpu=kovaleva2019.gpus("patterns"),
+        gpu=gpus(config),
     params:
         model=kovaleva2019.patterns_entry,
         settings=kovaleva2019.settings("patterns"),
@@ -91,11 +90,10 @@ rule kovaleva2019_measures:
         "results/{run}/benchmarks/kovaleva2019/measures/{task}-{seed}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: kovaleva2019.threads("measures")
     resources:
-        mem_mb=kovaleva2019.memory("measures"),
+        mem_mb=kovaleva2019.model_memory(),
         runtime=minutes(240),
-        gpu=kovaleva2019.gpus("measures"),
+        gpu=gpus(config),
     params:
         base=kovaleva2019.model(),
         tuned=kovaleva2019.tuned_entry,
@@ -128,7 +126,7 @@ rule kovaleva2019_changes:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=kovaleva2019.memory("changes"),
+        mem_mb=memory(4000),
         runtime=minutes(30),
     params:
         files=kovaleva2019.placed(kovaleva2019.by_task_and_seed("measures")),
@@ -150,14 +148,12 @@ rule kovaleva2019_disabled:
         "results/{run}/logs/kovaleva2019/disabled/{task}-{seed}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/disabled/{task}-{seed}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: kovaleva2019.threads("disabled")
     resources:
-        mem_mb=kovaleva2019.memory("disabled"),
-        runtime=kovaleva2019.minutes("disabled", least=1440),
-        gpu=kovaleva2019.gpus("disabled"),
+        mem_mb=kovaleva2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=kovaleva2019.tuned_entry,
         limit=kovaleva2019.records("ablated_records"),
@@ -188,7 +184,7 @@ rule kovaleva2019_frames:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=kovaleva2019.memory("frames"),
+        mem_mb=kovaleva2019.map_memory("frames", 8 * 24),
         runtime=minutes(30),
     params:
         limit=kovaleva2019.limit("frames"),
@@ -221,7 +217,7 @@ rule kovaleva2019_drawn:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(30),
-        gpu=kovaleva2019.gpus("drawn"),
+        gpu=gpus(config),
     params:
         model=kovaleva2019.drawn_entry,
         limit=kovaleva2019.drawn_limit,

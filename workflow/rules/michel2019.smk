@@ -5,7 +5,7 @@ from attention_atlas.studies.michel2019.pages import EXPERIMENTS
 from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
 from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 michel2019 = Michel2019Inputs(config)
 
@@ -29,14 +29,12 @@ rule michel2019_masked:
         "results/{run}/logs/michel2019/masked/{experiment}/{mask_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked/{experiment}/{mask_part}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("masked")
     resources:
-        mem_mb=michel2019.memory("masked"),
-        runtime=michel2019.minutes("masked", least=1440),
-        gpu=michel2019.gpus("masked"),
+        mem_mb=michel2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_experiment(michel2019.limit),
@@ -59,7 +57,6 @@ rule michel2019_masked_joined:
         "results/{run}/logs/michel2019/masked_joined/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked_joined/{experiment}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/analysis.yaml"
     resources:
@@ -83,14 +80,12 @@ rule michel2019_heldout:
         "results/{run}/logs/michel2019/heldout/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/heldout/{experiment}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("heldout")
     resources:
-        mem_mb=michel2019.memory("heldout"),
-        runtime=michel2019.minutes("heldout", least=1440),
-        gpu=michel2019.gpus("heldout"),
+        mem_mb=michel2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_heldout(michel2019.limit),
@@ -113,14 +108,12 @@ rule michel2019_gradients:
         "results/{run}/logs/michel2019/gradients/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/gradients/{experiment}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("gradients")
     resources:
-        mem_mb=michel2019.memory("gradients"),
-        runtime=michel2019.minutes("gradients", least=480),
-        gpu=michel2019.gpus("gradients"),
+        mem_mb=michel2019.model_memory(),
+        runtime=minutes(480),
+        gpu=gpus(config),
     params:
         model=michel2019.of_experiment(michel2019.model),
         scored_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
@@ -146,14 +139,12 @@ rule michel2019_pruned:
         "results/{run}/logs/michel2019/pruned/{experiment}/{curve_part}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}/{curve_part}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("pruned")
     resources:
-        mem_mb=michel2019.memory("pruned"),
-        runtime=michel2019.minutes("pruned", least=1440),
-        gpu=michel2019.gpus("pruned"),
+        mem_mb=michel2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_experiment(michel2019.limit),
@@ -200,14 +191,12 @@ rule michel2019_dynamics:
         "results/{run}/logs/michel2019/dynamics.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/dynamics.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("dynamics")
     resources:
-        mem_mb=michel2019.memory("dynamics"),
-        runtime=michel2019.minutes("dynamics", least=1440),
-        gpu=michel2019.gpus("dynamics"),
+        mem_mb=michel2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=michel2019.model("dynamics"),
         limit=michel2019.limit("dynamics"),
@@ -235,11 +224,10 @@ rule michel2019_table4:
         "results/{run}/benchmarks/michel2019/table4.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: michel2019.threads("table4")
     resources:
-        mem_mb=michel2019.memory("table4"),
+        mem_mb=michel2019.model_memory(),
         runtime=minutes(240),
-        gpu=michel2019.gpus("table4"),
+        gpu=gpus(config),
     params:
         model=michel2019.model("classification"),
         limit=michel2019.limit("classification"),

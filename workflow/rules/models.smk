@@ -4,11 +4,9 @@
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import JobResources, memory, minutes
-from attention_atlas.workflow.time_limits import time_limit
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 inputs = SharedInputs(config)
-jobs = JobResources(config)
 
 
 rule describe_model:
@@ -79,11 +77,10 @@ rule mlm_head:
         "results/{run}/benchmarks/mlm_head/{model}/{corpus}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: jobs.threads("mlm_head")
     resources:
-        mem_mb=jobs.memory("mlm_head"),
+        mem_mb=inputs.path_memory,
         runtime=minutes(120),
-        gpu=jobs.gpus("mlm_head"),
+        gpu=gpus(config),
     params:
         model=inputs.model_entry,
         limit=inputs.corpus_limit,
@@ -111,15 +108,12 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models()),
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: jobs.threads("fine_tune")
     resources:
-        mem_mb=jobs.memory("fine_tune"),
-        scratch_gb=jobs.scratch("fine_tune"),
-        runtime=time_limit(config, "fine_tune", least=480),
-        gpu=jobs.gpus("fine_tune"),
+        mem_mb=inputs.path_memory,
+        runtime=minutes(480),
+        gpu=gpus(config),
     params:
         base=inputs.base_entry,
         model=inputs.model_entry,

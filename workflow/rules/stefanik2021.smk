@@ -3,7 +3,7 @@
 
 from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 stefanik2021 = Stefanik2021Inputs(config)
 
@@ -21,7 +21,7 @@ rule stefanik2021_words:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=stefanik2021.memory("words"),
+        mem_mb=stefanik2021.map_memory("documents", 4000),
         runtime=minutes(60),
     params:
         limit=stefanik2021.limit("documents"),
@@ -71,14 +71,12 @@ rule stefanik2021_removal:
         "results/{run}/logs/stefanik2021/removal/{model}.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/removal/{model}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: stefanik2021.threads("removal")
     resources:
-        mem_mb=stefanik2021.memory("removal"),
-        runtime=stefanik2021.minutes("removal", least=1440),
-        gpu=stefanik2021.gpus("removal"),
+        mem_mb=stefanik2021.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=stefanik2021.model_entry,
         limits=stefanik2021.split_limits,
@@ -109,7 +107,7 @@ rule stefanik2021_baselines:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(240),
-        gpu=stefanik2021.gpus("baselines"),
+        gpu=gpus(config),
     params:
         limits=stefanik2021.split_limits,
         removals=stefanik2021.placed(stefanik2021.removals_by_seed),
@@ -141,7 +139,7 @@ rule stefanik2021_model_view:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=stefanik2021.memory("model_view"),
+        mem_mb=stefanik2021.model_memory(),
         runtime=minutes(60),
     params:
         model=stefanik2021.model(),

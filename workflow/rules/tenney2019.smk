@@ -3,7 +3,7 @@
 
 from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
 tenney2019 = Tenney2019Inputs(config)
 
@@ -26,15 +26,12 @@ rule tenney2019_probes:
         "results/{run}/logs/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.log",
     benchmark:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}/{seed_part}.tsv"
-    priority: chains.priority
     conda:
         "../../envs/model.yaml"
-    threads: tenney2019.threads("probes")
     resources:
-        mem_mb=tenney2019.memory("probes"),
-        runtime=tenney2019.minutes("probes", least=1440),
-        gpu=tenney2019.gpus("probes"),
-        scratch_gb=tenney2019.scratch("probes"),
+        mem_mb=tenney2019.model_memory(),
+        runtime=minutes(1440),
+        gpu=gpus(config),
     params:
         model=tenney2019.model_entry,
         tasks=tenney2019.placed(tenney2019.probed_tasks),

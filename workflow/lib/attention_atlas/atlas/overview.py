@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from attention_atlas.atlas.head_measures import MEASURES
 from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.pattern_texts import parse_patterns
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
 from attention_atlas.workflow.study import Redistributable, Role, Study, figure, table
-from attention_atlas.workflow.work import GIGA, Job, Part, Place, Work
 
 ID = "atlas"
 ROLES = {
@@ -166,78 +162,6 @@ def check(config: Config, run: str, place: str) -> None:
             raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
 
 
-def _sentences(place: Place) -> Pair:
-    """The model in the path, and the sentences of the atlas."""
-    return place.wildcards["model"], place.settings["sentences"]
-
-
-def _generated_sentences(place: Place) -> Pair:
-    """The model in the path, and the generated sentences."""
-    return place.wildcards["model"], place.settings["generated_sentences"]
-
-
-def _attended_memory(part: Part) -> int:
-    return costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200)
-
-
-def _score_passes(part: Part) -> float:
-    """Forward passes over sentences and sequences of random tokens."""
-    return 2.0 * part.settings["head_scores"]["inputs"]
-
-
-def _score_work(part: Part) -> Work:
-    """Work of these passes, and the embedding product."""
-    work = passes.forward(part.shape, _score_passes(part), part.tokens)
-    return passes.added(work, {"gflop": _embedding_product(part)})
-
-
-def _random_passes(part: Part) -> float:
-    """Forward passes of randomly initialised models over their sentences and sequences."""
-    scores = part.settings["head_scores"]
-    return 2.0 * scores["random_models"] * scores["random_inputs"]
-
-
-def _random_work(part: Part) -> Work:
-    """Work of these passes, 1e9 random weights, and the embedding product of each random model."""
-    scores = part.settings["head_scores"]
-    drawn = scores["random_models"] * part.shape.parameters / GIGA
-    # Each random model reads few inputs, which limits the batch size.
-    batch = scores["random_inputs"] * part.tokens
-    work = passes.forward(part.shape, _random_passes(part), part.tokens, batch)
-    return passes.added(work, {"gflop": scores["random_models"] * _embedding_product(part), "gdrawn": drawn})
-
-
-def _embedding_product(part: Part) -> float:
-    """GFLOP of the product of input and output embeddings."""
-    return 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
-
-
-def _scoring(work: Callable[[Part], Work], passes_of: Callable[[Part], float]) -> Job:
-    """A job that scores the heads of a model, or of randomly initialised ones, on the atlas's sentences."""
-    return Job(
-        reads=_sentences,
-        work=work,
-        memory=lambda part: costs.extraction_memory(part.model, part.corpus),
-        passes=passes_of,
-        gpu=True,
-        model_bound=True,
-    )
-
-
-def _effect_passes(part: Part) -> float:
-    """Forward passes over all sentences, and two for each word and its match: unchanged, and with the head masked"""
-    effects = part.settings["causal_effects"]
-    return 2.0 * (part.total + 4 * effects["heads"] * effects["words"])
-
-
-def _effect_work(part: Part) -> Work:
-    """Work of these passes, and of the vocabulary scores for each word."""
-    effects = part.settings["causal_effects"]
-    words = 4 * effects["heads"] * effects["words"]
-    scores = words * 2 * costs.VOCABULARY * part.shape.hidden / GIGA
-    return passes.added(passes.forward(part.shape, part.total + words, part.tokens), {"gflop": scores})
-
-
 STUDY = Study(
     id=ID,
     order=1,
@@ -253,24 +177,6 @@ STUDY = Study(
         "series": (),
     },
     check=check,
-    jobs={
-        "of_model": Job(
-            reads=_sentences,
-            memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
-        ),
-        "attended": Job(reads=_sentences, memory=_attended_memory),
-        "attended_generated": Job(reads=_generated_sentences, memory=_attended_memory),
-        "random_scores": _scoring(_random_work, _random_passes),
-        "head_scores": _scoring(_score_work, _score_passes),
-        "relations": Job(
-            reads=_sentences,
-            work=_effect_work,
-            memory=lambda part: costs.loss_memory(part.model, part.corpus),
-            passes=_effect_passes,
-            gpu=True,
-            model_bound=True,
-        ),
-    },
     measures=MEASURES,
     pages=PAGES,
     overview=True,

@@ -1,4 +1,4 @@
-"""Batch sizes of model passes and training, which determine the resources of jobs (see `costs`)."""
+"""Batch sizes of model passes and training, which determine the resources of jobs (see `workflow.resources`)."""
 
 EXTRACTION_TOKENS = 2048
 """Padded tokens of a batch of forward passes."""

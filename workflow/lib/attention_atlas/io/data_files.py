@@ -15,7 +15,7 @@ def data_folder(name: str) -> Path:
 
 
 RESOURCES = data_folder("resources")
-"""Published values, annotated maps, parts of pages, coefficients of the cost model."""
+"""Published values, annotated maps, parts of pages."""
 SCHEMAS = data_folder("schemas")
 """Schemas of the configuration and of the settings of each study."""
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
-from attention_atlas.models.head_training import CHOSEN
 
-TO_MASK, TO_RANDOM = 0.8, 0.1
+CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
+"""Share of the tokens that have a loss, and shares of these that become [MASK] and a random token."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +24,6 @@ from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.finite import check_loss
-from attention_atlas.models.head_training import head_training_steps
 from attention_atlas.models.loading import in_evaluation, initialised, load_model
 from attention_atlas.models.masking import MaskedExample, mask_pieces
 
@@ -261,7 +261,8 @@ def _train(
     with torch.no_grad():
         # With token frequencies as initial bias, only the dependence on context has to be learnt.
         head.bias.copy_(unigram)
-    steps = head_training_steps(settings, len(targets))
+    # `epochs` passes over the masked tokens, `steps` at most.
+    steps = min(settings["steps"], math.ceil(settings["epochs"] * len(targets) / settings["batch"]))
     optimiser = torch.optim.AdamW(head.parameters(), lr=settings["learning_rate"])
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, steps)
     generator = torch.Generator().manual_seed(settings["seed"])

@@ -1,62 +1,17 @@
-"""Caches of a run: their sizes, and which of them no pending job reads.
-
-Snakemake rebuilds a missing file only if a pending job reads it. A cache without pending readers can therefore be removed
-without making any table out of date; it is rebuilt when a change of code or configuration makes a reader run again.
-"""
+"""Caches of attention: the size of the maps that a start will write, beside the free disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.lookups import Config, study_runs
+from attention_atlas.workflow.resources import cache_bytes
+from attention_atlas.workflow.studies import extracted, studies
 
-ATTENTION, HIDDEN, WEIGHTS = "attention", "hidden states", "weights"
-# Version 0.1 cached hidden states; no job makes them any more, so they can be removed.
-_FOLDERS = {ATTENTION: "attention", HIDDEN: "hidden"}
-_WEIGHT_FILES = ("checkpoint/model.safetensors", "epochs.safetensors")
-
-
-@dataclass(frozen=True)
-class Cache:
-    """Files of a run that can be rebuilt.
-
-    Attributes:
-        run: name of the run.
-        kind: attention of a model on a corpus (and hidden states left by version 0.1), or the weights of a model trained in
-            the run.
-        model, corpus: names in the registries; weights have no corpus.
-        files: paths relative to the folder of the workflow.
-        size: total size in bytes.
-    """
-
-    run: str
-    kind: str
-    model: str
-    corpus: str
-    files: tuple[Path, ...]
-    size: int
-
-
-@dataclass(frozen=True)
-class Use:
-    """Jobs that need a cache.
-
-    Attributes:
-        readers: rules of the pending jobs that read it.
-        makers: rules of the pending jobs that make it.
-        part_of_run: whether any job of the run, finished or pending, makes it.
-    """
-
-    readers: tuple[str, ...]
-    makers: tuple[str, ...]
-    part_of_run: bool
-
-    @property
-    def removable(self) -> bool:
-        """Whether no pending job reads or makes it."""
-        return not self.readers and not self.makers
+GIGA = 1e9
 
 
 def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
@@ -70,60 +25,50 @@ def attention_output(path: str, config: Config, temporary: Callable[[str], str])
     return path if config["keep_attention"] else temporary(path)
 
 
-def caches(folder: Path, run: str) -> list[Cache]:
-    """Caches of a run, largest first.
+def caches(config: Config) -> dict[tuple[str, str, str], int]:
+    """(run, model, corpus) -> records, of all cached attention of the target runs."""
+    records: dict[tuple[str, str, str], int] = {}
+    for study in studies():
+        for run in study_runs(config, study):
+            for model, corpus, count in extracted(config, run, study):
+                records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
+    return records
+
+
+def forecast(config: Config, written: Iterable[tuple[str, str, str]]) -> tuple[str, float]:
+    """A line on the size of attention maps in float16, and the size in bytes at the mean length of their texts.
 
     Args:
-        folder: folder of the workflow, which contains `results`.
-        run: name of the run.
+        config: the resolved configuration.
+        written: (run, model, corpus) of the maps that will be written.
     """
-    listed = [*_of_shards(folder, run), *_of_models(folder, run)]
-    return sorted(listed, key=lambda cache: (-cache.size, cache.kind, cache.model, cache.corpus))
+    sizes = {"mean_tokens": 0.0, "max_tokens": 0.0}
+    known = caches(config)
+    for place in set(written) & known.keys():
+        model, corpus = config["models"][place[1]], config["corpora"][place[2]]
+        for key in sizes:
+            sizes[key] += cache_bytes(model, known[place], corpus.get(key, corpus["max_tokens"]))
+    typical, largest = (size / GIGA for size in sizes.values())
+    removed = "" if config["keep_attention"] else "; each shard is removed after its last reader"
+    line = f"attention maps to extract: about {typical:.1f} GB in float16, at most {largest:.1f} GB{removed}"
+    return (line if typical else "", sizes["mean_tokens"])
 
 
-def use_of(cache: Cache, to_do: Iterable[tuple[str, Iterable[str], Iterable[str]]], outputs: Iterable[str]) -> Use:
-    """Which jobs need a cache.
-
-    Args:
-        cache: the cache.
-        to_do: rule, inputs and outputs of each pending job.
-        outputs: outputs of all jobs of the run.
-    """
-    files = {path.as_posix() for path in cache.files}
-    readers, makers = [], []
-    for rule, inputs, made in to_do:
-        if not files.isdisjoint(inputs):
-            readers.append(rule)
-        if not files.isdisjoint(made):
-            makers.append(rule)
-    return Use(tuple(dict.fromkeys(readers)), tuple(dict.fromkeys(makers)), not files.isdisjoint(outputs))
+def disk_shortage(config: Config, needed: float) -> str:
+    """A sentence if attention maps need more bytes than the disk of the results has free; otherwise empty."""
+    place = Path(str(config.get("results", "results"))).absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if needed <= free or not config["keep_attention"]:
+        return ""
+    return (
+        f"disk: the attention maps take about {needed / GIGA:.1f} GB, but only {free / GIGA:.1f} GB are free: put results/ on "
+        "a larger disk, set keep_attention: false, or lower limits."
+    )
 
 
-def remove(folder: Path, cache: Cache) -> None:
-    """Remove the files of a cache and any folders left empty."""
-    for path in cache.files:
-        (folder / path).unlink(missing_ok=True)
-    for parent in sorted({(folder / path).parent for path in cache.files}):
-        for empty in (parent, parent.parent):
-            if empty.is_dir() and not any(empty.iterdir()):
-                empty.rmdir()
-
-
-def _of_shards(folder: Path, run: str) -> Iterator[Cache]:
-    for kind, name in _FOLDERS.items():
-        place = folder / "results" / run / name
-        for corpus in sorted(path for path in place.glob("*/*") if path.is_dir()):
-            yield _cache(folder, run, kind, corpus.parent.name, corpus.name, sorted(corpus.iterdir()))
-
-
-def _of_models(folder: Path, run: str) -> Iterator[Cache]:
-    for model in sorted((folder / "results" / run / "models").glob("*")):
-        files = [model / name for name in _WEIGHT_FILES if (model / name).is_file()]
-        if files:
-            yield _cache(folder, run, WEIGHTS, model.name, "", files)
-
-
-def _cache(folder: Path, run: str, kind: str, model: str, corpus: str, files: Iterable[Path]) -> Cache:
-    kept = tuple(path for path in files if path.is_file())
-    size = sum(path.stat().st_size for path in kept)
-    return Cache(run, kind, model, corpus, tuple(path.relative_to(folder) for path in kept), size)
+def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
+    """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
+    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
+    return {(names.run, names.model, names.corpus) for names in wildcards}

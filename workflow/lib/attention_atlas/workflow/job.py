@@ -17,15 +17,10 @@ from typing import Any
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.redaction import RedactingFormatter
 
-JOBS_LOG_TO_FILE = "ATLAS_JOBS_LOG_TO_FILE"
-"""Environment variable that is set for jobs whose messages go to their log file only."""
-
 
 @contextlib.contextmanager
 def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
-    """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
-
-    If the workflow shows its progress, messages go to the log file only (see `progress`).
+    """Log to the rule's log file, and warnings to standard error, too; fix seeds and threads, and end failures properly.
 
     Only jobs on the submitting machine set `downloads`. In all other jobs the hub's libraries work offline, since cluster
     nodes often have no network.
@@ -43,9 +38,9 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     keep_freed_memory()
     # Imported modules stay until the end: the garbage collector need not scan them.
     gc.freeze()
-    handlers: list[logging.Handler] = [logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8")]
-    if not os.environ.get(JOBS_LOG_TO_FILE):
-        handlers.append(logging.StreamHandler(sys.stderr))
+    warnings = logging.StreamHandler(sys.stderr)
+    warnings.setLevel(logging.WARNING)
+    handlers: list[logging.Handler] = [logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8"), warnings]
     root = logging.getLogger()
     for handler in handlers:
         handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))

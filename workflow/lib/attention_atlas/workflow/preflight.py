@@ -54,7 +54,7 @@ class Preflight:
         run: its name.
         groups: corpora and models grouped by path, with the artefacts that need them; missing ones first.
         extras: study -> optional packages that it uses.
-        shortfalls: insufficient disk space and memory, one sentence each.
+        shortfalls: insufficient disk space.
     """
 
     config: Config
@@ -77,7 +77,7 @@ def preflight(config: Config, run: str, shortfalls: list[str], fault_of: Callabl
     Args:
         config: the resolved configuration.
         run: its name.
-        shortfalls: what its jobs need and the machine lacks, see `machine.shortfalls`.
+        shortfalls: what its jobs need and the machine lacks, see `caches.disk_shortage`.
         fault_of: why a corpus that is present is not what the run needs; empty if it is.
 
     Raises:
@@ -128,7 +128,7 @@ def summary(checked: Preflight) -> str:
     if absent:
         parts.append(f"{absent} optional {'package' if absent == 1 else 'packages'} missing")
     if checked.shortfalls:
-        parts.append("not enough disk space or memory")
+        parts.append("not enough disk space")
     verdict = "cannot be built" if checked.failures else "can be built"
     if not checked.failures and any(need.skipped or need.lacks for group in checked.groups for need in group):
         verdict += ", except for the skipped artefacts"

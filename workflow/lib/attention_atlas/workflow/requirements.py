@@ -15,8 +15,8 @@ from attention_atlas.io.hub_files import at_hand, is_placed
 from attention_atlas.io.hub_lock import DATASETS, MODELS, commit_of, read_lock
 from attention_atlas.io.mirror import in_mirror
 from attention_atlas.models.shape import read_shape
-from attention_atlas.workflow.costs import shape_of
 from attention_atlas.workflow.lookups import Config, companions_of, has_files, local_file
+from attention_atlas.workflow.resources import parameters
 
 PRESENT, DOWNLOADED, MISSING, WRONG = "present", "downloaded by the run", "missing", "not what the run needs"
 STATES = (MISSING, WRONG, DOWNLOADED, PRESENT)
@@ -176,7 +176,7 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
             # The hub's cache may contain only the configuration; nothing is downloaded into a folder of the user.
             if is_placed(MODELS, source, config["data_mirror"]):
                 return Requirement(MODEL, name, str(folder), MISSING, problem, layout=MODEL_LAYOUT)
-        size = float(_FLOAT * shape_of(entry).parameters)
+        size = float(_FLOAT * parameters(entry))
         return Requirement(MODEL, name, f"hub: {source['hub']}", DOWNLOADED, size=size)
     return None
 

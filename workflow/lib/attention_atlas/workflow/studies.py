@@ -10,7 +10,6 @@ from attention_atlas.published import overview as scoreboard
 from attention_atlas.studies import study_modules
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.study import Artifact, Study
-from attention_atlas.workflow.work import Place
 
 
 @functools.cache
@@ -72,11 +71,6 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
     elif variant:
         corpus = settings["variants"][variant]
     return model, corpus
-
-
-def of_role(place: Place, role: str) -> Pair:
-    """Model and corpus of a role in a job's study, or of the variant in the job's path."""
-    return role_pair(place.config, place.run, place.study, role, place.wildcards.get("variant"))
 
 
 def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]:

@@ -1,4 +1,4 @@
-"""What a study declares: corpora, models, settings, jobs and artefacts.
+"""What a study declares: corpora, models, settings and artefacts.
 
 A study is the folder `studies/{id}` with a module `study`, whose `STUDY` is a `Study`. Imports nothing heavy, since the
 workflow reads all declarations at every start.
@@ -16,7 +16,6 @@ from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.lookups import Config, Pair
 from attention_atlas.workflow.page import Page
-from attention_atlas.workflow.work import Job
 
 SETTINGS = SCHEMAS / "studies"
 """Folder with the schema of each study's settings; roles of corpora are added to it from the declaration."""
@@ -219,7 +218,6 @@ class Study:
         optional: keys of its settings that a run can do without if their corpus or model is missing (nested keys with dots) ->
             keys that go with them.
         extras: optional packages that a run uses.
-        jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
         pages: tables and figures that are rendered from its tables, see `Page`.
         measures: measures of single heads that the atlas takes from its tables.
         records_key: key of the settings with the records of each corpus that its attention is read of; empty for all.
@@ -242,7 +240,6 @@ class Study:
     models: Callable[[Config, str, Artifact], list[str]] = no_models
     optional: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extras: Callable[[Config, str], list[Extra]] = no_extras
-    jobs: Mapping[str, Job] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
     measures: tuple[Source, ...] = ()
     records_key: str = ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.published.page_declarations import INDEX
-from attention_atlas.workflow.costs import cache_bytes, shape_of, typical_tokens
+from attention_atlas.workflow.caches import caches
 from attention_atlas.workflow.lookups import Config, study_runs
 from attention_atlas.workflow.needs import Need, artifacts_of, is_part_of, missing_for, missing_lines, needs
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.requirements import MISSING, Requirements, may_be_skipped, missing_requirements
-from attention_atlas.workflow.studies import extracted, studies
+from attention_atlas.workflow.studies import studies
 
 
 def built_tables(config: Config, run: str) -> dict[str, str]:
@@ -27,11 +27,6 @@ def built_tables(config: Config, run: str) -> dict[str, str]:
                 names = [name for name in artifact.files if name.endswith(".tsv")]
                 tables |= {f"{study.id}/{PurePosixPath(name).stem}": study.measured_path(name, run) for name in names}
     return tables
-
-
-def _cache_sizes(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int) -> tuple[float, float]:
-    """Bytes of the maps of some records in float16: at the mean length of the corpus, and at its largest."""
-    return 2 * records * shape_of(model).cells(typical_tokens(corpus)), cache_bytes(model, corpus, records)
 
 
 class Targets:
@@ -83,52 +78,13 @@ class Targets:
         """Attention caches of all target runs."""
         paths: list[str] = []
         missing: Requirements = {}
-        for run, model, corpus, records in self._caches():
+        for (run, model, corpus), records in caches(self.config).items():
             if absent := missing_requirements(self.config, [model], [corpus]):
                 missing |= absent
             else:
                 paths += shard_paths(self.config, run, model, corpus, "attention", "safetensors", records)
         self._report([Need(requirement) for requirement in missing.values()])
         return list(dict.fromkeys(paths))
-
-    def cache_forecast(self, jobs: Iterable[Any]) -> str:
-        """One line on the size of the attention maps that jobs will write, before the first of them; empty if none does.
-
-        Args:
-            jobs: Snakemake's pending jobs.
-        """
-        written = {
-            (job.wildcards.run, job.wildcards.model, job.wildcards.corpus)
-            for job in jobs
-            if job.rule.name == "extract_attention"
-        }
-        records: dict[tuple[str, str, str], int] = {}
-        for run, model, corpus, count in self._caches():
-            if (run, model, corpus) in written:
-                records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
-        if not records:
-            return ""
-        sizes = [
-            _cache_sizes(self.config["models"][model], self.config["corpora"][corpus], count)
-            for (_, model, corpus), count in records.items()
-        ]
-        typical, largest = (sum(size) / 1e9 for size in zip(*sizes, strict=True))
-        removed = "" if self.config["keep_attention"] else "; each shard is removed after its last reader"
-        return f"attention maps to extract: about {typical:.1f} GB in float16, at most {largest:.1f} GB{removed}"
-
-    def where_to_look(self) -> str:
-        """Pages to open, one line for each target run that has its page."""
-        pages = [f"results/{run}/{INDEX}" for run in self.config["targets"]]
-        return "\n".join(f"{page}: all tables and figures" for page in pages if Path(page).is_file())
-
-    def _caches(self) -> list[tuple[str, str, str, int]]:
-        """(run, model, corpus, records) of all studies of the target runs."""
-        return [
-            (run, *cache)
-            for study in studies()
-            for run in study_runs(self.config, study)
-            for cache in extracted(self.config, run, study)
-        ]
 
     def _warn_once(self, sentence: str) -> None:
         if sentence not in self._warned:

@@ -20,7 +20,7 @@ rule toy2024_self_attention:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=toy2024.memory("self_attention"),
+        mem_mb=toy2024.map_memory("texts", 8),
         runtime=minutes(10),
     params:
         limit=toy2024.limit("texts"),

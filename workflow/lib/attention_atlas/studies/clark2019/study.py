@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.head_measures import MEASURES
 from attention_atlas.studies.clark2019.pages import PAGES
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
-from attention_atlas.workflow.studies import of_role, study_corpora
+from attention_atlas.workflow.lookups import Config, Pair, study_model
+from attention_atlas.workflow.studies import study_corpora
 from attention_atlas.workflow.study import Artifact, Paper, Redistributable, Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "clark2019"
 ROLES = {
@@ -363,88 +358,6 @@ def check(config: Config, run: str, place: str) -> None:
             check_reader(config, name, "segments", where)
 
 
-def _cells(part: Part) -> Work:
-    return {"gcells": part.gcells}
-
-
-def _cells_and_records(part: Part) -> Work:
-    return {"gcells": part.gcells, "records": part.records}
-
-
-def _gradients(part: Part) -> Work:
-    """Forward and backward passes over the maps of each way of masking."""
-    return passes.times(MASKINGS * passes.TRAINING, part.forward)
-
-
-def _probed_model(place: Place) -> Pair:
-    """The model in the path, and the training treebank of its probes."""
-    return place.wildcards["model"], of_role(place, "probe_training")[1]
-
-
-def _probes(part: Part) -> Work:
-    """Training words over all seeds and as many epochs as may be trained, and decoded evaluation sentences."""
-    probes = part.settings["probes"]
-    is_run_model = part.model_name == study_model(part.place.config, part.place.run, ID)
-    # A development sentence is not trained on: its forward pass is about a third of the work. Early stopping may save some.
-    share = probes["development_share"]
-    passes = probes["epochs"] * (1 - share + share / 3)
-    words = passes * len(probes["seeds"]) * part.records * part.tokens / 1000
-    # With both alignments of ROOT: attention, attention and words, distances, a control with one alignment; for random models
-    # attention and words alone.
-    kinds = 6 if is_run_model else 2
-    evaluated = limit_of(part.place.config, part.place.run, part.settings["dependencies"])
-    decoded = kinds * len(probes["seeds"]) * len(probes["decodings"]) * evaluated / 1000
-    return {"kwords": words, "distance_kwords": words if is_run_model else 0.0, "kdecoded": decoded}
-
-
-def _maps(role: str, stored_bytes: float = 0, work: Callable[[Part], Work] | None = None) -> Job:
-    """A job that reads the maps of a role, one example at a time, and stores some bytes for each head and record."""
-    return Job(
-        reads=lambda place: of_role(place, role),
-        work=work,
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, stored_bytes),
-    )
-
-
-_SURFACE = _maps("segments", 200, _cells)
-_DEPENDENCIES = _maps("dependencies", 2000, _cells_and_records)
-_COREFERENCE = _maps("coreference", 4000, _cells_and_records)
-JOBS = {
-    "surface": _SURFACE,
-    "surface_variant": replace(_SURFACE, measured_as="clark2019_surface"),
-    "dependencies": _DEPENDENCIES,
-    "dependencies_variant": replace(_DEPENDENCIES, measured_as="clark2019_dependencies"),
-    "figure1_weights": _maps("segments"),
-    "figure5_weights": _maps("dependencies", 8000),
-    "figure1_generated_weights": _maps("generated_segments"),
-    "figure5_generated_weights": _maps("generated_dependencies", 8000),
-    "gradients": Job(
-        reads=lambda place: of_role(place, "segments"),
-        work=_gradients,
-        memory=lambda part: costs.gradient_memory(part.model, part.corpus),
-        passes=lambda part: 3 * MASKINGS * part.total,
-        gpu=True,
-        model_bound=True,
-    ),
-    "coreference": _COREFERENCE,
-    "coreference_variant": replace(_COREFERENCE, measured_as="clark2019_coreference"),
-    "coreference_windows": _maps("coreference_windows", 4000, _cells_and_records),
-    "gap": _maps("gap", 100, _cells),
-    "word_vectors": Job(reads=lambda place: of_role(place, "probe_training"), work=lambda part: {"records": part.records}),
-    "probes": Job(
-        reads=_probed_model,
-        work=_probes,
-        memory=lambda part: costs.probe_memory(part.model, part.corpus),
-        passes=lambda part: 2 * part.total,
-        gpu=True,
-    ),
-    "head_distances": Job(
-        reads=lambda place: of_role(place, "segments"),
-        work=lambda part: {"gpairs": part.gpairs},
-        memory=lambda part: costs.distance_memory(part.model, part.corpus, part.settings["clustering"]["blocks"]),
-        gpu=True,
-    ),
-}
 STUDY = Study(
     id=ID,
     order=1,
@@ -458,7 +371,6 @@ STUDY = Study(
     models=models,
     optional=OPTIONAL,
     check=check,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
 )

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.guan2020.ablation_rows import PRUNED, ROWS, sentences_of
 from attention_atlas.studies.guan2020.head_measures import MEASURES
 from attention_atlas.studies.guan2020.pages import PAGES
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, study_model
 from attention_atlas.workflow.requirements import missing_requirements
-from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Work, in_path
 
 ID = "guan2020"
 ROLES = {"questions": Role("squad", "all tables and figures; Tables 2 and 3 are evaluated on it.", required=True)}
@@ -199,37 +195,6 @@ def check(config: Config, run: str, place: str) -> None:
             raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
 
 
-def _conditions(part: Part) -> int:
-    """Forward passes over each question, at most: rows with their definitions of a sentence and random sets, one unchanged."""
-    ablations = part.settings["ablations"]
-    rows = sum(len(sentences_of(row, ablations["sentences"])) for row in ROWS)
-    return rows * (1 + int(ablations["random_sets"])) + len(PRUNED) * int(ablations["permutations"]) + 1
-
-
-def _ablations(part: Part) -> Work:
-    return passes.times(_conditions(part), part.forward)
-
-
-JOBS = {
-    "features": Job(
-        reads=in_path,
-        work=lambda part: {"gcells": part.gcells},
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["samples"], FEATURE_BYTES),
-        records=lambda settings: int(settings["samples"]),
-    ),
-    "maps": Job(
-        reads=lambda place: of_role(place, "questions"),
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 0),
-    ),
-    "ablations": Job(
-        reads=lambda place: of_role(place, "questions"),
-        work=_ablations,
-        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
-        passes=lambda part: 50 * part.total,
-        gpu=True,
-        model_bound=True,
-    ),
-}
 STUDY = Study(
     id=ID,
     order=2,
@@ -242,7 +207,6 @@ STUDY = Study(
     corpora=corpora,
     models=models,
     check=check,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
     records_key="samples",

@@ -11,7 +11,6 @@ from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.pages import PAGES
 from attention_atlas.studies.kovaleva2019.points import POINTS
 from attention_atlas.studies.kovaleva2019.taggers import missing_tagger
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import (
     Config,
@@ -19,12 +18,9 @@ from attention_atlas.workflow.lookups import (
     family_member,
     family_seeds,
     has_files,
-    limit_of,
     study_model,
 )
-from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Artifact, Extra, Paper, Redistributable, Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "kovaleva2019"
 ROLES = {
@@ -341,101 +337,6 @@ def extras(config: Config, run: str) -> list[Extra]:
     return [Extra(f"spaCy and its model {tagger}", _TAGGED, lacking, missing_tagger(tagger))]
 
 
-def _of_task(place: Place) -> Pair:
-    """The pre-trained model, and the examples of the task in the path."""
-    return study_model(place.config, place.run, ID), place.settings["tasks"][place.wildcards["task"]]
-
-
-def _task_limit(part: Part) -> int:
-    return limit_of(part.place.config, part.place.run, part.corpus_name)
-
-
-def _predictions(part: Part) -> Work:
-    """A forward pass of every model of a task, and of the pre-trained one."""
-    return passes.times(3, part.forward) | {"records": part.records}
-
-
-def _measures(part: Part) -> Work:
-    """Two models on the examples, and on padded ones; the network classifies every map."""
-    padded = part.settings["padded"]
-    records = min(padded["records"], part.records)
-    both = passes.times(2, passes.added(part.forward, passes.forward(part.shape, records, padded["length"])))
-    return both | {"kmaps": part.records * part.heads / 1000}
-
-
-def _disabled(part: Part) -> Work:
-    """Every head and every layer, each from its layer on; heads and layers three times where actions are compared."""
-    conditions = _actions(part) * (part.shape.layers + 1) / 2 * (part.shape.heads + 1) + 1
-    return passes.times(conditions, part.forward)
-
-
-def _actions(part: Part) -> int:
-    return 3 if part.place.wildcards["task"] in part.settings["ablations"]["compared"] else 1
-
-
-_PREDICTION_BYTES = 80
-"""Bytes of a row of predictions, measured while joining tables of 40,430 examples under 469 conditions."""
-
-
-def _disabled_memory(part: Part) -> int:
-    """Megabytes for the passes, and for the predictions under all conditions."""
-    rows = _actions(part) * part.shape.layers * (part.shape.heads + 1) * part.records
-    return costs.ablation_memory(part.model, part.corpus) + int(_PREDICTION_BYTES * rows / 2**20)
-
-
-def _measures_memory(part: Part) -> int:
-    return costs.measures_memory(part.model, part.corpus, part.total, part.settings["padded"]["length"])
-
-
-def _first_task(place: Place) -> Pair:
-    """The pre-trained model; the tables of all tasks do not depend on a single corpus."""
-    return study_model(place.config, place.run, ID), next(iter(place.settings["tasks"].values()))
-
-
-def _changes_memory(part: Part) -> int:
-    """Megabytes for the measures of all seeds of a task at a time."""
-    config, run = part.place.config, part.place.run
-    seeds = max(len(family_models(config, run, task)) for task in tasks_of(config, run))
-    return costs.changes_memory(part.model, part.settings["measured_records"], seeds)
-
-
-JOBS = {
-    "predictions": Job(
-        reads=_of_task,
-        work=_predictions,
-        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
-        passes=lambda part: 4 * part.total,
-        gpu=True,
-        model_bound=True,
-    ),
-    "patterns": Job(gpu=True),
-    "measures": Job(
-        reads=_of_task,
-        work=_measures,
-        memory=_measures_memory,
-        passes=lambda part: 8 * _task_limit(part),
-        records=lambda settings: int(settings["measured_records"]),
-        gpu=True,
-        model_bound=True,
-    ),
-    "changes": Job(reads=_first_task, memory=_changes_memory),
-    "disabled": Job(
-        reads=_of_task,
-        work=_disabled,
-        memory=_disabled_memory,
-        passes=lambda part: part.heads / 2 * _task_limit(part),
-        records=lambda settings: int(settings["ablated_records"]),
-        gpu=True,
-        model_bound=True,
-    ),
-    "frames": Job(
-        reads=lambda place: of_role(place, "frames"),
-        work=lambda part: {"gcells": part.gcells, "records": part.records},
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, FRAME_BYTES),
-    ),
-    "drawn": Job(gpu=True),
-    "drawn_generated": Job(gpu=True),
-}
 STUDY = Study(
     id=ID,
     order=3,
@@ -451,7 +352,6 @@ STUDY = Study(
     optional={"frames": ()},
     check=check,
     extras=extras,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
 )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.caption_rules import DISPENSABLE_RULE, OVERLONG_RULE
 from attention_atlas.studies.michel2019.head_measures import MEASURES
-from attention_atlas.studies.michel2019.names import HELDOUT_ROLES
 from attention_atlas.studies.michel2019.pages import PAGES
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair
-from attention_atlas.workflow.studies import of_role, role_pair, study_corpora
+from attention_atlas.workflow.studies import role_pair, study_corpora
 from attention_atlas.workflow.study import Paper, Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Place, Work, translation_vocabulary
 
 ID = "michel2019"
 ROLES = {
@@ -225,8 +221,6 @@ OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | {"translation_test": (), "classif
 """Optional keys of a run -> keys that are dropped with them."""
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""
-EPOCHS = 4
-"""Number of kept epochs of a training that the cost model assumes."""
 
 
 def examples(config: Config, run: str) -> list[Pair]:
@@ -282,52 +276,15 @@ def _check_tokenised(config: Config, run: str, place: str) -> None:
             )
 
 
-def _of_experiment(place: Place) -> Pair:
-    """Model and corpus of the experiment in the path."""
-    return of_role(place, place.wildcards["experiment"])
-
-
-def _role(part: Part) -> str:
-    return part.place.wildcards.get("experiment", "dynamics")
-
-
-def _conditions(part: Part, count: float, on_gpu: bool) -> Work:
-    """The work of `count` passes over the examples; beam search where the model translates."""
-    if _role(part) == CLASSIFICATION:
-        return passes.times(count, part.forward)
-    # A search ends with the longest translation of its batch.
-    search = passes.Search(part.settings["beams"], 1.5 * part.tokens + 5, translation_vocabulary(part))
-    return passes.times(
-        count, passes.added(part.forward, passes.decoding(part.shape, part.records, part.tokens, search, on_gpu))
-    )
-
-
 def mask_parts(settings: Mapping[str, Any], model: Mapping[str, Any], role: str) -> int:
     """How many jobs share the masks of a model: each head masked, and each head kept alone in its layer."""
     masks = 2 * ATTENTION_KINDS[role] * model["layers"] * model["heads"]
     return -(-masks // int(settings["masks_per_job"]))
 
 
-def _masked(part: Part, on_gpu: bool = False) -> Work:
-    """A part of the masks on two corpora, the second for single heads alone; earlier layers are reused; a pass without mask."""
-    count = mask_parts(part.settings, part.model, _role(part))
-    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads / count + 2, on_gpu)
-
-
-def _heldout(part: Part, on_gpu: bool = False) -> Work:
-    """The best head of each layer kept alone, for translation; each head kept alone, for classification."""
-    if _role(part) == CLASSIFICATION:
-        return _conditions(part, 0.5 * part.heads, on_gpu)
-    return _conditions(part, ATTENTION_KINDS[TRANSLATION] * part.shape.layers, on_gpu)
-
-
 def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
     """Percent of heads per step, by the settings of pruning, for the model of a role."""
     return int(pruning.get("classification_step", pruning["step"]) if role == CLASSIFICATION else pruning["step"])
-
-
-def _steps(part: Part) -> float:
-    return 100 / pruning_step(part.settings["pruning"], _role(part))
 
 
 def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int]]:
@@ -342,88 +299,6 @@ def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int
     return [(start, min(start + size, curves)) for start in range(0, curves, size)]
 
 
-def _curves(part: Part) -> float:
-    """Number of curves that a job computes."""
-    start, stop = curves_by_job(part.settings, _role(part))[int(part.place.wildcards["curve_part"])]
-    return stop - start
-
-
-def _pruned(part: Part, on_gpu: bool = False) -> Work:
-    """The steps of a job's curves, and a pass without any mask."""
-    return _conditions(part, _steps(part) * _curves(part) + 1, on_gpu)
-
-
-def _gradients(part: Part) -> Work:
-    """A forward and a backward pass."""
-    return passes.times(2, part.forward)
-
-
-def _dynamics(part: Part, on_gpu: bool = False) -> Work:
-    """Steps of one order after each epoch that is kept."""
-    return _conditions(part, EPOCHS * _steps(part), on_gpu)
-
-
-def _speed(part: Part) -> Work:
-    """Four models, at every batch size."""
-    speed = part.settings["speed"]
-    records = min(part.records, speed["records"])
-    repeats = 4 * speed["repeats"]
-    works = [passes.forward(part.shape, records, part.tokens, batch * part.tokens) for batch in speed["batches"]]
-    return passes.times(repeats, passes.added(*works))
-
-
-def _memory(part: Part) -> int:
-    """Megabytes for forward and backward passes."""
-    return max(costs.ablation_memory(part.model, part.corpus), costs.gradient_memory(part.model, part.corpus))
-
-
-def _mask_passes(part: Part) -> float:
-    """Passes over the examples: two masks for each head."""
-    return float(2 * part.heads * part.total)
-
-
-def _in_passes(work: Callable[[Part], Work]) -> Callable[[Part], float]:
-    """The operations of a job, in forward passes of the model over an example: beam search takes many."""
-    return lambda part: work(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
-
-
-def _under_conditions(reads: Callable[[Place], Pair], work: Callable[..., Work]) -> Job:
-    """A job that passes examples through a model under many conditions; `work` takes the part and whether it runs on a GPU."""
-    return Job(
-        reads=reads,
-        work=work,
-        gpu_work=partial(work, on_gpu=True),
-        memory=_memory,
-        passes=_in_passes(work),
-        gpu=True,
-        model_bound=True,
-    )
-
-
-JOBS = {
-    "masked": _under_conditions(_of_experiment, _masked),
-    "heldout": _under_conditions(lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]), _heldout),
-    "gradients": Job(
-        reads=lambda place: of_role(place, f"{place.wildcards['experiment']}_importance"),
-        work=_gradients,
-        memory=_memory,
-        passes=_in_passes(_gradients),
-        records=lambda settings: int(settings["importance"]["records"]),
-        gpu=True,
-        model_bound=True,
-    ),
-    "pruned": _under_conditions(_of_experiment, _pruned),
-    "dynamics": _under_conditions(lambda place: of_role(place, "dynamics"), _dynamics),
-    "table4": Job(
-        reads=lambda place: of_role(place, CLASSIFICATION),
-        work=_speed,
-        # Four copies of the classifier, and a batch of the largest size.
-        memory=lambda part: 2 * costs.ablation_memory(part.model, part.corpus),
-        passes=_mask_passes,
-        gpu=True,
-        model_bound=True,
-    ),
-}
 STUDY = Study(
     id=ID,
     order=4,
@@ -435,7 +310,6 @@ STUDY = Study(
     examples=examples,
     optional=OPTIONAL,
     check=check,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
     names_models=True,

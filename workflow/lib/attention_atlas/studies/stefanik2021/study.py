@@ -7,12 +7,9 @@ from attention_atlas.studies.stefanik2021.extractors import MOST_PHRASES, OCCURR
 from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.pages import PAGES
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, family_member, family_seeds, study_model
-from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "stefanik2021"
 TRAINED = ("family", *SPLITS)
@@ -206,55 +203,6 @@ def check(config: Config, run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
 
 
-def _documents(place: Place) -> Pair:
-    return of_role(place, "documents")
-
-
-def _detection(part: Part) -> Work:
-    """Regressions of words on all heads: one for each fold, and those on resampled documents."""
-    features = part.records * part.tokens * part.heads
-    return {"gfitted": (part.settings["fits"] + part.settings["folds"]) * features / 1e9}
-
-
-def _tagger_in_path(place: Place) -> Pair:
-    return place.wildcards["model"], of_role(place, "test")[1]
-
-
-def _removals(part: Part) -> Work:
-    """One pass per head from its layer on, and the steps of three fixed orders and of the random orders."""
-    return passes.times(_removal_passes(part) / part.records, part.forward)
-
-
-def _removal_passes(part: Part) -> float:
-    sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
-    return float((part.heads / 2 + sets) * part.records)
-
-
-def _removal_memory(part: Part) -> int:
-    """Megabytes for forward and backward passes of a tagger."""
-    corpora = [part.place.config["corpora"][part.settings[split]] for split in SPLITS]
-    passes = (costs.ablation_memory, costs.gradient_memory)
-    return max(memory(part.model, corpus) for memory in passes for corpus in corpora)
-
-
-JOBS = {
-    "words": Job(
-        reads=_documents,
-        work=lambda part: {"gcells": part.gcells, "records": part.records},
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 4000),
-    ),
-    "detection": Job(reads=_documents, work=_detection),
-    "removal": Job(
-        reads=_tagger_in_path,
-        work=_removals,
-        memory=_removal_memory,
-        passes=_removal_passes,
-        gpu=True,
-        model_bound=True,
-    ),
-    "baselines": Job(reads=_documents, work=lambda part: {"records": part.records}, gpu=True),
-    "model_view": Job(reads=_documents, memory=lambda part: costs.extraction_memory(part.model, part.corpus)),
-}
 STUDY = Study(
     id=ID,
     order=6,
@@ -269,7 +217,6 @@ STUDY = Study(
     models=models,
     optional=dict.fromkeys(TRAINED, TRAINED) | {"sentence_encoder": ()},
     check=check,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
 )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.pages import PAGES
-from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.lookups import Config, Pair, has_files, limit_of, study_model
+from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
 from attention_atlas.workflow.studies import study_corpora
 from attention_atlas.workflow.study import Artifact, Paper, Redistributable, Role, Study, figure, table
-from attention_atlas.workflow.work import GIGA, Job, Part, Place, Work
 
 ID = "tenney2019"
 PARTS = ("training", "development")
@@ -210,126 +208,6 @@ def check(config: Config, run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
 
 
-SPECIAL_TOKENS, PREDICATES = 2, 2.2
-"""Special tokens and predicates of a sentence."""
-PIECES_OF_A_TARGET = 4
-"""Largest number of word pieces of a target's spans that no other target of its sentence has."""
-_TARGETS = {
-    "pos": (18, 1, 48),
-    "constituents": (16, 1, 30),
-    "dependencies": (16, 2, 49),
-    "entities": (2, 1, 18),
-    "roles": (2.4, 2, 66),
-    "coreference": (4, 2, 2),
-    "protoroles": (1.5, 2, 18),
-    "relations": (1, 2, 19),
-}
-"""Task -> targets of a sentence (of semantic roles: of a predicate), spans of a target, and labels (Tenney et al., Table 1)."""
-
-
-def _first_training(place: Place) -> Pair:
-    """The model in the path, and the training corpus of its first task."""
-    first = tasks_in_path(place.wildcards)[0]
-    return place.wildcards["model"], place.settings["tasks"][first]["training"]
-
-
-_GPU_BYTES, _PROBE_BYTES = 138e9, 0.8e9
-"""Memory of an H200 (141 GB) without what its libraries take, and the most that a probe takes of it: while constituents are
-evaluated, with sentences of 110 word pieces, 2,500 targets per batch and a span of 100 (by `device_memory`)."""
-
-
-def _probes(part: Part) -> Work:
-    """The largest number of steps of each task, for all probes of a seed at once; early stopping saves some of them."""
-    return passes.added(*_training(part).values(), *_forward(part))
-
-
-def _probes_on_gpu(part: Part) -> Work:
-    """A state in the bank is read once for its task, and gathered there in each step; others are read in each step."""
-    works = []
-    for task, work in _training(part).items():
-        stored = [records * pieces * _row_numbers(part) for records, _, pieces in _stored(part, [task])]
-        # Sentences to train on come first, in the bank as here.
-        in_bank = min(1.0, bank_bytes(part) / 2 / stored[0])
-        read = (1 - in_bank) * work["gread"] + sum(stored) / GIGA
-        kernels = passes.STEP_KERNELS + passes.SIDE_KERNELS * _TARGETS[task][1]
-        moved = {"gactivations": 0.0, "gprobed": work["gactivations"], "kblocks": 0.0, "kkernels": kernels * work["kblocks"]}
-        works.append(work | moved | {"gread": read, "ggathered": work["gread"]})
-    return passes.added(*works, *_forward(part))
-
-
-def bank_bytes(part: Part) -> float:
-    """Largest bank of hidden states on an H200, by plan."""
-    return max(_GPU_BYTES - _PROBE_BYTES * _probes_per_seed(part), 0.0)
-
-
-def _probes_per_seed(part: Part) -> int:
-    """Probes of a seed; of a model with random layers, only the first and the last layer are probed."""
-    settings = part.settings
-    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
-    return len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
-
-
-def _training(part: Part) -> dict[str, Work]:
-    """Task -> work of training its probes."""
-    settings = part.settings
-    seeds = len(seeds_in_path(settings, part.place.wildcards))
-    works = {}
-    for task in tasks_in_path(part.place.wildcards):
-        training = settings["training"] | settings["tasks"][task]
-        tokens, (targets, sides, labels) = part.tokens - SPECIAL_TOKENS, _TARGETS[task]
-        pieces = training["batch"] * min(tokens, targets * PIECES_OF_A_TARGET)
-        step = passes.Probing(_probes_per_seed(part), pieces, training["batch"] * targets, sides, labels)
-        works[task] = passes.probing(part.shape, seeds * training["max_steps"], step)
-    return works
-
-
-def _forward(part: Part) -> list[Work]:
-    """Forward passes over the corpora of a job."""
-    stored = _stored(part, tasks_in_path(part.place.wildcards))
-    return [passes.forward(part.shape, records, tokens) for records, tokens, _ in stored]
-
-
-def _stored(part: Part, tasks: Sequence[str]) -> list[tuple[int, float, float]]:
-    """Records, tokens of an example and stored word pieces of it, for each corpus whose states some tasks need."""
-    place, kept = part.place, dict[str, float]()
-    for task in tasks:
-        for corpus in (place.settings["tasks"][task][name] for name in PARTS):
-            of_task = _TARGETS[task][0] * PIECES_OF_A_TARGET * (PREDICATES if task == "roles" else 1)
-            kept[corpus] = max(kept.get(corpus, 0.0), of_task)
-    entries = place.config["corpora"]
-    tokens = {corpus: costs.typical_tokens(entries[corpus]) for corpus in kept}
-    return [
-        (limit_of(place.config, place.run, corpus), tokens[corpus], min(pieces, tokens[corpus] - SPECIAL_TOKENS))
-        for corpus, pieces in kept.items()
-    ]
-
-
-def _state_bytes(part: Part) -> float:
-    """Two bytes for each number of the states."""
-    pieces = sum(records * stored for records, _, stored in _stored(part, tasks_in_path(part.place.wildcards)))
-    return 2 * pieces * _row_numbers(part)
-
-
-def _row_numbers(part: Part) -> int:
-    """Numbers of the states of a word piece: of all layers, their input, and the words alone."""
-    return (part.shape.layers + 2) * part.shape.hidden
-
-
-def _probe_passes(part: Part) -> float:
-    """The operations of training, in forward passes of the model over an example."""
-    return _probes(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
-
-
-def _memory(part: Part) -> int:
-    """Megabytes for the task that needs the most."""
-    config, settings = part.place.config, part.settings
-    names = {settings["tasks"][task]["training"] for task in tasks_in_path(part.place.wildcards)}
-    variants, batch = len(settings["layer0"]), settings["training"]["batch"]
-    probes = max(costs.edge_probe_memory(part.model, config["corpora"][name], variants, batch) for name in names)
-    # The process keeps the memory of the forward passes.
-    return probes + max(costs.hidden_memory(part.model, config["corpora"][name]) for name in names) - costs.TORCH
-
-
 STUDY = Study(
     id=ID,
     order=5,
@@ -343,17 +221,5 @@ STUDY = Study(
     models=models,
     optional={"cases": (), "random_model": (), "second_model": ()},
     check=check,
-    jobs={
-        "probes": Job(
-            reads=_first_training,
-            work=_probes,
-            gpu_work=_probes_on_gpu,
-            memory=_memory,
-            passes=_probe_passes,
-            scratch_bytes=_state_bytes,
-            gpu=True,
-            model_bound=True,
-        )
-    },
     pages=PAGES,
 )

@@ -24,6 +24,7 @@ from attention_atlas.workflow.paths import (
     users_file,
 )
 from attention_atlas.workflow.requirements import missing_requirements
+from attention_atlas.workflow.resources import model_megabytes
 
 Wildcards = Any
 """Wildcards of a job: attributes by name (`snakemake.io.Wildcards`)."""
@@ -223,6 +224,12 @@ class SharedInputs:
     def examples_in_path(self, wildcards: Wildcards) -> list[str]:
         """All examples of the corpus in the path, for the model in it."""
         return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
+
+    def path_memory(self, wildcards: Wildcards, attempt: int) -> int:
+        """Megabytes of a job that runs the model in the path on the corpus in the path, or trains it."""
+        model = self.config["models"][wildcards.model]
+        corpus = wildcards.get("corpus") or model["training"]["corpus"]
+        return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
         """Records of the corpus in the path that the run reads at most."""

@@ -11,9 +11,8 @@ from attention_atlas.workflow.inputs.shared import File, Files, SharedInputs, Wi
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.page_links import Links, page_links
 from attention_atlas.workflow.paths import card_path, raw_path, shard_paths, tokenizer_path
-from attention_atlas.workflow.resources import JobResources, Resource
+from attention_atlas.workflow.resources import Resource, map_megabytes, model_megabytes
 from attention_atlas.workflow.studies import role_pair, study, study_corpora, study_examples
-from attention_atlas.workflow.time_limits import time_limit
 
 Parameter = Callable[[Wildcards], Any]
 _KEYPHRASE_SETS = {
@@ -29,7 +28,6 @@ class StudyInputs(SharedInputs):
     def __init__(self, config: Config, study_id: str):
         super().__init__(config)
         self.study = study(study_id)
-        self._resources = JobResources(config)
 
     # --- look-ups ---------------------------------------------------------------------------------------------------
 
@@ -262,22 +260,24 @@ class StudyInputs(SharedInputs):
 
     # --- resources --------------------------------------------------------------------------------------------------
 
-    def memory(self, job: str) -> Resource:
-        """Megabytes of a job that the study declares."""
-        return self._resources.memory(f"{self.study.id}_{job}")
+    def model_memory(self) -> Resource:
+        """Megabytes of a job that runs the largest model of the study in a run on its longest texts."""
 
-    def threads(self, job: str) -> Callable[[Wildcards], int]:
-        """Threads of a job that the study declares."""
-        return self._resources.threads(f"{self.study.id}_{job}")
+        def megabytes(wildcards: Wildcards, attempt: int) -> int:
+            pairs = study_examples(self.config, wildcards.run, self.study.id)
+            models, corpora = (sorted(set(names)) for names in zip(*pairs, strict=True))
+            longest = max(self.config["corpora"][corpus]["max_tokens"] for corpus in corpora)
+            return attempt * max(model_megabytes(self.config["models"][model], longest) for model in models)
 
-    def minutes(self, job: str, least: int) -> Resource:
-        """Minutes of a long job that the study declares, see `time_limit`."""
-        return time_limit(self.config, f"{self.study.id}_{job}", least)
+        return megabytes
 
-    def scratch(self, job: str) -> Callable[[Wildcards], int]:
-        """Gigabytes of scratch space of a job, as the study declares."""
-        return self._resources.scratch(f"{self.study.id}_{job}")
+    def map_memory(self, role: str, stored: float = 0) -> Resource:
+        """Megabytes of a job that reads the maps of a role; it stores some bytes for each head and record."""
 
-    def gpus(self, job: str) -> int:
-        """GPUs of a job that the study declares."""
-        return self._resources.gpus(f"{self.study.id}_{job}")
+        def megabytes(wildcards: Wildcards, attempt: int) -> int:
+            model, corpus = self.pair(wildcards, role)
+            entry = self.config["models"][wildcards.get("model", model)]
+            records = limit_of(self.config, wildcards.run, corpus)
+            return attempt * map_megabytes(entry, self.config["corpora"][corpus]["max_tokens"], records, stored)
+
+        return megabytes

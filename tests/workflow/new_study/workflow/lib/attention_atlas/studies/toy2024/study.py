@@ -1,14 +1,11 @@
-"""The declaration of the example study: roles of corpora, artefacts, jobs."""
+"""The declaration of the example study: roles of corpora, artefacts."""
 
 from __future__ import annotations
 
 from attention_atlas.studies.toy2024.head_measures import MEASURES
 from attention_atlas.studies.toy2024.pages import PAGES
-from attention_atlas.workflow import costs
 from attention_atlas.workflow.lookups import Config, Pair, study_model
-from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Role, Study, figure, table
-from attention_atlas.workflow.work import Job
 
 ID = "toy2024"
 ROLES = {"texts": Role("segments", "texts whose attention is measured.", required=True)}
@@ -43,12 +40,6 @@ def pairs(config: Config, run: str) -> list[Pair]:
     return [(study_model(config, run, ID), config["runs"][run][ID]["texts"])]
 
 
-JOBS = {
-    "self_attention": Job(
-        reads=lambda place: of_role(place, "texts"),
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 8),
-    ),
-}
 STUDY = Study(
     id=ID,
     order=7,
@@ -57,7 +48,6 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,
 )
