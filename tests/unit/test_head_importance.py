@@ -39,16 +39,15 @@ from attention_atlas.models.classifying import logits, predicted
 from attention_atlas.models.pruning import prune_heads as cut_heads
 from attention_atlas.models.translating import UNCOUNTED, target_loss
 from attention_atlas.studies.michel2019 import heldout_answers as heldout_module
-from attention_atlas.studies.michel2019 import job_parts, speed
 from attention_atlas.studies.michel2019 import masked_answers as masked_module
 from attention_atlas.studies.michel2019 import pruned_answers as pruned_module
+from attention_atlas.studies.michel2019 import speed
 from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
 from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
 from attention_atlas.studies.michel2019.pruned_answers import PruningOptions, _gradient_rows
 from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
 from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, SpeedOptions, measure_speed, places_of
 from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
-from attention_atlas.studies.michel2019.study import curves_by_job
 
 
 def example(record, size, label="no"):
@@ -462,13 +461,6 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
     table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
     assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
-    for count in (5, 100):
-        parts = [(tmp_path / f"{k}.parquet", tmp_path / f"{k}_other.parquet") for k in range(count)]
-        for number, paths in enumerate(parts):
-            masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *paths, part=(number, count))
-        joined = (tmp_path / "joined.parquet", tmp_path / "joined_other.parquet")
-        job_parts.join_parts(*zip(*parts, strict=True), *joined)
-        assert [path.read_bytes() for path in joined] == [path.read_bytes() for path in outs], "as one job writes them"
     keys = ["masked", "layer", "head"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
@@ -486,7 +478,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
         masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
 
 
-def test_jobs_of_some_curves_give_the_table_of_one_job(tmp_path, monkeypatch):
+def test_pruning_has_the_steps_of_all_curves(tmp_path, monkeypatch):
     model = installed("bert_classifier").requires_grad_(False)
     model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     experiment = Classification(model, PAD)
@@ -500,21 +492,9 @@ def test_jobs_of_some_curves_give_the_table_of_one_job(tmp_path, monkeypatch):
     pruned_module.differentiate(CLASSIFICATION, source, files, 1, gradients)
     options = PruningOptions("paper", True, 4, 25, 2, True)
 
-    def pruned(name, curves):
-        path = tmp_path / f"{name}.parquet"
-        pruned_module.prune_heads(CLASSIFICATION, source, files, files, masked, gradients, options, 0, curves, 1, path)
-        return path
-
-    settings = {"pruning": {"random_orders": 2, "recomputed": True}, "curves_per_job": 1}
-    parts = curves_by_job(settings, CLASSIFICATION)
-    assert len(parts) == 3 + 2 + 1, "importance, single heads, held out, random orders, recomputed"
-    one = pruned("one", slice(None))
-    for size in (1, 4):
-        parts = curves_by_job(settings | {"curves_per_job": size}, CLASSIFICATION)
-        paths = [pruned(f"{size}-{number}", slice(*part)) for number, part in enumerate(parts)]
-        job_parts.join_pruned(paths, tmp_path / "joined.parquet")
-        assert (tmp_path / "joined.parquet").read_bytes() == one.read_bytes()
-    table = read_parquet(one, [*STEP, *ANSWERS])
+    path = tmp_path / "pruned.parquet"
+    pruned_module.prune_heads(CLASSIFICATION, source, files, files, masked, gradients, options, 0, 1, path)
+    table = read_parquet(path, [*STEP, *ANSWERS])
     # Each curve has five steps of all examples.
     assert len(table) == 6 * 5 * len(EXAMPLES[:7])
     assert list(table["order"].unique()) == ["importance", "ablation", "ablation_heldout", "random", "recomputed"]

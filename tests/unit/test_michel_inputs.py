@@ -121,27 +121,6 @@ def test_the_translation_model_is_described_from_the_configuration():
     assert "for 1 epoch on Multi30k" in changed
 
 
-def test_masks_are_shared_by_jobs():
-    config = shipped_copy()
-    place = wildcards(experiment="classification")
-    masks = 2 * 6 * 12
-    for size, jobs in ((masks, 1), (masks - 1, 2), (48, 3), (1, masks)):
-        config["runs"]["sample"]["michel2019"]["masks_per_job"] = size
-        inputs = Michel2019Inputs(config)
-        assert inputs.mask_parts(place) == jobs
-        folder = "results/sample/michel2019/masked/classification"
-        assert inputs.masked_parts("{part}_other.parquet")(place) == [f"{folder}/{k}_other.parquet" for k in range(jobs)]
-
-
-def test_curves_of_pruning_are_shared_by_jobs():
-    first, last = (wildcards("paper", experiment="translation", curve_part=part) for part in (0, 6))
-    # Importance, single heads, held out, twenty random orders, importance recomputed, and three kinds of attention.
-    assert (INPUTS.curves_of_job(first), INPUTS.curves_of_job(last)) == ((0, 4), (24, 27))
-    folder = "results/paper/michel2019/pruned/translation"
-    assert INPUTS.pruned_parts(first) == [f"{folder}/{part}.parquet" for part in range(7)]
-    assert len(INPUTS.pruned_parts(wildcards(experiment="classification"))) == 1, "of the sample run"
-
-
 def test_settings_of_the_search_and_of_pruning():
     assert INPUTS.search_settings(wildcards()) == {"beams": 2, "length_penalty": 1}
     assert INPUTS.pruning_options(wildcards()) == {

@@ -12,8 +12,6 @@ michel2019 = Michel2019Inputs(config)
 
 wildcard_constraints:
     experiment=one_of(EXPERIMENTS),
-    mask_part=r"\d+",
-    curve_part=r"\d+",
 
 
 rule michel2019_masked:
@@ -23,12 +21,12 @@ rule michel2019_masked:
         examples=michel2019.of_experiment(michel2019.examples),
         second_examples=michel2019.of_experiment(michel2019.examples, "_other"),
     output:
-        answers="results/{run}/michel2019/masked/{experiment}/{mask_part}.parquet",
-        second_answers="results/{run}/michel2019/masked/{experiment}/{mask_part}_other.parquet",
+        answers="results/{run}/michel2019/masked/{experiment}.parquet",
+        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
     log:
-        "results/{run}/logs/michel2019/masked/{experiment}/{mask_part}.log",
+        "results/{run}/logs/michel2019/masked/{experiment}.log",
     benchmark:
-        "results/{run}/benchmarks/michel2019/masked/{experiment}/{mask_part}.tsv"
+        "results/{run}/benchmarks/michel2019/masked/{experiment}.tsv"
     conda:
         "../../envs/model.yaml"
     resources:
@@ -40,32 +38,9 @@ rule michel2019_masked:
         limit=michel2019.of_experiment(michel2019.limit),
         second_limit=michel2019.of_experiment(michel2019.limit, "_other"),
         search=michel2019.search_settings,
-        parts=michel2019.mask_parts,
         code=script_digest("michel2019_masked.py"),
     script:
         "../scripts/michel2019_masked.py"
-
-
-rule michel2019_masked_joined:
-    input:
-        answers=michel2019.masked_parts("{part}.parquet"),
-        second_answers=michel2019.masked_parts("{part}_other.parquet"),
-    output:
-        answers="results/{run}/michel2019/masked/{experiment}.parquet",
-        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
-    log:
-        "results/{run}/logs/michel2019/masked_joined/{experiment}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/masked_joined/{experiment}.tsv"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(6000),
-        runtime=minutes(60),
-    params:
-        code=script_digest("michel2019_masked_joined.py"),
-    script:
-        "../scripts/michel2019_masked_joined.py"
 
 
 rule michel2019_heldout:
@@ -134,11 +109,11 @@ rule michel2019_pruned:
         masked="results/{run}/michel2019/masked/{experiment}.parquet",
         gradients="results/{run}/michel2019/gradients/{experiment}.parquet",
     output:
-        "results/{run}/michel2019/pruned/{experiment}/{curve_part}.parquet",
+        "results/{run}/michel2019/pruned/{experiment}.parquet",
     log:
-        "results/{run}/logs/michel2019/pruned/{experiment}/{curve_part}.log",
+        "results/{run}/logs/michel2019/pruned/{experiment}.log",
     benchmark:
-        "results/{run}/benchmarks/michel2019/pruned/{experiment}/{curve_part}.tsv"
+        "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
     conda:
         "../../envs/model.yaml"
     resources:
@@ -150,32 +125,11 @@ rule michel2019_pruned:
         limit=michel2019.of_experiment(michel2019.limit),
         scored_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
         options=michel2019.pruning_options,
-        curves=michel2019.curves_of_job,
         search=michel2019.search_settings,
         seed=michel2019.settings("seed"),
         code=script_digest("michel2019_pruned.py"),
     script:
         "../scripts/michel2019_pruned.py"
-
-
-rule michel2019_pruned_joined:
-    input:
-        michel2019.pruned_parts,
-    output:
-        "results/{run}/michel2019/pruned/{experiment}.parquet",
-    log:
-        "results/{run}/logs/michel2019/pruned_joined/{experiment}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/pruned_joined/{experiment}.tsv"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(6000),
-        runtime=minutes(60),
-    params:
-        code=script_digest("michel2019_pruned_joined.py"),
-    script:
-        "../scripts/michel2019_pruned_joined.py"
 
 
 rule michel2019_dynamics:

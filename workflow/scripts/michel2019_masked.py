@@ -16,5 +16,4 @@ with job(snakemake):
         threads=snakemake.threads,
         out=snakemake.output.answers,
         second_out=snakemake.output.second_answers,
-        part=(int(snakemake.wildcards.mask_part), snakemake.params.parts),
     )

@@ -17,7 +17,6 @@ with job(snakemake):
         gradients_path=snakemake.input.gradients,
         options=PruningOptions(**snakemake.params.options),
         seed=snakemake.params.seed,
-        curves=slice(*snakemake.params.curves),
         threads=snakemake.threads,
         out=snakemake.output[0],
     )

@@ -12,7 +12,7 @@ import torch
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.experiment import Experiment
 from attention_atlas.methods.masking import UNMASKED, Mask, masks
-from attention_atlas.methods.names import ANSWERS, KEYS, NONE, ONE
+from attention_atlas.methods.names import ANSWERS, KEYS, ONE
 from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource, open_experiment
 
 _log = logging.getLogger(__name__)
@@ -26,11 +26,8 @@ def mask_heads(
     threads: int,
     out: str | Path,
     second_out: str | Path,
-    part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Write a row for every mask of a part and every example of two corpora: columns `KEYS` and `ANSWERS`.
-
-    The first part has the answers without a mask.
+    """Write the answers without a mask and under every mask, for every example of two corpora: columns `KEYS` and `ANSWERS`.
 
     Args:
         name: of the experiment.
@@ -39,7 +36,6 @@ def mask_heads(
         second_examples: those of the second corpus, on which only single heads are masked (Figure 2).
         threads: threads of the forward passes.
         out, second_out: Parquet files.
-        part: number of the part of the masks, from 0, and how many parts there are.
 
     Raises:
         AtlasError: the model has no head for this task, or an example has no reference or label.
@@ -49,13 +45,7 @@ def mask_heads(
     all_masks = list(masks(experiment.shape))
     single_heads = [mask for mask in all_masks if mask.masked == ONE]
     for corpus_masks, files, path in ((all_masks, examples, out), (single_heads, second_examples, second_out)):
-        rows = masked_rows(experiment, in_part(corpus_masks, *part), files)
-        write_parquet(rows if part[0] == 0 else rows[rows["masked"] != NONE].reset_index(drop=True), path)
-
-
-def in_part(masks: Sequence[Mask], number: int, count: int) -> Sequence[Mask]:
-    """The masks of one of `count` parts of nearly the same size, in their order."""
-    return masks[number * len(masks) // count : (number + 1) * len(masks) // count]
+        write_parquet(masked_rows(experiment, corpus_masks, files), path)
 
 
 def masked_rows(experiment: Experiment, masks: Sequence[Mask], files: ExampleFiles) -> pd.DataFrame:

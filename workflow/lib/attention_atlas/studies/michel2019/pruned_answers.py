@@ -82,11 +82,10 @@ def prune_heads(
     gradients_path: str | Path,
     options: PruningOptions,
     seed: int,
-    curves: slice,
     threads: int,
     out: str | Path,
 ) -> None:
-    """Write the answers of all steps of some curves, columns `STEP` and `ANSWERS`.
+    """Write the answers of all steps of all curves, columns `STEP` and `ANSWERS`.
 
     Args:
         name: of the experiment.
@@ -97,7 +96,6 @@ def prune_heads(
         gradients_path: table of `differentiate`.
         options: importance, steps and orders.
         seed: of the random orders.
-        curves: places of the curves among all of them, see `_curves`.
         threads: threads of the passes.
         out: Parquet file.
 
@@ -109,8 +107,8 @@ def prune_heads(
     derivatives = read_derivatives(gradients_path)
     masked = read_answers(masked_path, KEYS, name)
     single_heads = masked.only((masked.keys["masked"] == ONE).to_numpy())
-    chosen = _curves(experiment, derivatives, scored_examples.read(), single_heads, options, seed)[curves]
-    pruning_steps = [step for curve in chosen for step in curve()]
+    curves = _curves(experiment, derivatives, scored_examples.read(), single_heads, options, seed)
+    pruning_steps = [step for curve in curves for step in curve()]
     write_parquet(step_answers(experiment, derivatives.heads, pruning_steps, examples.read()), out)
 
 

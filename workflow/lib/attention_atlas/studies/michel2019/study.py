@@ -276,27 +276,9 @@ def _check_tokenised(config: Config, run: str, place: str) -> None:
             )
 
 
-def mask_parts(settings: Mapping[str, Any], model: Mapping[str, Any], role: str) -> int:
-    """How many jobs share the masks of a model: each head masked, and each head kept alone in its layer."""
-    masks = 2 * ATTENTION_KINDS[role] * model["layers"] * model["heads"]
-    return -(-masks // int(settings["masks_per_job"]))
-
-
 def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
     """Percent of heads per step, by the settings of pruning, for the model of a role."""
     return int(pruning.get("classification_step", pruning["step"]) if role == CLASSIFICATION else pruning["step"])
-
-
-def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int]]:
-    """(start, stop) of the pruning curves that each job computes: `curves_per_job` at a time.
-
-    The curves: three orders, the random orders, the one with importance recomputed, and one for each kind of attention alone
-    where there are several.
-    """
-    pruning, kinds = settings["pruning"], ATTENTION_KINDS[role]
-    curves = 3 + int(pruning["random_orders"]) + bool(pruning["recomputed"]) + (kinds if kinds > 1 else 0)
-    size = int(settings["curves_per_job"])
-    return [(start, min(start + size, curves)) for start in range(0, curves, size)]
 
 
 STUDY = Study(

@@ -7,7 +7,7 @@ from typing import Any
 
 from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, HELDOUT_ROLES, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS
-from attention_atlas.studies.michel2019.study import ID, curves_by_job, mask_parts, pruning_step
+from attention_atlas.studies.michel2019.study import ID, pruning_step
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
@@ -28,29 +28,6 @@ class Michel2019Inputs(StudyInputs):
     def of_heldout(self, build: Callable[[str], Parameter]) -> Parameter:
         """`build(role)` for the additional corpus of Tables 5 and 6, for the experiment in the path."""
         return lambda wildcards: build(HELDOUT_ROLES[wildcards.experiment])(wildcards)
-
-    def mask_parts(self, wildcards: Wildcards) -> int:
-        """Number of jobs that share the masks of the experiment in the path."""
-        model, _ = self.pair(wildcards, wildcards.experiment)
-        return mask_parts(self.study_settings(wildcards), self.config["models"][model], wildcards.experiment)
-
-    def masked_parts(self, pattern: str) -> Files:
-        """A file of each of these jobs."""
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            folder = f"results/{wildcards.run}/{ID}/masked/{wildcards.experiment}"
-            return [f"{folder}/{pattern.format(part=part)}" for part in range(self.mask_parts(wildcards))]
-
-        return paths
-
-    def curves_of_job(self, wildcards: Wildcards) -> tuple[int, int]:
-        """Range of the pruning curves that the job in the path computes, end excluded."""
-        return curves_by_job(self.study_settings(wildcards), wildcards.experiment)[int(wildcards.curve_part)]
-
-    def pruned_parts(self, wildcards: Wildcards) -> list[str]:
-        """The answers of each job that computes some of the curves."""
-        jobs = len(curves_by_job(self.study_settings(wildcards), wildcards.experiment))
-        return [f"results/{wildcards.run}/{ID}/pruned/{wildcards.experiment}/{part}.parquet" for part in range(jobs)]
 
     def scored_limit(self, role: str) -> Callable[[Wildcards], int]:
         """Number of examples of a role that importance is computed on."""
