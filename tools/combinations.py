@@ -18,7 +18,7 @@ from tools.plan import Job, planned_jobs  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.studies import studies  # noqa: E402
 
-_NAMES = ("run", "model", "corpus", "shard", "seed", "mask_part", "curve_part", "seed_part")
+_NAMES = ("run", "model", "corpus", "shard", "seed")
 """Wildcards that name a model or a corpus, which is described in place of its name, or count."""
 _OF_CORPUS = ("reader", "format", "task", "level", "windows", "recipe", "segment_ids", "part", "overlong", "order", "languages")
 _OF_SOURCE = ("path", "url", "hub", "sacrebleu", "sample", "package", "fine_tuned", "untrained")

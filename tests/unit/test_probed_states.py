@@ -15,7 +15,7 @@ from attention_atlas.models.hidden_states import HiddenStates, hidden_states
 from attention_atlas.studies.tenney2019 import probed_states
 from attention_atlas.studies.tenney2019.names import EMBEDDINGS, LEXICAL
 from attention_atlas.studies.tenney2019.probed_states import ProbedModel, pieces_of_targets, probe_model, stored_states
-from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_task
 from attention_atlas.studies.tenney2019.recipe import Recipe
 
 RECIPE = Recipe(batch=8, learning_rate=0.003, evaluation_interval=5, max_steps=20, equal_steps=10)
@@ -66,7 +66,7 @@ def whole_states(folder, part):
 
 
 def outputs(folder, name):
-    return Outputs(*(folder / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "traces")))
+    return Outputs(*(folder / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
 
 
 @pytest.fixture
@@ -74,30 +74,28 @@ def parts(tmp_path):
     return [corpus(tmp_path, name, records) for name, records in (("train", range(24)), ("dev", range(24, 32)))]
 
 
-def test_only_pieces_of_the_tasks_targets_are_wanted():
+def test_only_pieces_of_the_targets_of_a_task_are_wanted():
     example = example_of_two_tasks(0)
     # Words 1 and 2 have the pieces 2, 3 and 4; word 4 has the piece 7.
-    assert pieces_of_targets(example, ["entities"]) == [2, 3, 4]
-    assert pieces_of_targets(example, ["pos"]) == [7]
-    assert pieces_of_targets(example, ["pos", "entities"]) == [2, 3, 4, 7]
-    assert pieces_of_targets(example, ["roles"]) == []
+    assert pieces_of_targets(example, "entities") == [2, 3, 4]
+    assert pieces_of_targets(example, "pos") == [7]
+    assert pieces_of_targets(example, "roles") == []
     pair = edge_example(0, "relations", True)
-    assert pieces_of_targets(replace(pair, edges=pair.edges[:1]), ["relations"]) == [1, 2, 3]
+    assert pieces_of_targets(replace(pair, edges=pair.edges[:1]), "relations") == [1, 2, 3]
 
 
 def test_stored_states_are_those_of_the_whole_corpus_and_removed_at_the_end(tmp_path, parts):
     from attention_atlas.corpora.examples import read_examples
 
-    tasks = {"entities": ProbedTask(*parts, None, RECIPE)}
     folder = tmp_path / "states"
     folder.mkdir()
     (folder / "of-a-killed-job").write_text("x", encoding="utf-8")
-    with stored_states(MODEL, tasks, folder) as with_states:
+    with stored_states(MODEL, "entities", ProbedTask(*parts, None, RECIPE), folder) as with_states:
         assert not (folder / "of-a-killed-job").exists()
-        part = with_states["entities"].training
+        part = with_states.training
         sparse, whole = HiddenStates(part.states), HiddenStates(whole_states(tmp_path, parts[0]).states)
         for example in read_examples(part.examples):
-            wanted = pieces_of_targets(example, ["entities"])
+            wanted = pieces_of_targets(example, "entities")
             assert np.array_equal(sparse[example][:, wanted], whole[example][:, wanted])
             rest = [piece for piece in range(len(example.tokens)) if piece not in wanted]
             assert not sparse[example][:, rest].any()
@@ -109,12 +107,12 @@ def test_stored_states_are_those_of_the_whole_corpus_and_removed_at_the_end(tmp_
     assert not folder.exists()
 
 
-def test_probes_are_those_that_all_states_of_the_corpora_give(tmp_path, parts):
-    tasks = {task: ProbedTask(*parts, None, RECIPE) for task in ("pos", "entities")}
-    probe_model(MODEL, tasks, PLAN, outputs(tmp_path, "new"), tmp_path / "states")
+@pytest.mark.parametrize("task", ["pos", "entities"])
+def test_probes_are_those_that_all_states_of_the_corpora_give(tmp_path, parts, task):
+    probe_model(MODEL, task, ProbedTask(*parts, None, RECIPE), PLAN, outputs(tmp_path, "new"), tmp_path / "states")
     whole = [whole_states(tmp_path, part) for part in parts]
-    probe_tasks({task: ProbedTask(*whole, None, RECIPE) for task in tasks}, PLAN, outputs(tmp_path, "reference"))
-    for kind in ("scores", "weights", "counts", "traces"):
+    probe_task(task, ProbedTask(*whole, None, RECIPE), PLAN, outputs(tmp_path, "reference"))
+    for kind in ("scores", "weights", "counts", "cases"):
         new, reference = (getattr(outputs(tmp_path, name), kind).read_bytes() for name in ("new", "reference"))
         assert new == reference
     assert not (tmp_path / "states").exists()
@@ -125,21 +123,19 @@ def test_states_go_to_the_scratch_folder_where_there_is_one(tmp_path, parts, mon
     monkeypatch.setenv("ATLAS_SCRATCH", str(tmp_path / "node"))
     store = probed_states.store_hidden_states
     monkeypatch.setattr(probed_states, "store_hidden_states", lambda *of: (places.append(of[4].parent), store(*of)))
-    tasks = {"pos": ProbedTask(*parts, None, RECIPE)}
-    probe_model(MODEL, tasks, PLAN, outputs(tmp_path, "new"), "results/a/b.states")
+    probe_model(MODEL, "pos", ProbedTask(*parts, None, RECIPE), PLAN, outputs(tmp_path, "new"), "results/a/b.states")
     assert set(places) == {tmp_path / "node" / "results-a-b.states"}
     assert not places[0].exists()
 
 
 def test_records_beyond_the_limit_are_not_stored(tmp_path, parts):
-    tasks = {"pos": ProbedTask(replace(parts[0], limit=6), parts[1], None, RECIPE)}
-    with stored_states(MODEL, tasks, tmp_path / "states") as with_states:
-        assert len(HiddenStates(with_states["pos"].training.states)) == 6
+    probed = ProbedTask(replace(parts[0], limit=6), parts[1], None, RECIPE)
+    with stored_states(MODEL, "pos", probed, tmp_path / "states") as with_states:
+        assert len(HiddenStates(with_states.training.states)) == 6
 
 
 def test_a_job_that_fails_leaves_nothing(tmp_path, parts):
-    tasks = {"roles": ProbedTask(*parts, None, RECIPE)}
     with pytest.raises(AtlasError, match="there is no target of the task roles"):
-        probe_model(MODEL, tasks, PLAN, outputs(tmp_path, "new"), tmp_path / "states")
+        probe_model(MODEL, "roles", ProbedTask(*parts, None, RECIPE), PLAN, outputs(tmp_path, "new"), tmp_path / "states")
     assert not (tmp_path / "states").exists()
     assert not outputs(tmp_path, "new").scores.exists()

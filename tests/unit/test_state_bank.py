@@ -18,7 +18,7 @@ from attention_atlas.studies.tenney2019 import device_memory, probing
 from attention_atlas.studies.tenney2019.device_memory import free_bytes, training_bytes
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK
 from attention_atlas.studies.tenney2019.probes import SIZE, EdgeProbes, ProbeKey
-from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_task
 from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.state_bank import StateBank, ahead
 from attention_atlas.studies.tenney2019.targets import task_targets
@@ -130,13 +130,13 @@ def test_tables_of_a_gpu_are_those_of_the_host(tmp_path, corpora, free, monkeypa
     for name, examples in zip(("train", "dev"), corpora[0], strict=True):
         write_examples(tmp_path / f"{name}.parquet", examples)
         parts.append(ProbedCorpus([tmp_path / f"{name}.parquet"], stored(tmp_path, name, examples), 1000))
-    tasks = {"roles": ProbedTask(*parts, None, RECIPE)}
+    probed = ProbedTask(*parts, None, RECIPE)
     plan = Plan([1, 2], ["embeddings", "lexical"], True, True, None, 5)
 
     def written(name):
-        out = Outputs(*(tmp_path / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "traces")))
-        probe_tasks(tasks, plan, out)
-        return [path.read_bytes() for path in (out.scores, out.weights, out.counts, out.traces)]
+        out = Outputs(*(tmp_path / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
+        probe_task("roles", probed, plan, out)
+        return [path.read_bytes() for path in (out.scores, out.weights, out.counts, out.cases)]
 
     reference = written("host")
     monkeypatch.setattr(probing, "pick_device", lambda: "cuda")

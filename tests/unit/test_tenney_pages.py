@@ -28,7 +28,7 @@ from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expecte
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, LEXICAL, RANDOM_ENCODER
 from attention_atlas.studies.tenney2019.options import options_page
 from attention_atlas.studies.tenney2019.order import ORDER_PAGE, order_page
-from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_task
 from attention_atlas.studies.tenney2019.procedure import (
     PUBLISHED_RECIPES,
     PUBLISHED_TARGETS,
@@ -38,7 +38,6 @@ from attention_atlas.studies.tenney2019.procedure import (
 from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
-from attention_atlas.studies.tenney2019.seed_parts import JoinedOutputs, join_seeds
 from attention_atlas.studies.tenney2019.summary import (
     CONTROLS,
     FIGURE1,
@@ -88,13 +87,9 @@ def corpus(folder, name, task, pairs, records, example=edge_example):
     return ProbedCorpus([folder / f"{name}.parquet"], [path], 1000)
 
 
-def probe(tasks, plan, folder, name=""):
-    """Train the probes of tasks in one job, and join the tables of its seeds."""
-    kinds = {"scores": "tsv", "weights": "tsv", "counts": "parquet", "traces": "parquet"}
-    part = Outputs(*(folder / f"{name}part.{kind}.{suffix}" for kind, suffix in kinds.items()))
-    probe_tasks(tasks, plan, part)
-    out = JoinedOutputs(*(folder / f"{name}{kind}" for kind in ("scores", "weights", "counts", "cases")))
-    join_seeds(list(tasks), *([path] for path in vars(part).values()), out)
+def probe(task, probed_task, plan, folder, name=""):
+    out = Outputs(*(folder / f"{name}{kind}" for kind in ("scores", "weights", "counts", "cases")))
+    probe_task(task, probed_task, plan, out)
     return out
 
 
@@ -108,31 +103,8 @@ def probed(tmp_path_factory):
         for whole in (True, False):
             plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, MAX_TARGETS, 1000)
             probed_task = ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)
-            outputs[task, whole] = probe({task: probed_task}, plan, folder, f"{task}.{whole}.")
+            outputs[task, whole] = probe(task, probed_task, plan, folder, f"{task}.{whole}.")
     return outputs
-
-
-def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_path):
-    tasks = ["pos", "constituents"]
-    parts = {
-        task: [corpus(tmp_path, f"{task}-{name}", task, TASKS[task], records) for name, records in SPLITS] for task in tasks
-    }
-    plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL], True, True, 4, 1000)
-    out = probe({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, tmp_path)
-    alone = [probed[task, True] for task in tasks]
-    for name, columns in (("scores", SCORES), ("weights", WEIGHTS), ("cases", CASES)):
-        joint = read_table(getattr(out, name), columns)
-        assert len(joint) or name == "cases"
-        pd.testing.assert_frame_equal(
-            joint,
-            pd.concat([read_table(getattr(task_outputs, name), columns) for task_outputs in alone], ignore_index=True),
-            check_dtype=False,
-        )
-    counts = read_parquet(out.counts, COUNTS).reset_index(drop=True)
-    assert set(counts["task"]) == set(tasks)
-    pd.testing.assert_frame_equal(
-        counts, pd.concat([read_parquet(task_outputs.counts, COUNTS) for task_outputs in alone], ignore_index=True)
-    )
 
 
 def task_files(probed):
@@ -235,7 +207,7 @@ def document_example(record, task, pairs):
 def test_counts_and_scores_know_the_documents_of_the_evaluated_sentences(probed, tmp_path):
     parts = [corpus(tmp_path, name, "pos", False, records, document_example) for name, records in SPLITS]
     plan = Plan([1], [EMBEDDINGS], False, False, None, 3)
-    out = probe({"pos": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, plan, tmp_path)
+    out = probe("pos", ProbedTask(*parts, replace(RECIPE, max_steps=10)), plan, tmp_path)
     counts = read_parquet(out.counts, COUNTS).drop_duplicates("record")
     assert dict(zip(counts["record"], counts["unit_number"], strict=True)) == {k: (k - 24) // 3 for k in range(24, 32)}
     scores = read_table(out.scores, SCORES)
@@ -259,7 +231,7 @@ def role_example(record, task, pairs):
 def test_predicates_of_a_sentence_are_counted_together_and_their_targets_numbered_through(tmp_path):
     parts = [corpus(tmp_path, name, "roles", True, records, role_example) for name, records in SPLITS]
     plan = Plan([1], [EMBEDDINGS], True, True, None, 3)
-    out = probe({"roles": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, plan, tmp_path)
+    out = probe("roles", ProbedTask(*parts, replace(RECIPE, max_steps=10)), plan, tmp_path)
     counts = read_parquet(out.counts, COUNTS)
     assert not counts.duplicated(["layer0", "condition", "top", "seed", "record"]).any()
     assert sorted(counts["record"].unique()) == list(range(24, 32))
@@ -664,7 +636,7 @@ def test_the_words_alone_need_a_model_that_has_them(tmp_path):
     }
     states = {k: telling_states(edge_example(k, "pos", False))[:-1] for k in range(6)}
     write_shard(path, path.with_suffix(".json"), states, facts)
-    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "traces")))
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
     with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
-        probe_tasks({"pos": ProbedTask(part, part, None, RECIPE)}, Plan([1], [EMBEDDINGS, LEXICAL], True, True, None, 10), out)
+        probe_task("pos", ProbedTask(part, part, None, RECIPE), Plan([1], [EMBEDDINGS, LEXICAL], True, True, None, 10), out)
     assert not out.scores.exists()

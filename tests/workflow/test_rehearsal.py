@@ -45,7 +45,7 @@ def test_combinations_tell_shapes_readers_tasks_and_roles_apart(exercised):
     [
         lambda job: job.rule == "clark2019_gap",
         lambda job: job.wildcards.get("corpus") == "mtnt",
-        lambda job: job.wildcards.get("edge_tasks") == "protoroles",
+        lambda job: job.rule == "tenney2019_probes" and job.wildcards["task"] == "protoroles",
         lambda job: job.wildcards.get("model") == "bert-base-cased",
     ],
     ids=["rule", "corpus", "task", "model"],

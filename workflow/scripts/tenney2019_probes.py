@@ -4,21 +4,14 @@ from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
-
-    def corpus(files):
-        return ProbedCorpus(**files, states=()) if files else None
-
+    probed = dict(snakemake.params.probed)
+    recipe = Recipe(**probed.pop("recipe"))
     probe_model(
         model=ProbedModel(snakemake.params.model, snakemake.input.card),
-        tasks={
-            task: ProbedTask(
-                training=corpus(probed["training"]),
-                development=corpus(probed["development"]),
-                cases=corpus(probed["cases"]),
-                recipe=Recipe(**probed["recipe"]),
-            )
-            for task, probed in snakemake.params.tasks.items()
-        },
+        task=snakemake.wildcards.task,
+        probed=ProbedTask(
+            **{part: ProbedCorpus(**corpus, states=()) if corpus else None for part, corpus in probed.items()}, recipe=recipe
+        ),
         plan=Plan(**snakemake.params.plan),
         out=Outputs(**dict(snakemake.output.items())),
         folder=f"{snakemake.output.scores}.states",

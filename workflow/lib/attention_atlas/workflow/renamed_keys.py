@@ -28,7 +28,6 @@ RENAMED: dict[tuple[str, ...], dict[str, str]] = {
     _PROBES: {
         "most_targets": "max_targets",
         "other_model": "second_model",
-        "tasks_a_job": "tasks_per_job",
         "traced": "max_traced_sentences",
     },
     (*_PROBES, "tasks", _ANY): {"interval": "evaluation_interval", "most_steps": "max_steps"},

@@ -1,4 +1,4 @@
-"""Hidden states of the word pieces in the targets of a job's tasks, stored on disk while the job runs.
+"""Hidden states of the word pieces in the targets of a task, stored on disk while the job runs.
 
 States of all layers of a corpus take up to 135 GB at the size of BERT-large: those of one job at a time fit on a disk.
 """
@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import store_hidden_states
 from attention_atlas.models.loading import load_model
-from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_task
 from attention_atlas.studies.tenney2019.targets import piece_spans
 
 _log = logging.getLogger(__name__)
@@ -39,17 +39,19 @@ class ProbedModel:
 
 def probe_model(
     model: ProbedModel,
-    tasks: Mapping[str, ProbedTask],
+    task: str,
+    probed: ProbedTask,
     plan: Plan,
     out: Outputs,
     folder: str | Path,
     threads: int = 1,
 ) -> None:
-    """Store the states that the probes of some tasks need, train and evaluate the probes, and remove the states.
+    """Store the states that the probes of a task need, train and evaluate the probes, and remove the states.
 
     Args:
         model: the model.
-        tasks: name of a task -> corpora of its probes, without states.
+        task: name.
+        probed: corpora of its probes, without states.
         plan: which probes.
         out: files to write, see `probing.Outputs`.
         folder: for the states; remains of a killed job are removed. Below the folder that `SCRATCH` names,
@@ -62,24 +64,24 @@ def probe_model(
     torch.set_num_threads(threads)
     if scratch := os.environ.get(SCRATCH):
         folder = Path(scratch) / Path(folder).as_posix().replace("/", "-").strip("-")
-    with stored_states(model, tasks, Path(folder)) as with_states:
-        probe_tasks(with_states, plan, out, threads)
+    with stored_states(model, task, probed, Path(folder)) as with_states:
+        probe_task(task, with_states, plan, out, threads)
 
 
 @contextlib.contextmanager
-def stored_states(model: ProbedModel, tasks: Mapping[str, ProbedTask], folder: Path) -> Iterator[dict[str, ProbedTask]]:
-    """The tasks with the states of their corpora, which are removed at the end; arguments as of `probe_model`."""
+def stored_states(model: ProbedModel, task: str, probed: ProbedTask, folder: Path) -> Iterator[ProbedTask]:
+    """The task with the states of its corpora, which are removed at the end; arguments as of `probe_model`."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
         encoder, card = load_model(model.entry, pick_device()), read_card(model.card_path)
         states: dict[tuple[str, ...], list[Path]] = {}
-        for corpus in _corpora(tasks):
-            files = states.setdefault(_key(corpus), [])
-            number = len(states)
+        parts = [part for part in (probed.training, probed.development, probed.cases) if part]
+        for number, (key, corpus) in enumerate({_key(part): part for part in parts}.items()):
+            files = states.setdefault(key, [])
             for shard, path in enumerate(corpus.examples):
                 examples = list(read_examples([path]))
-                wanted = {example.record: pieces_of_targets(example, tasks) for example in examples}
+                wanted = {example.record: pieces_of_targets(example, task) for example in examples}
                 files.append(folder / f"{number}-{shard}.safetensors")
                 store_hidden_states(encoder, card, examples, wanted, files[-1], corpus.limit)
         del encoder
@@ -89,23 +91,19 @@ def stored_states(model: ProbedModel, tasks: Mapping[str, ProbedTask], folder: P
         def with_states(corpus: ProbedCorpus) -> ProbedCorpus:
             return replace(corpus, states=states[_key(corpus)])
 
-        yield {
-            task: replace(
-                probed,
-                training=with_states(probed.training),
-                development=with_states(probed.development),
-                cases=with_states(probed.cases) if probed.cases else None,
-            )
-            for task, probed in tasks.items()
-        }
+        yield replace(
+            probed,
+            training=with_states(probed.training),
+            development=with_states(probed.development),
+            cases=with_states(probed.cases) if probed.cases else None,
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def pieces_of_targets(example: Example, tasks: Iterable[str]) -> list[int]:
-    """Word pieces in the spans of an example's targets, each once and in order."""
-    wanted = set(tasks)
-    spans = {span for target in example.edges or () if target.task in wanted for span in (target.span1, target.span2) if span}
+def pieces_of_targets(example: Example, task: str) -> list[int]:
+    """Word pieces in the spans of an example's targets of a task, each once and in order."""
+    spans = {span for target in example.edges or () if target.task == task for span in (target.span1, target.span2) if span}
     if not spans:
         return []
     of_words = piece_spans(example)
@@ -116,9 +114,3 @@ def pieces_of_targets(example: Example, tasks: Iterable[str]) -> list[int]:
 
 def _key(corpus: ProbedCorpus) -> tuple[str, ...]:
     return tuple(map(str, corpus.examples))
-
-
-def _corpora(tasks: Mapping[str, ProbedTask]) -> list[ProbedCorpus]:
-    """The corpora of all tasks, each once."""
-    parts = [part for task in tasks.values() for part in (task.training, task.development, task.cases) if part]
-    return list({_key(part): part for part in parts}.values())

@@ -1,11 +1,11 @@
-"""All probes of some tasks on one model: trained on cached hidden states, with their counts and mixing weights."""
+"""All probes of a task on one model: trained on cached hidden states, with their counts and mixing weights."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,10 @@ from attention_atlas.studies.tenney2019.names import (
 )
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.recipe import Recipe
-from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, TRACES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, TRACES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.state_bank import StateBank
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
+from attention_atlas.studies.tenney2019.traces import traced_cases
 from attention_atlas.studies.tenney2019.training import States, Trained, answers, count_answers, train_probes
 
 _log = logging.getLogger(__name__)
@@ -56,13 +57,12 @@ class Plan:
     """The probes to train.
 
     Attributes:
-        seeds: of each kind, those of other jobs included.
+        seeds: of each kind.
         layer0: `embeddings`, `lexical` or both.
         whole: probe every layer; otherwise only layer 0 and the last layer (a control model).
         controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
         max_targets: largest number of targets of a training sentence; None takes all.
         max_traced_sentences: number of development sentences that are searched for ambiguous targets.
-        seeds_of_job: the seeds whose probes this job trains; None trains those of all seeds.
     """
 
     seeds: Sequence[int]
@@ -71,12 +71,6 @@ class Plan:
     controls: bool
     max_targets: int | None
     max_traced_sentences: int
-    seeds_of_job: Sequence[int] | None = None
-
-    @property
-    def trained_seeds(self) -> Sequence[int]:
-        """The seeds whose probes this job trains."""
-        return self.seeds if self.seeds_of_job is None else self.seeds_of_job
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
         """The probes of a seed for a model with `layers` layers."""
@@ -106,21 +100,22 @@ class ProbedTask:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Files of the tasks and seeds of a job: see the columns in `scores`."""
+    """Files of a task: see the columns in `scores`."""
 
     scores: str | Path
     weights: str | Path
     counts: str | Path
-    traces: str | Path
+    cases: str | Path
 
 
-def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threads: int = 1) -> None:
-    """Train and evaluate the probes of tasks one after the other, and write their tables.
+def probe_task(task: str, probed: ProbedTask, plan: Plan, out: Outputs, threads: int = 1) -> None:
+    """Train and evaluate the probes of a task, and write their tables.
 
     Args:
-        tasks: name of a task -> corpora and recipe of its probes.
+        task: name.
+        probed: corpora and recipe of its probes.
         plan: the probes to train.
-        out: files to write, rows in the order of the tasks.
+        out: files to write.
         threads: of the arithmetic.
 
     Raises:
@@ -128,19 +123,6 @@ def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threa
     """
     torch.set_num_threads(threads)
     device = pick_device()
-    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": [], "traces": []}
-    for task, probed in tasks.items():
-        for name, frames in _probe(task, probed, plan, device).items():
-            tables[name] += frames
-    write_table(pd.concat(tables["scores"])[SCORES], out.scores)
-    write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
-    write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
-    traces = [frame for frame in tables["traces"] if len(frame)]
-    write_parquet(pd.concat(traces) if traces else pd.DataFrame(columns=TRACES), out.traces)
-
-
-def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, list[pd.DataFrame]]:
-    """Tables of a task by kind."""
     training, development = probed.training, probed.development
     targets = task_targets(task, _examples(training), _examples(development), plan.max_targets, seed=min(plan.seeds))
     _log.info(
@@ -162,7 +144,7 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
             states = _bank(targets, caches, plan, probed.recipe, device)
         units = _units(targets)
         tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
-        for seed in plan.trained_seeds:
+        for seed in plan.seeds:
             keys = plan.keys(caches[0].layers, seed)
             trained = train_probes(targets, states, keys, probed.recipe, device)
             scored = torch.from_numpy(targets.scored).to(device)
@@ -175,7 +157,11 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
             _log.info(
                 "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
             )
-    return tables | {"traces": [frame for group in traced for frame in group.frames]}
+    write_table(pd.concat(tables["scores"])[SCORES], out.scores)
+    write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
+    write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
+    rows = [row for group in traced for row in traced_cases(group.frames)]
+    write_table(pd.DataFrame(rows, columns=CASES), out.cases)
 
 
 def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
@@ -203,10 +189,10 @@ def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> Sta
 
 def _bank(targets: TaskTargets, caches: Sequence[HiddenStates], plan: Plan, recipe: Recipe, device: str) -> StateBank:
     """The states of both corpora in the memory that training leaves free on a GPU; those of training are placed first."""
-    probes = max(len(plan.keys(caches[0].layers, seed)) for seed in plan.trained_seeds)
+    probes = max(len(plan.keys(caches[0].layers, seed)) for seed in plan.seeds)
     examples = [sentence.example for part in (targets.training, targets.development) for sentence in part]
     rows, _, width = caches[0][examples[0]].shape
-    left = free_bytes() - training_bytes(targets, recipe, plan.trained_seeds, probes, rows, width)
+    left = free_bytes() - training_bytes(targets, recipe, plan.seeds, probes, rows, width)
     bank = StateBank(_cache_of(targets, caches), examples, device, max(left, 0.0))
     _log.info(
         "%s: hidden states of %d of %d sentences are on the GPU (%.3g GB)",

@@ -21,8 +21,8 @@ COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number",
 TRACES = [
     "source", "task", "seed", "id", "record", "target", "span1", "span2", "words", "labels", "gold", "probability"
 ]  # fmt: skip
-"""A traced target by the probes of a seed: the labels of its task, which of them are right, and the probability of each label
-by the probe on the layers 0 to each top one ([top, label], flattened)."""
+"""Columns of a frame that is not stored: a traced target by the probes of a seed, the labels of its task, which of them are
+right, and the probability of each label by the probe on the layers 0 to each top one ([top, label], flattened)."""
 CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
 
 

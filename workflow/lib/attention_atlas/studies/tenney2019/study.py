@@ -167,22 +167,6 @@ def examples(config: Config, run: str) -> list[Pair]:
     return [(model, corpus) for corpus in dict.fromkeys([*names, *study_corpora(config, run, ID).values()])]
 
 
-def tasks_in_path(wildcards: Mapping[str, str]) -> list[str]:
-    """Tasks whose probes a job trains, from their names in its path."""
-    return wildcards["edge_tasks"].split("-")
-
-
-def seed_parts(settings: Mapping[str, Any]) -> list[list[int]]:
-    """Seeds whose probes each job trains: `seeds_per_job` at a time."""
-    seeds, size = list(settings["seeds"]), int(settings["seeds_per_job"])
-    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
-
-
-def seeds_in_path(settings: Mapping[str, Any], wildcards: Mapping[str, Any]) -> list[int]:
-    """Seeds of a job, from its number in its path."""
-    return seed_parts(settings)[int(wildcards["seed_part"])]
-
-
 def check(config: Config, run: str, place: str) -> None:
     """Check that corpora have targets of their tasks, and that further models differ from the study's.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.tenney2019.study import ID, PARTS, seed_parts, seeds_in_path, tasks_in_path, tasks_of
+from attention_atlas.studies.tenney2019.study import ID, PARTS, tasks_of
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
@@ -13,7 +14,7 @@ from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import shard_paths
 
 EDGE_TABLES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
-"""Kind of table -> suffix of its file for a job of probes."""
+"""Kind of table -> suffix of its file."""
 RANDOM_TABLES = {"random_scores": "scores.tsv", "random_counts": "counts.parquet"}
 """The same for the model with random layers."""
 Tables = dict[str, dict[str, str]]
@@ -28,20 +29,16 @@ class Tenney2019Inputs(StudyInputs):
 
     # --- jobs of probes ---------------------------------------------------------------------------------------------
 
-    def probed_tasks(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Task in the path -> training data and options of its probes, see `probing.ProbedTask`."""
+    def probed_task(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Training data and options of a task's probes, see `probing.ProbedTask`."""
         chosen = self.study_settings(wildcards)
         # Figure 3 shows sentences only for the run's model and the other model.
         cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
-        tasks: dict[str, Any] = {}
-        for task in tasks_in_path(wildcards):
-            entry = chosen["tasks"][task]
-            place = wildcards.run, wildcards.model
-            tasks[task] = {part: self._probed_corpus(*place, entry[part]) for part in PARTS} | {
-                "cases": self._probed_corpus(*place, cases) if cases else None,
-                "recipe": _recipe(chosen, entry),
-            }
-        return tasks
+        entry, place = chosen["tasks"][wildcards.task], (wildcards.run, wildcards.model)
+        return {part: self._probed_corpus(*place, entry[part]) for part in PARTS} | {
+            "cases": self._probed_corpus(*place, cases) if cases else None,
+            "recipe": _recipe(chosen, entry),
+        }
 
     def _probed_corpus(self, run: str, model: str, corpus: str) -> dict[str, Any]:
         """Files of a corpus and the number of records that the run reads, see `probing.ProbedCorpus`."""
@@ -51,9 +48,9 @@ class Tenney2019Inputs(StudyInputs):
         }
 
     def probed_files(self, wildcards: Wildcards) -> list[str]:
-        """All examples of the tasks in the path."""
-        corpora = [task[part] for task in self.probed_tasks(wildcards).values() for part in (*PARTS, "cases") if task[part]]
-        return list(dict.fromkeys(path for corpus in corpora for path in corpus["examples"]))
+        """All examples of a task."""
+        task = self.probed_task(wildcards)
+        return list(dict.fromkeys(path for part in (*PARTS, "cases") if task[part] for path in task[part]["examples"]))
 
     def _probes_all_layers(self, wildcards: Wildcards) -> bool:
         """Whether all layers are probed; for the model with random layers, only the first and the last."""
@@ -70,67 +67,39 @@ class Tenney2019Inputs(StudyInputs):
             "controls": wildcards.model == self.base_model(wildcards.run),
             "max_targets": chosen.get("max_targets"),
             "max_traced_sentences": chosen["max_traced_sentences"],
-            "seeds_of_job": seeds_in_path(chosen, wildcards),
         }
-
-    def files_of_seeds(self, suffix: str) -> Files:
-        """A file of each job that trains probes for a subset of the seeds."""
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            folder = f"results/{wildcards.run}/{ID}/probes/{wildcards.model}/{wildcards.edge_tasks}"
-            parts = seed_parts(self.study_settings(wildcards))
-            return [f"{folder}/{part}.{suffix}" for part in range(len(parts))]
-
-        return paths
-
-    def task_names(self, wildcards: Wildcards) -> list[str]:
-        """Tasks in the path, in their order."""
-        return tasks_in_path(wildcards)
 
     # --- tables of probes-------------------------------------------------------------------------------------------
 
-    def _edge_jobs(self, run: str) -> list[list[str]]:
-        """Tasks of each job, `tasks_per_job` at a time."""
-        tasks = list(tasks_of(self.config, run))
-        size = self.config["runs"][run][ID]["tasks_per_job"]
-        return [tasks[start : start + size] for start in range(0, len(tasks), size)]
-
     def edge_files(self, suffix: str) -> Files:
-        """Files of all jobs, for the run's model."""
+        """Files of all tasks, for the run's model."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             run = wildcards.run
-            return [edge_path(run, self.base_model(run), tasks, suffix) for tasks in self._edge_jobs(run)]
+            return [edge_path(run, self.base_model(run), task, suffix) for task in tasks_of(self.config, run)]
 
         return paths
+
+    def _tables(self, run: str, model: str, kinds: Mapping[str, str]) -> Tables:
+        return {
+            task: {kind: edge_path(run, model, task, suffix) for kind, suffix in kinds.items()}
+            for task in tasks_of(self.config, run)
+        }
 
     def _random_tables(self, run: str) -> Tables:
         """Task -> its files for the model with random layers; empty if the run names no such model."""
         model = self.config["runs"][run][ID].get("random_model")
-        if model is None:
-            return {}
-        return {
-            task: {kind: edge_path(run, model, tasks, suffix) for kind, suffix in RANDOM_TABLES.items()}
-            for tasks in self._edge_jobs(run)
-            for task in tasks
-        }
+        return {} if model is None else self._tables(run, model, RANDOM_TABLES)
 
     def random_edge_files(self, wildcards: Wildcards) -> list[str]:
         """Tables of probes on the model with random layers, if the run names one."""
         tables = self._random_tables(wildcards.run)
         return list(dict.fromkeys(path for kind in RANDOM_TABLES for files in tables.values() for path in [files[kind]]))
 
-    def _model_tables(self, run: str, model: str) -> Tables:
-        return {
-            task: {kind: edge_path(run, model, tasks, suffix) for kind, suffix in EDGE_TABLES.items()}
-            for tasks in self._edge_jobs(run)
-            for task in tasks
-        }
-
     def edge_tables(self, wildcards: Wildcards) -> Tables:
         """Task -> its files by kind."""
         run = wildcards.run
-        tables = self._model_tables(run, self.base_model(run))
+        tables = self._tables(run, self.base_model(run), EDGE_TABLES)
         for task, files in self._random_tables(run).items():
             tables[task].update(files)
         return tables
@@ -159,7 +128,7 @@ class Tenney2019Inputs(StudyInputs):
 
     def second_tables(self, wildcards: Wildcards) -> Tables:
         """Task -> its files for the second model, by kind; errors as for `second_model`."""
-        return self._model_tables(wildcards.run, self.second_model(wildcards))
+        return self._tables(wildcards.run, self.second_model(wildcards), EDGE_TABLES)
 
     def second_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list."""
@@ -192,9 +161,9 @@ def _recipe(settings: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     return settings["training"] | {key: task[key] for key in ("evaluation_interval", "max_steps") if key in task}
 
 
-def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:
-    """A file of the probes of some tasks, for all seeds."""
-    return f"results/{run}/{ID}/probes/{model}/{'-'.join(tasks)}.{suffix}"
+def edge_path(run: str, model: str, task: str, suffix: str) -> str:
+    """A file of the probes of a task, for all seeds."""
+    return f"results/{run}/{ID}/probes/{model}/{task}.{suffix}"
 
 
 INPUTS = Tenney2019Inputs
