@@ -1,4 +1,4 @@
-"""The guard of a refactoring: compare all tables of two results folders, cell by cell.
+"""The guard of a refactoring: compare all tables, figures and pages of two results folders, cell by cell.
 
 python tools/compare_results.py OLD NEW     exit status 0: no difference; 1: differences, one per line; 2: wrong input
 
@@ -9,7 +9,7 @@ python tools/compare_results.py OLD NEW     exit status 0: no difference; 1: dif
 --tolerance X              relative tolerance of numbers, not of those inside lists; without it they must be equal
 
 A renamed entry that matches nothing, and an intended difference of which a row was not seen, are differences too. Items of a
-JSON list, elements of a tensor and lines of a text are rows. Pages, figures and logs are not compared.
+JSON list, elements of a tensor, lines of a text and cells of a page (HTML) are rows. SVG files are compared whole, logs not.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import yaml
+from lxml import html
 from safetensors import SafetensorError, deserialize, safe_open
 
 # Folders that describe the execution of jobs: run times, memory and log lines change from run to run.
@@ -36,7 +37,10 @@ EXCLUDED_FOLDERS = {"benchmarks", "logs"}
 # Measured times: glob over paths -> columns whose values are not compared. Table 4 of Michel et al. measures examples per
 # second by the clock. No other table holds a time: no rule reads table4.tsv, and training.tsv has steps and losses only.
 MEASURED = {
-    "*michel2019/table4.tsv": {"examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"}
+    "*michel2019/table4.tsv": {"examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"},
+    # Pages that show this table.
+    "*michel2019/table4.html": {"(cells)"},
+    "*index.html": {"(cells)"},
 }
 FILE, ROWS, ORDER = "(file)", "(rows)", "(order)"
 ALL = {0}  # in place of row numbers, of which the least is 1
@@ -109,10 +113,21 @@ def read_tensors(path: Path) -> Table:
     return table
 
 
+def read_picture(path: Path) -> Table:
+    """A text as one value."""
+    return {"(picture)": Column("text", [path.read_text(encoding="utf-8")])}
+
+
+def read_page(path: Path) -> Table:
+    """The cells of all HTML tables, row by row; a page may have none."""
+    page = html.fromstring(path.read_bytes())
+    return {"(cells)": Column("text", [" ".join(cell.text_content().split()) for cell in page.iter("td", "th")])}
+
+
 READERS: dict[str, Callable[[Path], Table]] = {
     **dict.fromkeys((".tsv", ".csv"), read_delimited),
     **dict.fromkeys((".txt", ".jsonl", ".conll", ".conllu"), read_lines),
-    **{".json": read_json, ".parquet": read_parquet, ".safetensors": read_tensors},
+    **{".json": read_json, ".parquet": read_parquet, ".safetensors": read_tensors, ".svg": read_picture, ".html": read_page},
 }
 
 
@@ -336,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"and {len(differences) - PRINTED} more")
     outcome = f"differences: {len(differences)}" if differences else "no difference"
     used = sum(bool(entry.seen) for entry in comparison.intended)
-    print(f"{comparison.tables} tables, {comparison.cells} cells compared: {outcome}; intended differences used: {used}")
+    print(f"{comparison.tables} files, {comparison.cells} cells compared: {outcome}; intended differences used: {used}")
     return int(bool(differences))
 
 

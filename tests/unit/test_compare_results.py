@@ -31,7 +31,9 @@ def folders(tmp_path):
         "corpora/sample/ud.conllu": "1\tA\n\n1\tB\n",
         "benchmarks/table1.tsv": "s\n1.5\n",
         "logs/table1.tsv": "s\n1.5\n",
-        "clark2019/table1.html": "<p>1.5</p>",
+        "clark2019/table1.html": "<p>1.5</p><table><tr><th>det</th><td><b>1.5</b></td></tr></table>",
+        "clark2019/figure1.svg": "<svg/>",
+        "michel2019/table4.html": "<table><tr><td>69.8</td></tr></table>",
     }.items():
         write(old / name, text)
     write_parquet(old)
@@ -86,7 +88,7 @@ def compare(folders, capsys, tmp_path):
 
 def test_equal_folders_have_no_difference(compare):
     # Cells: TSV 16 and 6 that are not measured, JSON 4 values and 2 tokens, text 2 and 3, Parquet 12, tensors 8.
-    assert compare() == (0, ["7 tables, 53 cells compared: no difference; intended differences used: 0"])
+    assert compare() == (0, ["10 files, 56 cells compared: no difference; intended differences used: 0"])
 
 
 def test_values_are_compared_as_numbers(folders, compare):
@@ -254,7 +256,22 @@ def test_measured_times_are_not_compared(folders, compare):
     assert len(compare()[1]) == 3
 
 
-def test_folders_of_jobs_and_pages_are_not_compared(folders, compare):
+def test_figures_and_cells_of_pages_are_compared(folders, compare):
+    replace(folders[1] / "clark2019/table1.html", "<b>1.5</b>", "<b>9</b>")
+    replace(folders[1] / "clark2019/figure1.svg", "/", " id='a'/")
+    replace(folders[1] / "michel2019/table4.html", "69.8", "12.3")
+    status, lines = compare()
+    assert (status, lines[:2]) == (
+        1,
+        [
+            "clark2019/figure1.svg: (picture): 1 of 1 rows differ, first row 1: '<svg/>' -> \"<svg id='a'/>\"",
+            "clark2019/table1.html: (cells): 1 of 2 rows differ, first row 2: '1.5' -> '9'",
+        ],
+    )
+    assert len(lines) == 3
+
+
+def test_folders_of_jobs_and_text_of_pages_are_not_compared(folders, compare):
     replace(folders[1] / "benchmarks/table1.tsv", "1.5", "9")
     (folders[1] / "logs/table1.tsv").unlink()
     replace(folders[1] / "clark2019/table1.html", "1.5", "9")
