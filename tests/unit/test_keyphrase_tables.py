@@ -1,7 +1,6 @@
 """Tables, figures and pages of Štefánik's study, from answers and attention made by hand."""
 
 import importlib
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -68,7 +67,7 @@ from attention_atlas.studies.stefanik2021.removal_tables import (
     read_removals,
     removal_tables,
 )
-from attention_atlas.studies.stefanik2021.views import MODEL_VIEW, Viewed, _counted_from_1, _rows, view_page
+from attention_atlas.studies.stefanik2021.views import MODEL_VIEW, view_rows
 from attention_atlas.studies.stefanik2021.words import _frames, read_words
 
 SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
@@ -273,6 +272,11 @@ def tagged(record, size):
     return Example(record, f"d{record}", ids, ids, ("t",) * (size + 2), word, ("w",) * size, {"tags": tags}, keyphrases=phrases)
 
 
+PAIR = Example(
+    0, "a b / c", (0,) * 6, (0,) * 6, ("[CLS]", "a", "b", "[SEP]", "c", "[SEP]"), (-1, 0, 1, -1, 2, -1), ("a", "b", "c")
+)
+
+
 def test_words_have_the_attention_that_they_receive(tmp_path):
     maps, examples = [cached(k, 4 + k) for k in range(3)], [tagged(k, 4 + k) for k in range(3)]
     write_parquet(pd.concat(_frames(maps, examples, diagonal=True)), tmp_path / "words.parquet")
@@ -343,10 +347,8 @@ def built(tmp_path_factory, removals):
         paths = [folder / f"{table}.tsv" for table in dict.fromkeys((name, "fine_tuning"))]
         getattr(removal_pages, name)(*paths, SETTING, folder / f"{name}.html")
     write_table(baseline_rows(evaluated_methods(), ENCODER, BaselineOptions(3, 100, 0)), folder / "baselines.tsv")
-    viewed = Viewed(
-        ("a b", "c"), ("[CLS]", "a", "b", "[SEP]", "c", "[SEP]"), 4, np.full((LAYERS, HEADS, 6, 6), 1 / 6, np.float32)
-    )
-    write_table(_rows(1, viewed)[MODEL_VIEW], folder / "model_view.tsv")
+    maps = np.full((LAYERS, HEADS, 6, 6), 1 / 6, np.float16)
+    write_table(view_rows(("a b", "c"), PAIR, maps)[MODEL_VIEW], folder / "model_view.tsv")
     return folder
 
 
@@ -408,46 +410,13 @@ def test_documents_are_counted(tmp_path):
     assert row["phrases_per_document"] == 2
 
 
-def test_pages_count_layers_and_heads_from_1(browser, tmp_path):
-    """As a reader sees them: numbers beside the panels, the title of an enlarged panel, the choice of a layer."""
-    viewed = Viewed(("a b", "c"), ("[CLS]", "a", "b", "[SEP]"), 2, np.full((3, 2, 4, 4), 0.25, np.float32))
-    for view in ("model_view", "head_view"):
-        (tmp_path / f"{view}.html").write_text(view_page(view, [viewed], "Test run: tiny."), encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "model_view.html").as_uri())
-    page.wait_for_selector("svg text")
-    numbers = [int(text) for text in page.locator("svg text").all_text_contents() if text.strip().isdigit()]
-    assert sorted(numbers) == [1, 1, 2, 2, 3], "heads 1 and 2, layers 1 to 3"
-    page.locator("#attn_background_2_1").click(force=True)
-    assert "Layer 3, Head 2" in page.locator("svg text").all_text_contents()
-    page.goto((tmp_path / "head_view.html").as_uri())
-    page.wait_for_selector("#layer option", state="attached")
-    assert page.locator("#layer option").all_text_contents() == ["1", "2", "3"]
-    page.close()
-
-
-def test_a_version_of_bertviz_that_numbers_heads_elsewhere_is_named():
-    with pytest.raises(AtlasError, match=r"pip install bertviz==1\.4\.1"):
-        _counted_from_1("<script>svg.text(head)</script>", "model_view")
-
-
-def test_pages_need_no_network_and_hold_the_weights(built):
-    maps = np.zeros((1, 2, 4, 4), np.float32)
-    maps[..., 0] = 1
-    maps[0, 1, 2] = [0.1234, 0.2, 0.3, 0.3766]
-    viewed = Viewed(("a </script> b", "c"), ("[CLS]", "a", "</script>", "[SEP]"), 2, maps)
-    for view in ("model_view", "head_view"):
-        page = view_page(view, [viewed, viewed], "Test run: tiny.")
-        assert page == view_page(view, [viewed, viewed], "Test run: tiny."), "the same in every run"
-        assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
-        assert "cdnjs" not in page
-        assert "0.1234" in page
-        assert f"{view}-1" in page
-        assert f"{view}-2" in page
-        # No text may end a script: three of the page, and one of each view.
-        assert page.count("</script>") == 3 + 2
-        assert "&lt;/script&gt;" in page
-    table = _rows(1, viewed)
-    assert len(table) == 2 * 16
-    assert table[(table["head"] == 2) & (table["query"] == 3)]["weight"].tolist() == pytest.approx([0.1234, 0.2, 0.3, 0.3766])
-    assert set(table["second"]) == {3}
+def test_the_model_view_has_the_weights_of_each_head():
+    maps = np.zeros((1, 2, 6, 6), np.float16)
+    maps[0, 1, 2, :4] = [0.1234, 0.2, 0.3, 0.3766]
+    table = view_rows(("a b", "c"), PAIR, maps)
+    assert len(table) == 2 * 36
+    row = table[(table["head"] == 2) & (table["query"] == 3)]
+    assert row["weight"].tolist() == pytest.approx([0.1234, 0.2, 0.3, 0.3766, 0, 0], abs=1e-3)
+    assert row["key_token"].tolist() == list(PAIR.tokens)
+    assert set(table["second"]) == {5}, "the token after the first [SEP]"
+    assert set(view_rows(("a b c",), PAIR, maps)["second"]) == {0}

@@ -363,9 +363,6 @@ def test_tables_of_stefanik2021_hold_what_they_must(done):
     assert (documents["present"] + documents["absent"] == documents["phrases"]).all()
     verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"]
     assert set(verdicts) <= {"not comparable", "not computed"}
-    for page in ("model_view", "head_view"):
-        text = (folder / f"{page}.html").read_text(encoding="utf-8")
-        assert not re.search(r"(src|href)=[\"']?(https?:)?//", text), "the page must not need a network"
 
 
 def test_tables_of_kovaleva2019_hold_what_they_must(done):

@@ -126,11 +126,6 @@ rule stefanik2021_model_view:
         card=stefanik2021.card("documents"),
         tokenizer=stefanik2021.tokenizer("documents"),
     output:
-        model_view=report(
-            "results/{run}/stefanik2021/model_view.html",
-            **stefanik2021.about("model_view"),
-        ),
-        head_view="results/{run}/stefanik2021/head_view.html",
         tsv="results/{run}/stefanik2021/model_view.tsv",
     log:
         "results/{run}/logs/stefanik2021/model_view.log",
@@ -144,10 +139,6 @@ rule stefanik2021_model_view:
     params:
         model=stefanik2021.model(),
         pairs=stefanik2021.settings("pairs"),
-        run=stefanik2021.run_title,
-        links=stefanik2021.links(
-            model_view="model_view.html", head_view="head_view.html"
-        ),
         code=script_digest("stefanik2021_model_view.py"),
     script:
         "../scripts/stefanik2021_model_view.py"

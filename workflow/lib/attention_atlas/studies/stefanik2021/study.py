@@ -110,12 +110,11 @@ ARTIFACTS = (
     figure(
         "model_view",
         "Model view",
-        "Attention of all heads over a pair of sentences, with pages to browse (bertviz)",
+        "Attention of all heads over a pair of sentences",
         "Attention of all heads over a pair of sentences: one row for each layer and one column for each head. Query tokens "
         "are on the left, key tokens on the right, in the order of the text from the top; the opacity of a line is the "
         "attention weight (Štefánik, model view).",
         needs=["documents"],
-        files=["model_view.html", "head_view.html"],
     ),
     table(
         "documents",
