@@ -7,14 +7,13 @@
 # make check      what RUN=paper (or another) needs, and what is missing; status 1 where the run cannot be built as it is
 #                 CORPUS names a file or a folder: which readers accept it, and which artefacts can be built from it (MODEL: its tokenizer is used)
 # make lock       resolve the hub's models and data sets again, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
-# ARGS="--configfile mine.yaml"  for check, lock, results and atlas-release: an overlay; results also takes
+# ARGS="--configfile mine.yaml"  for check, lock and results: an overlay; results also takes
 #                 the --config entries that the run was started with: ARGS="--config missing=skip"
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 #                 PATTERN="relation:nsubj>head my_patterns.py:same_letter": pairs of tokens that heads are measured on too
 #                 MODEL="a b c" several models side by side; MODEL="folder/step*" or "name@step1 name@step2" a series of checkpoints
 #                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
-# make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 and results/$(RUN)/pages: every table and figure with its caption, by study, and an overview of all findings
 #                 PARTIAL=yes: if some jobs failed, only the studies that are built
@@ -22,10 +21,7 @@
 #                 with text show generated sentences, or are those of the run GENERATED=sample; FROM=folder of the checkout that
 #                 built the run, if not this one;
 #                 QUESTION="...": heading of the overview
-# make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
-# make error-messages  build/error_messages.md: every message for users that the unit tests and the fault tests provoke, for review
-# make contact-sheet  docs/figures/{study}.png: all figures of a study in RUN on one picture
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the Slurm profile
 # make clean      remove results and caches (not .venv)
 
@@ -40,8 +36,6 @@ PUBLISH ?=
 GENERATED ?= sample
 FROM ?=
 QUESTION ?=
-A ?=
-B ?=
 CORPUS ?=
 ARGS ?=
 VENV := .venv
@@ -54,7 +48,7 @@ yes = $(if $(filter-out yes no,$($(1))),$(error $(1)=$($(1)): write $(1)=yes, or
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium check lock bench atlas atlas-release results diff report error-messages docs sync contact-sheet clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium check lock bench atlas results report docs sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -75,7 +69,6 @@ lint: setup
 	$(BIN)/snakefmt --check Snakefile workflow/rules tests/workflow/new_study
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/sync.py --check
-	$(BIN)/python tools/prose.py
 
 test: lint
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m "not long"
@@ -121,22 +114,8 @@ results: setup
 	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(call yes,PARTIAL,--partial) \
 		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)") $(ARGS)
 
-atlas-release: setup
-	$(BIN)/python tools/atlas_release.py $(RUN) $(ARGS)
-
-diff: setup
-	@test -n "$(A)" -a -n "$(B)" || { echo "Name two runs: make diff A=sample B=laptop"; exit 1; }
-	$(BIN)/python tools/diff.py "$(A)" "$(B)"
-
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
-
-error-messages: setup
-	mkdir -p build
-	rm -f build/error_messages.jsonl
-	ATLAS_ERROR_MESSAGES=$(CURDIR)/build/error_messages.jsonl $(BIN)/pytest --numprocesses 2 --dist loadfile \
-		tests/unit tests/workflow/test_faults.py
-	$(BIN)/python tools/error_messages.py build/error_messages.jsonl build/error_messages.md
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -144,9 +123,6 @@ docs: setup
 
 sync: setup
 	$(BIN)/python tools/sync.py
-
-contact-sheet: setup
-	$(BIN)/python tools/contact_sheet.py $(RUN)
 
 clean:
 	rm -rf results/* build site workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -5,10 +5,7 @@ draws as many new ones.
 """
 
 import os
-from collections.abc import Iterator
 
-import pytest
-from error_messages import check, recorded
 from hypothesis import settings
 
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -17,11 +14,3 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
 settings.register_profile("atlas", derandomize=not TRIES, deadline=None, max_examples=TRIES or 100)
 settings.load_profile("atlas")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Every message for users that a test provokes reads well: see `error_messages`."""
-    with recorded() as messages:
-        yield
-    check(messages, item.nodeid)

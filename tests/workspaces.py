@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from error_messages import keep_logged
-
 from attention_atlas.workflow.config import read_configuration, write_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,15 +103,6 @@ def listen_to_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-class Snakemake(subprocess.Popen[str]):
-    """A process of Snakemake; the messages for users that its jobs logged are recorded as those of this process are."""
-
-    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
-        output, errors = super().communicate(input, timeout)
-        keep_logged(output)
-        return output, errors
-
-
 @dataclass(frozen=True)
 class Workspace:
     """A folder with a copy of the workflow."""
@@ -153,7 +142,7 @@ class Workspace:
             "2",
         ]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
-        return Snakemake(
+        return subprocess.Popen(
             [*command, *arguments],
             cwd=self.folder,
             env=clean | dict(environment or {}),

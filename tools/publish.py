@@ -53,9 +53,8 @@ from attention_atlas.workflow.lookups import Config  # noqa: E402
 from attention_atlas.workflow.needs import artifacts_of, needs, without_missing  # noqa: E402
 from attention_atlas.workflow.studies import studies, study_corpora  # noqa: E402
 from attention_atlas.workflow.study import Artifact, Study  # noqa: E402
-from tools.results import made_by  # noqa: E402
+from tools.results import configuration_of, made_by, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 from tools.small_pictures import write_small_picture  # noqa: E402
-from tools.to_do import configuration_of, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
 RESOURCES = Path("workflow", "resources")
 """Files of this repository, as the registry of corpora names them."""
@@ -409,7 +408,7 @@ def _made(source: Source, machine: str) -> dict[str, str]:
     date = datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%-d %B %Y")
     seconds = sum(_seconds(path) for path in (source.folder / "benchmarks").rglob("*.tsv"))
     return {
-        "Code": made_by(source.root),
+        "Code": made_by(),
         "Date and machine": f"Results of {date}. {machine} All jobs together took {seconds / 3600:.1f} hours.",
         "Versions": table(("package", "version"), versions),
         "Corpora": "SHA-256 of the files that the run measured, after selection of rows where it names some.\n\n"

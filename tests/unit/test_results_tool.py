@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -13,8 +14,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY
 from tools import results
-from tools.results import made_by, main, write_results
-from tools.to_do import ROOT, jobs_to_do
+from tools.results import ROOT, configuration_of, jobs_to_do, made_by, main, write_results
 
 VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
 """Study -> values, matches, values that differ."""
@@ -113,3 +113,64 @@ def test_a_run_without_a_scoreboard_says_how_to_get_a_partial_one(tmp_path, monk
     monkeypatch.setattr("sys.argv", ["results.py", "one"])
     assert main() == 1
     assert "make results RUN=one PARTIAL=yes" in capsys.readouterr().err
+
+
+def planned(monkeypatch, returncode=0, stdout="", stderr=""):
+    """Commands that are started, in place of Snakemake."""
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        return SimpleNamespace(returncode=returncode, stdout=stdout, stderr=stderr)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def test_entries_of_the_users_configuration_stay_beside_the_target(monkeypatch, tmp_path):
+    commands = planned(monkeypatch)
+    options = ["--configfile", "mine.yaml", "--config", "missing=skip", "targets=[other]", "--rerun-triggers", "mtime"]
+    assert jobs_to_do("mine", tmp_path, options, ["results/mine/a.tsv"]) == []
+    command = commands[0]
+    assert command.count("--config") == 1
+    place = command.index("--config")
+    assert command[place:] == ["--config", "targets=[mine]", "missing=skip", "--", "results/mine/a.tsv"]
+    assert command[place - 4 : place] == ["--configfile", "mine.yaml", "--rerun-triggers", "mtime"]
+
+
+def test_the_configuration_has_the_entries_of_the_command_line():
+    options = ["--config", "missing=skip", "accept_licences=[CC BY-NC-ND 4.0]", "--quiet"]
+    config = configuration_of(ROOT, [], options)
+    assert (config["missing"], config["accept_licences"]) == ("skip", ["CC BY-NC-ND 4.0"])
+    assert configuration_of(ROOT, [])["missing"] == "error"
+    with pytest.raises(AtlasError, match=r"--config targets=\[one: the value is not YAML"):
+        configuration_of(ROOT, [], ["--config", "targets=[one"])
+
+
+def test_a_run_that_cannot_be_planned_is_refused_with_what_snakemake_says(monkeypatch, tmp_path):
+    planned(monkeypatch, 1, "WorkflowError in file x:\nconfig: targets: there is no run 'nosuch'.\n")
+    with pytest.raises(AtlasError, match=r"the run mine cannot be planned; .*\n.*\nconfig: targets: there is no run 'nosuch'"):
+        jobs_to_do("mine", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        ("a: [1\n", "is not YAML ("),
+        ("- a\n", "has keys and values, but this one has a list"),
+    ],
+)
+def test_a_configuration_file_that_cannot_be_used_is_named(tmp_path, content, sentence):
+    path = tmp_path / "mine.yaml"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(AtlasError) as caught:
+        configuration_of(ROOT, [path])
+    assert str(caught.value).startswith(f"{path}: ")
+    assert sentence in str(caught.value)
+
+
+def test_an_empty_configuration_file_changes_nothing(tmp_path):
+    (tmp_path / "mine.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert configuration_of(ROOT, [tmp_path / "mine.yaml"]) == configuration_of(ROOT, [])

@@ -16,7 +16,6 @@ from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.corpus_text import check_no_corpus_text
-from attention_atlas.published.run_differences import SAME, run_differences
 from attention_atlas.workflow.caches import remove
 from attention_atlas.workflow.studies import artifacts
 from tools import publish, results
@@ -91,13 +90,6 @@ def test_the_page_of_the_atlas_with_generated_sentences_is_that_of_the_run_where
     assert len(of_corpus["others"]) == 2
     assert of_corpus["evidence"]["pairs"] != []
     assert of_corpus == generated
-
-
-def test_a_run_compared_with_itself_differs_in_nothing(done):
-    folder = done.folder / "results/sample"
-    differences = run_differences(folder, folder)
-    assert len(differences) == len(read_table(folder / "comparison.tsv")) + len(read_table(folder / "claims.tsv"))
-    assert set(differences["change"]) == {SAME}
 
 
 def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, tmp_path, monkeypatch, capsys):
