@@ -15,12 +15,8 @@
 #                 MODEL="a b c" several models side by side; MODEL="folder/step*" or "name@step1 name@step2" a series of checkpoints
 #                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
-#                 and results/$(RUN)/pages: every table and figure with its caption, by study, and an overview of all findings
 #                 PARTIAL=yes: if some jobs failed, only the studies that are built
-#                 PUBLISH=docs/results/$(RUN): pages that may be redistributed, without text of corpora, for the site (`make docs`); figures
-#                 with text show generated sentences, or are those of the run GENERATED=sample; FROM=folder of the checkout that
-#                 built the run, if not this one;
-#                 QUESTION="...": heading of the overview
+#                 PUBLISH=yes: also docs/results/$(RUN), its tables and figures as pages of the site
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the Slurm profile
 # make clean      remove results and caches (not .venv)
@@ -33,9 +29,6 @@ PATTERN ?=
 TEXT ?=
 PARTIAL ?=
 PUBLISH ?=
-GENERATED ?= sample
-FROM ?=
-QUESTION ?=
 CORPUS ?=
 ARGS ?=
 VENV := .venv
@@ -110,9 +103,8 @@ atlas: setup
 	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
 
 results: setup
-	$(if $(FROM),,$(BIN)/python tools/results.py $(RUN) $(call yes,PARTIAL,--partial) $(ARGS))
-	$(BIN)/python tools/publish.py $(RUN) $(if $(PUBLISH),--publish "$(PUBLISH)" --generated "$(GENERATED)") $(call yes,PARTIAL,--partial) \
-		$(if $(FROM),--checkout "$(FROM)") $(if $(QUESTION),--question "$(QUESTION)") $(ARGS)
+	$(BIN)/python tools/results.py $(RUN) $(call yes,PARTIAL,--partial) $(ARGS)
+	$(call yes,PUBLISH,$(BIN)/python tools/publish.py $(RUN) $(ARGS))
 
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip

@@ -55,9 +55,6 @@ runs:
       resamples: 100
       probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
       clustering: {permutations: 99, blocks: 4}
-      generated_segments: sample-segments
-      generated_dependencies: sample-trees
-      generated_coreference: sample-coreference
     guan2020:
       resamples: 100
       fits: 3
@@ -80,7 +77,6 @@ runs:
       shuffles: 200
       head_scores: {inputs: 8, random_models: 3}
       causal_effects: {heads: 3, words: 6}
-      generated_sentences: sample-trees
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 2, step: 50}
     kovaleva2019:
       resamples: 100
@@ -89,7 +85,6 @@ runs:
       padded: {length: 64, records: 2}
       ablations: {compared: [mrpc]}
       patterns: {size: 16, epochs: 1, folds: 2}
-      generated_examples: sample-mrpc
 """
 FEW_TASKS = ("mrpc", "stsb")
 FEW_EDGE_TASKS = ("pos", "roles")

@@ -122,22 +122,6 @@ FIGURES = {
 }
 
 
-def test_figure_5_on_generated_text_names_where_heads_were_chosen_and_what_the_text_does_not_have(tmp_path):
-    of_corpora = of_figure5(tmp_path).args[0]
-    weights = pd.read_csv(of_corpora, sep="\t")
-    for relations, expected in (
-        (["dobj", "det"], "not in this text: poss, auxpass, pobj, coreference;"),
-        ([], "Relations not in this"),
-    ):
-        table = write(weights[weights["relation"].isin(relations)], tmp_path / "generated.tsv")
-        with saved_figures() as figures:
-            figure5(table, LABEL, "", {"png": tmp_path / "one.png"}, "a treebank", of_corpora)
-        assert figures[0].problems == []
-        words = " ".join(" ".join(figures[0].texts).split())
-        assert expected in words
-        assert "a treebank" in words
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
     draw = FIGURES[name](tmp_path)

@@ -7,7 +7,6 @@ from small_config import SMALL
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
-from attention_atlas.workflow.studies import extracted, study_examples
 
 INPUTS = Clark2019Inputs(shipped())
 SMALLEST = Clark2019Inputs(resolve(SMALL))
@@ -76,40 +75,14 @@ def test_tables_of_variants():
 
 
 def test_the_coreference_head_is_drawn_where_a_run_has_chains():
-    assert INPUTS.first_coreference("coreference")(wildcards()) == [
+    assert INPUTS.first_coreference(wildcards()) == [
         "results/sample/attention/minilm/sample-coreference/0.safetensors",
         "results/sample/examples/minilm/sample-coreference/0.parquet",
         "results/sample/clark2019/coreference.tsv",
     ]
-    assert SMALLEST.first_coreference("coreference")(wildcards("one")) == []
+    assert SMALLEST.first_coreference(wildcards("one")) == []
     assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
     assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
-
-
-def test_generated_sentences_are_drawn_with_the_heads_of_the_run():
-    assert INPUTS.first_coreference("generated_coreference")(wildcards("laptop")) == [
-        "results/laptop/attention/minilm/sample-coreference/0.safetensors",
-        "results/laptop/examples/minilm/sample-coreference/0.parquet",
-        "results/laptop/clark2019/coreference.tsv",
-    ]
-    assert INPUTS.first_coreference("generated_coreference")(wildcards("sample")) == []
-    examples = INPUTS.first_shards("generated_dependencies", "examples", "parquet")
-    assert examples(wildcards("laptop")) == ["results/laptop/examples/minilm/sample-trees/0.parquet"]
-    assert ("minilm", "sample-segments", 48) in extracted(shipped(), "laptop", "clark2019")
-    measured = {corpus for _, corpus in study_examples(shipped(), "laptop", "clark2019")}
-    assert {"ewt-dev", "wikitext2-segments", "litbank"} <= measured
-    assert not [corpus for corpus in measured if corpus.startswith("sample-")], "dropped records are not counted"
-    config = shipped_copy()
-    config["runs"]["sample"]["clark2019"]["generated_segments"] = "sample-segments"
-    assert study_examples(config, "sample", "clark2019") == study_examples(shipped(), "sample", "clark2019")
-    laptop = wildcards("laptop")
-    assert INPUTS.generated_coreference_title(laptop) == "generated sample, coreference"
-    assert INPUTS.figure5_corpora(laptop) == "; ".join(INPUTS.title(role)(laptop) for role in ("dependencies", "coreference"))
-    config = shipped_copy()
-    del config["runs"]["laptop"]["clark2019"]["generated_coreference"]
-    without = Clark2019Inputs(config)
-    assert without.generated_coreference_title(laptop) == ""
-    assert without.figure5_corpora(laptop) == INPUTS.title("dependencies")(laptop), "no coreference head is drawn"
 
 
 def test_divisions_into_windows_are_those_of_the_corpora():

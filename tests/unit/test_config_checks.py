@@ -277,23 +277,6 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "Figure 5 needs the keys trained_translator, dynamics, dynamics_importance together",
         ),
         (
-            {"runs": {"laptop": {"clark2019": {"generated_segments": "wikitext2-segments"}}}},
-            "clark2019.generated_segments: the figure drawn from this corpus may be published, but 'wikitext2-segments' is not "
-            "generated text",
-        ),
-        (
-            {"runs": {"any": {"clark2019": {"generated_segments": "sample-segments"}}}},
-            "clark2019.generated_segments: a figure of segments is drawn on this text: name runs.any.clark2019.segments",
-        ),
-        (
-            {"runs": {"mine": {"model": "minilm", "atlas": {"generated_sentences": "sample-trees"}}}},
-            "atlas.generated_sentences: heads are measured on sentences: name a corpus under runs.mine.atlas.sentences",
-        ),
-        (
-            {"runs": {"laptop": {"kovaleva2019": {"generated_examples": "sample-mrpc"}}}},
-            "kovaleva2019.generated_examples: corpus 'sample-mrpc' is one of the task mrpc, but Figure 1 draws stsb",
-        ),
-        (
             {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
             "corpora.mine.edge_tasks: the reader edges needs tasks, such as [pos]",
         ),

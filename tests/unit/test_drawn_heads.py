@@ -293,9 +293,6 @@ def test_sentences_too_short_too_long_or_of_long_words_are_not_drawn(tmp_path):
     assert set(table["sentence"]) == {"s3"}
     with pytest.raises(AtlasError, match="no sentence of 6 to 12 words has a relation"):
         drawn_sentences(tmp_path, examples[:3], maps[:3])
-    files = ([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], tmp_path / "relations.tsv")
-    figure5_weights(*files, "auto", "auto", tmp_path / "f5.tsv", may_be_empty=True)
-    assert list(read_table(tmp_path / "f5.tsv")) == list(table), "the same columns, without a row"
 
 
 def test_relations_of_the_paper_are_drawn_in_its_order(tmp_path):

@@ -38,7 +38,6 @@ def of_figure1(folder, size=40):
     cells = pd.DataFrame([(q + 1, k + 1, tokens[q]) for q in range(size) for k in range(size)])
     cells.columns = ["query", "key", "query_token"]
     facts = {"probability": 0.999, "task": "mrpc", "example": "12345", "layer": LAYERS, "head": HEADS}
-    facts["rule_class"] = max(CLASSES, key=len)
     parts = [cells.assign(**{"class": name}, **facts, weight=generator().random(len(cells))) for name in CLASSES]
     return partial(figure1, write(pd.concat(parts), folder / "drawn.tsv"), LABEL)
 

@@ -8,7 +8,6 @@ from attention_atlas.studies.kovaleva2019.study import examples, frames_of, pair
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
 from attention_atlas.workflow.needs import without_missing
-from attention_atlas.workflow.studies import study
 
 INPUTS = Kovaleva2019Inputs(shipped())
 SMALL = Kovaleva2019Inputs(resolve(with_family(measured_records=3)))
@@ -28,26 +27,10 @@ def test_examples_of_the_task_in_the_path_are_those_of_the_base():
     assert (INPUTS.is_regression(stsb), INPUTS.is_regression(rte)) == (True, False)
 
 
-def test_figure1_draws_pairs_and_generated_ones_of_the_same_task_in_published_pages():
+def test_figure1_draws_pairs():
     laptop = wildcards("laptop")
     assert INPUTS.drawn_task(laptop) == "stsb"
     assert INPUTS.drawn_examples(laptop) == ["results/laptop/examples/minilm/stsb-dev-whole/0.parquet"]
-    examples = INPUTS.first_shards("generated_examples", "examples", "parquet")
-    assert examples(laptop) == ["results/laptop/examples/minilm/sample-stsb/0.parquet"]
-    of_corpus, generated = INPUTS.drawn_label(laptop), INPUTS.generated_label(laptop)
-    assert (generated["model"], generated["sample"]) == (of_corpus["model"], True)
-    assert generated["corpus"] == "generated sample, similarity"
-    assert INPUTS.drawn_title(laptop) == of_corpus["corpus"]
-
-
-def test_generated_pairs_are_drawn_only_if_the_run_draws_their_task(without_files):
-    """Where the files of MRPC are missing, the paper run draws another task."""
-    figure = study("kovaleva2019").artifact("figure1")
-    for missing, task, drawn in (("error", "mrpc", True), ("skip", None, False)):
-        config = shipped_copy(missing)
-        assert bool(study("kovaleva2019").redistributable_paths(config, figure, "paper")) is drawn
-        if task:
-            assert Kovaleva2019Inputs(config).drawn_task(wildcards("paper")) == task
 
 
 def test_every_action_is_compared_only_for_the_tasks_that_a_run_names():

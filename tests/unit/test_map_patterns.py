@@ -11,14 +11,12 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 from small_tokenizer import save_tokenizer
-from text_boxes import saved_figures
 from tiny_models import installed
 
 from attention_atlas.corpora.alignment import SPECIAL as SPECIAL_WORD
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.kovaleva2019 import annotations, drawn_patterns
 from attention_atlas.studies.kovaleva2019.annotations import (
@@ -31,7 +29,6 @@ from attention_atlas.studies.kovaleva2019.annotations import (
     read_labels,
 )
 from attention_atlas.studies.kovaleva2019.drawn_patterns import candidates, draw_patterns, far_block
-from attention_atlas.studies.kovaleva2019.figure1 import figure1
 from attention_atlas.studies.kovaleva2019.labelling_page import write_labelling_page
 from attention_atlas.studies.kovaleva2019.map_network import VIEWS, MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import (
@@ -350,7 +347,7 @@ def test_more_examples_keep_those_that_figure1_is_drawn_from():
     assert [e.record for e in candidates(examples[::3])] == [0], "the shortest where none is short"
 
 
-def drawn(folder, monkeypatch, maps_of, heads_path=None):
+def drawn(folder, monkeypatch, maps_of):
     """Figure 1 of examples whose maps are of these kinds: id -> kinds of the five heads of a layer."""
     word = [SPECIAL_WORD if special else k for k, special in enumerate(SPECIAL.tolist())]
     pieces = {"tokens": [f"t{k}" for k in range(N)], "input_ids": [1] * N, "segment_ids": SEGMENT.tolist(), "word": word}
@@ -363,9 +360,8 @@ def drawn(folder, monkeypatch, maps_of, heads_path=None):
     write_card(
         ModelCard("tiny", "made up", "bert", 1, 5, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), folder / "card.json"
     )
-    out = folder / ("again.tsv" if heads_path else "drawn.tsv")
-    draw_patterns({}, folder / "card.json", [], 9, "", "", "stsb", out, heads_path)
-    return read_table(out)
+    draw_patterns({}, folder / "card.json", [], 9, "", "", "stsb", folder / "drawn.tsv")
+    return read_table(folder / "drawn.tsv")
 
 
 def test_figure1_draws_an_example_with_all_classes(tmp_path, monkeypatch):
@@ -376,25 +372,3 @@ def test_figure1_draws_an_example_with_all_classes(tmp_path, monkeypatch):
     assert table.groupby("class", sort=False)["head"].first().tolist() == [5, 4, 3, 2, 1]
     weights = table.loc[table["class"] == BLOCK, "weight"].to_numpy().reshape(N, N)
     np.testing.assert_allclose(weights, pure(BLOCK), atol=1e-6)
-
-
-def test_heads_chosen_on_other_examples_are_drawn_whatever_their_maps_are_here(tmp_path, monkeypatch):
-    chosen = drawn(tmp_path, monkeypatch, {"all": CLASSES})
-    shifted = [*CLASSES[1:], CLASSES[0]]
-    near = [BLOCK, *CLASSES[1:]]
-    table = drawn(tmp_path, monkeypatch, {"shifted": shifted, "near": near}, tmp_path / "drawn.tsv")
-    assert set(table["example"]) == {"near"}, "most heads have the same class there"
-    columns = ["class", "layer", "head"]
-    assert table[columns].drop_duplicates().to_numpy().tolist() == chosen[columns].drop_duplicates().to_numpy().tolist()
-    assert table.groupby("class", sort=False)["rule_class"].first().tolist() == near
-    with saved_figures() as figures:
-        figure1(tmp_path / "again.tsv", RunLabel("A run", "tiny", "generated"), {"png": tmp_path / "one.png"}, "STS-B")
-    assert figures[0].problems == []
-    titles = [text for text in figures[0].texts if "head 1-" in text]
-    assert len(titles) == len(CLASSES)
-    assert titles[0].startswith("Vertical\n"), titles
-    assert titles[0].endswith("\nhere: block"), titles
-    assert not any("here" in title for title in titles[1:])
-    write_table(chosen.assign(head=chosen["head"] + 1), tmp_path / "drawn.tsv")
-    with pytest.raises(AtlasError, match=r"drawn\.tsv: the model has no head 1-6"):
-        drawn(tmp_path, monkeypatch, {"all": CLASSES}, tmp_path / "drawn.tsv")

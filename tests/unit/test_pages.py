@@ -19,12 +19,8 @@ from attention_atlas.workflow.render import PICTURES, render
 from attention_atlas.workflow.studies import studies
 
 RULES = {rule.page.rule: rule for rule in page_rules(shipped())}
-LOOKED_UP = {
-    name: (rule, "laptop" if name.endswith("_generated") else "sample")
-    for name, rule in RULES.items()
-    if rule.study.id in shipped()["runs"]["sample"]
-}
-"""Rules of the studies that the sample run has, each with a run that builds it: generated text stands for that of a corpus."""
+LOOKED_UP = {name: rule for name, rule in RULES.items() if rule.study.id in shipped()["runs"]["sample"]}
+"""Rules of the studies that the sample run has."""
 LABEL = {
     **{"run": "Small run", "model": "tiny", "corpus": "two sentences", "model_reference": "", "corpus_reference": ""},
     **{"sample": True, "converted": False, "stand_in": False},
@@ -47,12 +43,12 @@ def test_a_page_names_every_parameter_of_its_function_that_has_no_default(rule: 
     assert {name for name, parameter in parameters.items() if parameter.default is parameter.empty} <= passed
 
 
-@pytest.mark.parametrize(("rule", "run"), LOOKED_UP.values(), ids=LOOKED_UP)
-def test_inputs_and_parameters_of_a_page_can_be_looked_up_in_a_run(rule: PageRule, run: str):
+@pytest.mark.parametrize("rule", LOOKED_UP.values(), ids=LOOKED_UP)
+def test_inputs_and_parameters_of_a_page_can_be_looked_up_in_a_run(rule: PageRule):
     looked_up = [*rule.unnamed_files(), *rule.files().values(), *rule.params().values()]
     for value in looked_up:
         if callable(value):
-            value(wildcards(run))
+            value(wildcards())
         else:
             assert isinstance(value, str)
 

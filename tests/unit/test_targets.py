@@ -103,19 +103,6 @@ def test_artefacts_by_kind_and_study():
 
 
 @pytest.mark.usefixtures("at_root")
-def test_figures_on_text_that_may_be_redistributed_are_built_where_a_run_names_some():
-    built = set(targets(targets=["laptop", "sample"])[0].artifacts(kind="figure")(wildcards()))
-    for run, drawn in (("laptop", True), ("sample", False)):
-        for name in ("clark2019/figure1", "clark2019/figure5", "kovaleva2019/figure1"):
-            assert f"results/{run}/{name}.svg" in built
-            assert (f"results/{run}/{name}_generated.svg" in built) is drawn
-            assert (f"results/{run}/{name}_generated.tsv" in built) is drawn
-        assert f"results/{run}/tenney2019/figure3_cases.png" in built, "both name sentences of the paper"
-    pages = targets(targets=["laptop", "sample"])[0].artifacts(study="atlas")(wildcards())
-    assert [path for path in pages if "generated" in path] == ["results/laptop/atlas/atlas_generated.html"]
-
-
-@pytest.mark.usefixtures("at_root")
 def test_every_target_run_is_built_and_no_other():
     built_targets, _ = targets(targets=["any", "sample"])
     paths = built_targets.artifacts(study="guan2020")(wildcards()) + built_targets.artifacts(study="clark2019")(wildcards())

@@ -12,12 +12,10 @@ from largest_tables import LAYERS, MODEL, combined, generator, long_labels, writ
 from text_boxes import saved_figures
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019 import layer_bars
 from attention_atlas.studies.tenney2019.figure1 import figure1
 from attention_atlas.studies.tenney2019.figure2 import figure2
-from attention_atlas.studies.tenney2019.figure3 import figure3, figure3_cases
+from attention_atlas.studies.tenney2019.figure3 import figure3
 from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
 from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.published_layers import published_beside
@@ -136,26 +134,6 @@ def test_figure_3_names_signs_of_corpora_and_shows_both_ends_of_long_spans(tmp_p
     assert "Coreference\nHundreds … Baghdad" in texts
     assert 'Constituents\n" Hundreds … home , " .' in texts
     assert texts.count(LAYER_LABEL) == 3
-
-
-def test_sentences_that_the_run_names_are_drawn_without_those_of_its_corpora(tmp_path):
-    keys = {"sentence": [1, 2], "task": ["roles", "pos"], "layer": range(LAYERS + 1), "gold": [0, 1]}
-    rows = combined(keys).assign(
-        id="an-id", target=0, words="toronto won", span1="toronto", span2="", label="NNP", probability=0.5
-    )
-    rows["source"] = rows["sentence"].map({1: "cases", 2: "development"})
-    rows.loc[rows["sentence"] == 2, "words"] = "a sentence of a corpus"
-    label = RunLabel("A run", "a model", "two sentences of the paper")
-    with saved_figures() as figures:
-        figure3_cases(
-            write(rows[FIGURE3], tmp_path / "traces.tsv"), label, tmp_path / "cases.tsv", {"png": tmp_path / "cases.png"}
-        )
-    assert figures[0].problems == []
-    assert "toronto won" in figures[0].texts
-    assert "a sentence of a corpus" not in figures[0].texts
-    drawn = read_table(tmp_path / "cases.tsv")
-    assert set(drawn["source"]) == {"cases"}
-    assert len(drawn) == len(rows) / 2
 
 
 def test_published_gains_start_at_layer_1_as_those_of_the_run_do():

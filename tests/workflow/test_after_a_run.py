@@ -1,22 +1,25 @@
-"""What users do with a run that is built, in whole or in part: remove its caches, make a page of the built part, compare."""
+"""What users do with a run that is built, in whole or in part: remove its caches, make a page of the built part, publish it."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from tools.cache import used_caches
 from workspaces import SMALL, Workspace
 
 from attention_atlas.atlas.embedded_data import data_of_page
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.corpus_text import check_no_corpus_text
 from attention_atlas.workflow.caches import remove
+from attention_atlas.workflow.config import read_configuration, resolve
+from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.studies import artifacts
 from tools import publish, results
 
@@ -73,49 +76,41 @@ def test_the_scoreboard_of_what_is_built_leaves_out_the_rest(copy, monkeypatch, 
     assert not (folder / "scoreboard.tsv").exists(), "no partial table is where the whole one belongs"
 
 
-@pytest.mark.parametrize("name", ["clark2019/figure1", "clark2019/figure5", "kovaleva2019/figure1"])
-def test_a_figure_drawn_from_generated_text_is_that_of_the_run_where_the_run_reads_the_same_text(done, name):
-    folder = done.folder / "results/sample"
-    drawn, redrawn = (read_table(folder / f"{file}.tsv") for file in (name, f"{name}_generated"))
-    assert len(drawn) > 100
-    pd.testing.assert_frame_equal(drawn, redrawn)
-
-
-def test_the_page_of_the_atlas_with_generated_sentences_is_that_of_the_run_where_the_run_reads_the_same(done):
-    pages = [
-        (done.folder / "results/sample/atlas" / name).read_text(encoding="utf-8")
-        for name in ("atlas.html", "atlas_generated.html")
-    ]
-    of_corpus, generated = map(data_of_page, pages)
-    assert len(of_corpus["others"]) == 2
-    assert of_corpus["evidence"]["pairs"] != []
-    assert of_corpus == generated
-
-
-def test_pages_of_a_built_run_have_its_studies_and_no_text_of_its_corpora(done, tmp_path, monkeypatch, capsys):
-    folder, out = done.folder / "results/sample", tmp_path / "pages"
-    arguments = ["sample", "--publish", str(out), "--generated", str(folder), "--checkout", str(done.folder), "--unchecked"]
+def test_pages_of_a_built_run_have_its_studies_and_no_dead_link(done, tmp_path, monkeypatch):
     monkeypatch.chdir(done.folder)
-    # Fewer colours take most of the time, and are tested elsewhere.
-    monkeypatch.setattr(publish, "PICTURE_BYTES", 10**9)
-    monkeypatch.setattr(sys, "argv", ["publish.py", *arguments, "--configfile", *SMALL[1:]])
-    assert publish.main() == 0, capsys.readouterr().err
-    studies = {"clark2019", "kovaleva2019", "guan2020", "michel2019", "tenney2019", "stefanik2021", "atlas"}
-    assert {path.stem for path in out.glob("*.md")} == {*studies, "index"}
-    claims = read_table(folder / "claims.tsv")
-    assert (out / "index.md").read_text(encoding="utf-8").count(".md#claims)") == len(claims)
-    for name in ("clark2019/figure1_generated", "clark2019/figure5_generated", "tenney2019/figure3_cases"):
-        assert (out / "pictures" / f"{name}.png").is_file()
-        assert (out / "tables" / f"{name}.tsv").is_file()
-    page = out / "pages/atlas/atlas.html"
-    sources = data_of_page(page.read_text(encoding="utf-8"))["sources"]
-    addresses = [address for files in sources.values() for address in files if address]
-    assert len(addresses) > 30
-    assert [address for address in addresses if not (page.parent / address).is_file()] == []
-    examples = publish.corpus_examples(folder)
+    config = without_missing(resolve(read_configuration(done.folder, [done.folder / SMALL[-1]])))
+    studies = publish.publish(config, "sample", done.folder, tmp_path, "Commit 1.")
+    assert set(studies) == {"clark2019", "kovaleva2019", "guan2020", "michel2019", "tenney2019", "stefanik2021", "atlas"}
+    pages = {name: (tmp_path / f"{name}.md").read_text(encoding="utf-8") for name in (*studies, "index")}
+    assert pages["index"].count("| clark2019 |") > 10
     for owner, artifact in artifacts():
-        for name in artifact.text_files:
-            assert not (out / "tables" / owner.id / name).exists()
-    for name in ("clark2019/figure1", "kovaleva2019/figure1", "guan2020/figure1", "tenney2019/figure3"):
-        with pytest.raises(AtlasError, match="holds text of the corpus"):
-            check_no_corpus_text([folder / f"{name}.tsv"], examples)
+        assert owner.folder == "" or f"{{: #{artifact.id.replace('_', '-')} }}" in pages[owner.id]
+    links = {link for page in pages.values() for link in re.findall(r"\]\(([\w/]+\.\w+)", page)}
+    assert len(links) > 200
+    sources = data_of_page((tmp_path / "atlas/atlas.html").read_text(encoding="utf-8"))["sources"]
+    links |= {f"atlas/{place}" for places in sources.values() for place in places if place}
+    assert [link for link in sorted(links) if not (tmp_path / link).is_file()] == []
+
+
+def phrases(texts: Iterable[str]) -> set[tuple[str, ...]]:
+    """All sequences of six words within the texts; shorter ones occur in other texts, too."""
+    words = [re.findall(r"\w+", text.lower()) for text in texts]
+    return {phrase for text in words for phrase in zip(*(text[start:] for start in range(6)), strict=False)}
+
+
+def test_tables_that_show_text_of_a_corpus_are_declared_to_show_it(done):
+    folder = done.folder / "results/sample"
+    files = [path for corpus in folder.glob("examples/*/*") for path in corpus.glob("*.parquet")]
+    read = (pq.read_table(path, columns=["words"]).column("words").to_pylist() for path in files)
+    of_corpora = phrases(" ".join(words) for sentences in read for words in sentences if words)
+    shown = set()
+    for owner, artifact in artifacts():
+        for name in (name for name in artifact.files if name.endswith(".tsv")):
+            frame = read_table(done.folder / owner.path(name, "sample")).select_dtypes(exclude="number").astype(str).fillna("")
+            # Each column is read downwards, too, for tables with a token in each row.
+            downwards = [" ".join(frame[column][frame[column] != frame[column].shift()]) for column in frame]
+            if of_corpora & phrases([*pd.unique(frame.to_numpy().ravel()), *downwards]):
+                shown.add(f"{owner.id}/{name}")
+    declared = {f"{owner.id}/{name}" for owner, artifact in artifacts() for name in artifact.text_files}
+    assert shown <= declared
+    assert {"clark2019/figure1.tsv", "kovaleva2019/figure1.tsv", "guan2020/figure1.tsv", "tenney2019/figure3.tsv"} <= shown

@@ -157,24 +157,3 @@ rule atlas_attended:
         code=script_digest("atlas_attended.py"),
     script:
         "../scripts/atlas_attended.py"
-
-
-use rule atlas_attended as atlas_attended_generated with:
-    input:
-        shards=atlas.shards_in_path("generated_sentences"),
-        descriptions=atlas.shards_in_path("generated_sentences", suffix="json"),
-        examples=atlas.shards_in_path("generated_sentences", "examples", "parquet"),
-    output:
-        pairs="results/{run}/atlas/models/{model}/attended_generated_pairs.tsv",
-        kinds="results/{run}/atlas/models/{model}/attended_generated_kinds.tsv",
-    log:
-        "results/{run}/logs/atlas/models/{model}/attended_generated.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/attended_generated.tsv"
-    resources:
-        mem_mb=atlas.map_memory("generated_sentences", 200),
-        runtime=minutes(60),
-    params:
-        limit=atlas.limit("generated_sentences"),
-        strongest_pairs=atlas.settings("strongest_pairs"),
-        code=script_digest("atlas_attended.py"),

@@ -133,26 +133,6 @@ rule clark2019_figure1_weights:
         "../scripts/clark2019_figure1_weights.py"
 
 
-use rule clark2019_figure1_weights as clark2019_figure1_generated_weights with:
-    input:
-        shards=clark2019.first_shards("generated_segments"),
-        descriptions=clark2019.first_shards("generated_segments", suffix="json"),
-        surface="results/{run}/clark2019/surface.tsv",
-    output:
-        tsv="results/{run}/clark2019/figure1_generated_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/figure1_generated_weights.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/figure1_generated_weights.tsv"
-    resources:
-        mem_mb=clark2019.map_memory("generated_segments"),
-        runtime=minutes(10),
-    params:
-        heads=clark2019.settings("figure1_heads"),
-        segment="auto",
-        code=script_digest("clark2019_figure1_weights.py"),
-
-
 rule clark2019_figure5_weights:
     input:
         shards=clark2019.drawn_shards("dependencies", "figure5_sentences"),
@@ -163,7 +143,7 @@ rule clark2019_figure5_weights:
             "dependencies", "figure5_sentences", "examples", "parquet"
         ),
         dependencies="results/{run}/clark2019/dependencies.tsv",
-        coreference=clark2019.first_coreference("coreference"),
+        coreference=clark2019.first_coreference,
     output:
         tsv="results/{run}/clark2019/figure5_weights.tsv",
     log:
@@ -180,35 +160,10 @@ rule clark2019_figure5_weights:
     params:
         heads=clark2019.settings("figure5_heads"),
         sentences=clark2019.settings("figure5_sentences"),
-        may_be_empty=False,
         coreference_options=clark2019.settings("coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
     script:
         "../scripts/clark2019_figure5_weights.py"
-
-
-use rule clark2019_figure5_weights as clark2019_figure5_generated_weights with:
-    input:
-        shards=clark2019.first_shards("generated_dependencies"),
-        descriptions=clark2019.first_shards("generated_dependencies", suffix="json"),
-        examples=clark2019.first_shards("generated_dependencies", "examples", "parquet"),
-        dependencies="results/{run}/clark2019/dependencies.tsv",
-        coreference=clark2019.first_coreference("generated_coreference"),
-    output:
-        tsv="results/{run}/clark2019/figure5_generated_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/figure5_generated_weights.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/figure5_generated_weights.tsv"
-    resources:
-        mem_mb=clark2019.map_memory("generated_dependencies", 8000),
-        runtime=minutes(10),
-    params:
-        heads=clark2019.settings("figure5_heads"),
-        sentences="auto",
-        may_be_empty=True,
-        coreference_options=clark2019.settings("coreference_options"),
-        code=script_digest("clark2019_figure5_weights.py"),
 
 
 rule clark2019_gradients:

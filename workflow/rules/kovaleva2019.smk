@@ -225,24 +225,3 @@ rule kovaleva2019_drawn:
         code=script_digest("kovaleva2019_drawn.py"),
     script:
         "../scripts/kovaleva2019_drawn.py"
-
-
-use rule kovaleva2019_drawn as kovaleva2019_drawn_generated with:
-    input:
-        card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.first_shards("generated_examples", "examples", "parquet"),
-        weights=kovaleva2019.drawn_weights,
-        network="results/{run}/kovaleva2019/patterns/network.safetensors",
-        thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
-        heads="results/{run}/kovaleva2019/drawn.tsv",
-    output:
-        "results/{run}/kovaleva2019/drawn_generated.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/drawn_generated.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/drawn_generated.tsv"
-    params:
-        model=kovaleva2019.drawn_entry,
-        limit=kovaleva2019.limit("generated_examples"),
-        task=kovaleva2019.drawn_task,
-        code=script_digest("kovaleva2019_drawn.py"),

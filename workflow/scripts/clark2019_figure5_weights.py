@@ -11,5 +11,4 @@ with job(snakemake):
         out=snakemake.output.tsv,
         coreference=tuple(snakemake.input.coreference) or None,
         coreference_options=snakemake.params.coreference_options,
-        may_be_empty=snakemake.params.may_be_empty,
     )

@@ -11,5 +11,4 @@ with job(snakemake):
         thresholds_path=snakemake.input.thresholds,
         task=snakemake.params.task,
         out=snakemake.output[0],
-        heads_path=snakemake.input.get("heads"),
     )

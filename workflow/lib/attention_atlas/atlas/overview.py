@@ -8,7 +8,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.pattern_texts import parse_patterns
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
-from attention_atlas.workflow.study import Redistributable, Role, Study, figure, table
+from attention_atlas.workflow.study import Role, Study, figure, table
 
 ID = "atlas"
 ROLES = {
@@ -21,11 +21,6 @@ ROLES = {
         "sentences",
         "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
         example="my-sentences",
-    ),
-    "generated_sentences": Role(
-        "conllu",
-        "generated sentences, at level tokens, that the page shows where it is published, in place of `sentences` or `shown`.",
-        generated=True,
     ),
 }
 _MEASURES_CAPTION = (
@@ -41,13 +36,6 @@ ARTIFACTS = (
         _MEASURES_CAPTION,
         files=["heads.tsv", "atlas.html"],
         text_files=["atlas.html"],
-        redistributable=Redistributable(
-            "atlas_generated",
-            f"{_MEASURES_CAPTION} Measures are those of the run, the sentences of the page are generated.",
-            needs=("sentences", "generated_sentences"),
-            shows=("generated_sentences",),
-            suffixes=("html",),
-        ),
     ),
     figure(
         "correlations",
@@ -152,7 +140,7 @@ def check(config: Config, run: str, place: str) -> None:
         check_known(name, config["models"], "model", f"{place}.series")
     if "sentences" not in settings:
         measured = "heads are measured on sentences"
-        reasons = {"compared": "models are compared on sentences", "shown": measured, "generated_sentences": measured}
+        reasons = {"compared": "models are compared on sentences", "shown": measured}
         for key, reason in reasons.items():
             if key in settings:
                 raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
@@ -171,7 +159,7 @@ STUDY = Study(
     artifacts=ARTIFACTS,
     pairs=pairs,
     optional={
-        "sentences": ("compared", "shown", "series", "generated_sentences"),
+        "sentences": ("compared", "shown", "series"),
         "compared": ("series",),
         "shown": (),
         "series": (),

@@ -9,48 +9,6 @@ _DRAWS = {"draws": ("draws",)}
 _COMPARED = {"models": ("compared_tables",), "label": ("label", "sentences"), **_DRAWS}
 
 
-def _page(rule: str, out: str, role: str = "") -> Page:
-    """The page to browse all heads: with sentences of the run, or of a role with generated ones.
-
-    What the heads attend to is measured on the atlas's sentences; the pairs of words that the page shows are from those shown.
-    """
-    shown = (role,) if role else ()
-    generated = "generated_" if role else ""
-    return Page(
-        rule=rule,
-        function="atlas.page:write_page",
-        inputs={
-            "heads_path": "heads.tsv",
-            "measures_path": "measures.tsv",
-            "correlations_path": "correlations.tsv",
-            "relations_path": ("relation_file",),
-            "evidence__pairs": ("attended_file", f"attended_{generated}pairs"),
-            "evidence__kinds": ("attended_file", "attended_kinds"),
-            "comparison__matches": ("page_table", "matches.tsv", "compared"),
-            "comparison__agreement": ("page_table", "matching.tsv", "compared"),
-            "comparison__means": ("page_table", "models.tsv", "compared"),
-            "comparison__findings": ("page_table", "models_findings.tsv", "compared"),
-            "comparison__series": ("page_table", "series.tsv", "series"),
-            "shown_sentences__shard": ("shown_sentences", "attention", "safetensors", *shown),
-            "shown_sentences__examples": ("shown_sentences", "examples", "parquet", *shown),
-            "shown_sentences__dropped": ("shown_sentences", "examples", "dropped.tsv", *shown),
-        },
-        outputs={"out": out},
-        params={
-            "shown_sentences": ("settings", "shown_sentences"),
-            "label": ("page_label",),
-            "models": (f"{generated}page_models",),
-            "sources": ("measure_sources",),
-            "checkpoints": ("settings", "checkpoints"),
-            **_RUN,
-        },
-        reads=(("shown_sentences", "attention", "json", *shown), (f"{generated}page_files",), ("source_files",)),
-        reported={} if role else {out: "measures"},
-        resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
-        megabytes=2000,
-    )
-
-
 PAGES = (
     Page(
         rule="atlas_heads",
@@ -136,6 +94,38 @@ PAGES = (
         pictures="series",
         params={"label": ("label", "sentences"), "checkpoints": ("settings", "checkpoints")},
     ),
-    _page("atlas_page", "atlas.html"),
-    _page("atlas_page_generated", "atlas_generated.html", "generated_sentences"),
+    # What heads attend to is measured on the atlas's sentences; the pairs of words on the page are from the sentences shown.
+    Page(
+        rule="atlas_page",
+        function="atlas.page:write_page",
+        inputs={
+            "heads_path": "heads.tsv",
+            "measures_path": "measures.tsv",
+            "correlations_path": "correlations.tsv",
+            "relations_path": ("relation_file",),
+            "evidence__pairs": ("attended_file", "attended_pairs"),
+            "evidence__kinds": ("attended_file", "attended_kinds"),
+            "comparison__matches": ("page_table", "matches.tsv", "compared"),
+            "comparison__agreement": ("page_table", "matching.tsv", "compared"),
+            "comparison__means": ("page_table", "models.tsv", "compared"),
+            "comparison__findings": ("page_table", "models_findings.tsv", "compared"),
+            "comparison__series": ("page_table", "series.tsv", "series"),
+            "shown_sentences__shard": ("shown_sentences", "attention", "safetensors"),
+            "shown_sentences__examples": ("shown_sentences", "examples", "parquet"),
+            "shown_sentences__dropped": ("shown_sentences", "examples", "dropped.tsv"),
+        },
+        outputs={"out": "atlas.html"},
+        params={
+            "shown_sentences": ("settings", "shown_sentences"),
+            "label": ("page_label",),
+            "models": ("page_models",),
+            "sources": ("measure_sources",),
+            "checkpoints": ("settings", "checkpoints"),
+            **_RUN,
+        },
+        reads=(("shown_sentences", "attention", "json"), ("page_files",), ("source_files",)),
+        reported={"atlas.html": "measures"},
+        resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
+        megabytes=2000,
+    ),
 )

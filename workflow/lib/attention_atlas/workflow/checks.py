@@ -190,9 +190,4 @@ def _check_study(config: Config, run: str, study: Study) -> None:
     for role, corpus in study_corpora(config, run, study.id).items():
         check_known(corpus, config["corpora"], "corpus", f"{place}.{role}")
         check_reader(config, corpus, study.roles[role].reader, f"{place}.{role}")
-        if study.roles[role].generated and "sample" not in config["corpora"][corpus]["source"]:
-            raise AtlasError(
-                f"config: {place}.{role}: the figure drawn from this corpus may be published, but '{corpus}' is not generated "
-                "text: name a corpus with source: {sample: ...}."
-            )
     study.check(config, run, place)

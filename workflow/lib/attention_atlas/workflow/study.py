@@ -35,7 +35,6 @@ class Role:
         required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
         model: key of the settings that names the model of this role; empty for the model of the study.
         example: a corpus for the documentation, where no shipped run names one.
-        generated: whether its corpus must be generated text, for a figure on text that may be redistributed.
     """
 
     reader: str
@@ -43,33 +42,6 @@ class Role:
     required: bool = False
     model: str = ""
     example: str = ""
-    generated: bool = False
-
-
-@dataclass(frozen=True)
-class Redistributable:
-    """A figure or page that is made once more, with text that may be redistributed: published in place of the first.
-
-    Attributes:
-        id: name of its files.
-        caption: what it shows.
-        needs: keys of the study's settings without which it cannot be made, beside those of the artefact.
-        shows: roles of the corpora whose text it shows; pages are published with it if these are part of the project.
-        suffixes: of its files.
-        applies: whether it can be made for a run that names what it needs.
-    """
-
-    id: str
-    caption: str
-    needs: tuple[str, ...]
-    shows: tuple[str, ...]
-    suffixes: tuple[str, ...] = FIGURE_SUFFIXES
-    applies: Callable[[Config, str], bool] = lambda config, run: True
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Its files below results/{run}/{study}."""
-        return _files(self.id, self.suffixes)
 
 
 @dataclass(frozen=True)
@@ -85,9 +57,8 @@ class Artifact:
         files: its files below results/{run}/{study}.
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
         uses: keys of further corpora and models that it reads where a run names them.
-        text_files: those of `files` that show words or sentences of a corpus. They are not published with the results of a run,
-            since many corpora must not be redistributed, see `published.corpus_text`.
-        redistributable: the same with other text, where it shows text of a corpus.
+        text_files: those of `files` that show words or sentences of a corpus. They are published with the results of a run only
+            if the licences of its corpora allow it, see `tools/publish.py`.
     """
 
     id: str
@@ -99,7 +70,6 @@ class Artifact:
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     text_files: tuple[str, ...] = ()
-    redistributable: Redistributable | None = None
 
 
 @dataclass(frozen=True)
@@ -142,20 +112,15 @@ def figure(
     files: Sequence[str] = (),
     shows_text: bool = False,
     text_files: Sequence[str] = (),
-    redistributable: Redistributable | None = None,
 ) -> Artifact:
     """A figure, with its numbers; `files` are further ones.
 
     With `shows_text`, all of them show text of a corpus; otherwise those of `text_files` do, such as the numbers of a picture
     without its tokens.
     """
-    drawn = (*_files(id, FIGURE_SUFFIXES), *files)
+    drawn = (*(f"{id}.{suffix}" for suffix in FIGURE_SUFFIXES), *files)
     text = drawn if shows_text else tuple(text_files)
-    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text, redistributable)
-
-
-def _files(name: str, suffixes: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{name}.{suffix}" for suffix in suffixes)
+    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text)
 
 
 def table(
@@ -167,11 +132,10 @@ def table(
     uses: Sequence[str] = (),
     files: Sequence[str] = (),
     text_files: Sequence[str] = (),
-    redistributable: Redistributable | None = None,
 ) -> Artifact:
     """A table, as TSV and as a page; `files` are further ones, and those of `text_files` show text of a corpus."""
     written = (f"{id}.tsv", f"{id}.html", *files)
-    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files), redistributable)
+    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files))
 
 
 def no_pairs(config: Config, run: str) -> list[Pair]:
@@ -265,13 +229,6 @@ class Study:
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""
         return [self.path(name, run) for name in artifact.files]
-
-    def redistributable_paths(self, config: Config, artifact: Artifact, run: str) -> list[str]:
-        """Files of the artefact with text that may be redistributed; empty where the run does not make it."""
-        drawn, settings = artifact.redistributable, config["runs"][run][self.id]
-        if drawn is None or not all(settings.get(key) for key in drawn.needs) or not drawn.applies(config, run):
-            return []
-        return [self.path(name, run) for name in drawn.files]
 
     def artifact(self, name: str) -> Artifact:
         """One artefact.

@@ -64,7 +64,6 @@ class Targets:
                         self._warn_once(f"run {run}, {declared.id}: {extra.lacking}: {extra.problem}")
                 if is_part_of(self.config, run, declared, artifact) and not missing_for(self.config, run, declared, artifact):
                     paths += declared.paths(artifact, run)
-                    paths += declared.redistributable_paths(self.config, artifact, run)
             self._report([need for need in needs(self.named, self.config, selected) if need.requirement.state == MISSING])
             return paths
 

@@ -24,11 +24,6 @@ from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalis
 WINDOW = 15
 KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}
 FIGURE5_RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
-FIGURE5 = [
-    *("relation", "example", "sentence", "layer", "head", "direction", "accuracy"),
-    *("from_position", "from_word", "to_position", "to_word", "weight", "marked"),
-]
-"""Columns of the table of Figure 5."""
 SINK_HIDDEN = ("pobj",)
 """Relations drawn without [CLS] and [SEP] (authors' notebook)."""
 _EXAMPLES_PER_RELATION = 2
@@ -125,7 +120,6 @@ def figure5_weights(
     out: str | Path,
     coreference: tuple[str | Path, str | Path, str | Path] | None = None,
     coreference_options: Mapping[str, Any] | None = None,
-    may_be_empty: bool = False,
 ) -> None:
     """Write the weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
 
@@ -142,7 +136,6 @@ def figure5_weights(
         sentences: `auto`, or relation -> ids of sentences to draw, whatever the head does on them.
         coreference: first attention shard of the coreference corpus, its examples, and Table 2, where the run has them.
         coreference_options: options of Table 2.
-        may_be_empty: whether it is no error if no sentence has any of the relations, so that the table has no row.
         out: relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word,
             weight, marked (a line of the relation).
 
@@ -182,8 +175,6 @@ def figure5_weights(
             frames.append(labelled(frame, **labels, direction=direction, accuracy=accuracy))
     if coreference is not None and (isinstance(heads, str) or coreference_head is not None):
         frames += coreference_frames(*drawn_stretches(*coreference, coreference_options or {}, coreference_head))
-    if not frames and may_be_empty:
-        frames.append(pd.DataFrame(columns=FIGURE5))
     if not frames:
         raise AtlasError(
             f"{example_files[0]}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws."

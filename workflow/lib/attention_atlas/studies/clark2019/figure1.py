@@ -43,7 +43,6 @@ def figure1(
     thresholds: Mapping[str, Any],
     label: RunLabel,
     pictures: Mapping[str, str | Path],
-    measured_on: str = "",
 ) -> None:
     """Draw a panel for each kind of head from the table of weights, and say of which kind the model has none.
 
@@ -53,7 +52,6 @@ def figure1(
         thresholds: broad_entropy (nats), position, special (shares): above which a head is of a kind.
         label: run, model and corpus of the segment.
         pictures: format -> file.
-        measured_on: title of the corpus of the means, where the segment is not from it.
 
     Raises:
         AtlasError: the table cannot be used.
@@ -85,5 +83,4 @@ def figure1(
         axes.set_title(f"Head {first['layer']}-{first['head']}: {title}")
     if absent:
         grid[-1, 0].text(0, 0.5, "\n".join(absent), va="center", color=NOTE, transform=grid[-1, 0].transAxes, in_layout=False)
-    means = f"; heads and means: {measured_on}" if measured_on else ""
-    save_figure(figure, pictures, footnote(label, f"one segment ({table['example'].iloc[0]}){means}"))
+    save_figure(figure, pictures, footnote(label, f"one segment ({table['example'].iloc[0]})"))

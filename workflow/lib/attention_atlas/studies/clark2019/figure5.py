@@ -34,8 +34,6 @@ def figure5(
     label: RunLabel,
     coreference: str,
     pictures: Mapping[str, str | Path],
-    measured_on: str = "",
-    corpus_weights_path: str | Path | None = None,
 ) -> None:
     """Draw the relations from the table of weights, three side by side, with the sentences of each one below the other.
 
@@ -44,23 +42,12 @@ def figure5(
         label: run, model and corpus of the sentences.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
-        measured_on: titles of the corpora on which heads were chosen, where the sentences are not from them.
-        corpus_weights_path: the same table on sentences of these corpora, with all relations that are drawn.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(weights_path, ["relation", "example", "layer", "head", "direction", "from_word", "weight", "marked"])
-    expected = read_table(corpus_weights_path, ["relation"]) if corpus_weights_path else table
-    absent = [relation for relation in expected["relation"].unique() if relation not in set(table["relation"])]
-    missing = f"not in this text: {', '.join(absent)}" if absent else ""
     relations = list(table.groupby("relation", sort=False))
-    if not relations:
-        figure, _ = page_figure(1, 1, PAGE, 0.6)
-        figure.axes[0].axis("off")
-        figure.axes[0].text(0, 0.5, f"Relations {missing}.", va="center")
-        save_figure(figure, pictures, footnote(label, f"heads: {measured_on}" if measured_on else ""))
-        return
     columns = min(_COLUMNS, len(relations))
     bands = [relations[start : start + columns] for start in range(0, len(relations), columns)]
     # (relations side by side, example): a row of panels as tall as its longest sentence.
@@ -80,8 +67,6 @@ def figure5(
             if example == frame["example"].min():
                 axes.set_title(_title(str(relation), frame.iloc[0]), fontsize=7.5)
     corpora = f"; coreference: {coreference}" if coreference else ""
-    corpora += f"; heads and how often they are right: {measured_on}" if measured_on else ""
-    corpora += f"; {missing}" if missing else ""
     save_figure(figure, pictures, footnote(label, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}"))
 
 

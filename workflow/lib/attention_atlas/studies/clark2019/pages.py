@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from attention_atlas.workflow.page import Page, PageValue, dropped_page, tables
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _PUBLISHED = ("published/clark2019.csv",)
 _SEGMENTS = {"label": ("label", "segments")}
 _DEPENDENCIES = {"label": ("label", "dependencies")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 _DROPPED = dropped_page("clark2019", "Clark et al. 2019: dropped examples, by reason")
-_FIGURE1: dict[str, PageValue] = {"heads": ("settings", "figure1_heads"), "thresholds": ("settings", "clustering")}
-
-
-def _from_weights(name: str, params: Mapping[str, PageValue], **further_inputs: PageValue) -> Page:
-    """Figure 1 or 5, drawn from its table of weights: on text of the run's corpora, or on generated text."""
-    figure = name.removesuffix("_generated")
-    return Page(
-        rule=f"clark2019_{name}",
-        function=f"studies.clark2019.{figure}:{figure}",
-        inputs={"weights_path": f"{name}_weights.tsv", **further_inputs},
-        copies={f"{name}.tsv": "weights_path"},
-        pictures=name,
-        params=params,
-    )
-
 
 PAGES = (
     Page(
@@ -88,10 +72,13 @@ PAGES = (
             "scored_reason": "the pronoun refers to neither name or to both",
         },
     ),
-    _from_weights("figure1", {**_FIGURE1, **_SEGMENTS}),
-    _from_weights(
-        "figure1_generated",
-        {**_FIGURE1, "label": ("label", "generated_segments"), "measured_on": ("title", "segments")},
+    Page(
+        rule="clark2019_figure1",
+        function="studies.clark2019.figure1:figure1",
+        inputs={"weights_path": "figure1_weights.tsv"},
+        copies={"figure1.tsv": "weights_path"},
+        pictures="figure1",
+        params={"heads": ("settings", "figure1_heads"), "thresholds": ("settings", "clustering"), **_SEGMENTS},
     ),
     Page(
         rule="clark2019_figure2",
@@ -134,15 +121,13 @@ PAGES = (
         params=_SEGMENTS,
         resources=_PUBLISHED,
     ),
-    _from_weights("figure5", {"coreference": ("title_if", "coreference"), **_DEPENDENCIES}),
-    _from_weights(
-        "figure5_generated",
-        {
-            "label": ("label", "generated_dependencies"),
-            "coreference": ("generated_coreference_title",),
-            "measured_on": ("figure5_corpora",),
-        },
-        corpus_weights_path="figure5_weights.tsv",
+    Page(
+        rule="clark2019_figure5",
+        function="studies.clark2019.figure5:figure5",
+        inputs={"weights_path": "figure5_weights.tsv"},
+        copies={"figure5.tsv": "weights_path"},
+        pictures="figure5",
+        params={"coreference": ("title_if", "coreference"), **_DEPENDENCIES},
     ),
     Page(
         rule="clark2019_figure6",

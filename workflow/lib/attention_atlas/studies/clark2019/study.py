@@ -8,7 +8,7 @@ from attention_atlas.studies.clark2019.pages import PAGES
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, study_model
 from attention_atlas.workflow.studies import study_corpora
-from attention_atlas.workflow.study import Artifact, Paper, Redistributable, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 
 ID = "clark2019"
 ROLES = {
@@ -19,15 +19,6 @@ ROLES = {
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
     "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
-    "generated_segments": Role(
-        "segments", "generated text that Figure 1 shows on published pages, in place of `segments`.", generated=True
-    ),
-    "generated_dependencies": Role(
-        "conllu", "generated text that Figure 5 shows on published pages, in place of `dependencies`.", generated=True
-    ),
-    "generated_coreference": Role(
-        "conll2012", "generated text that Figure 5 shows on published pages, in place of `coreference`.", generated=True
-    ),
 }
 ARTIFACTS = (
     figure(
@@ -41,16 +32,6 @@ ARTIFACTS = (
         "attention weights. Rows are renormalised over the tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
         shows_text=True,
-        redistributable=Redistributable(
-            "figure1_generated",
-            "The same heads as in the run's own figure, on a generated segment. Each is the head with the largest mean, over "
-            "all segments of the run's corpus, of entropy (broad) or of attention to its target; the title gives this mean. "
-            "Where it stays below the thresholds of Figure 6, the model has no such head, and the panel says so. The panels "
-            "show the last fifteen tokens of the segment; darker lines are larger attention weights. Rows are renormalised "
-            "over the tokens drawn, and the first token stands for all earlier ones (Clark et al. 2019, Figure 1).",
-            needs=("segments", "generated_segments"),
-            shows=("generated_segments",),
-        ),
     ),
     figure(
         "figure2",
@@ -140,17 +121,6 @@ ARTIFACTS = (
         needs=["dependencies"],
         uses=["coreference"],
         shows_text=True,
-        redistributable=Redistributable(
-            "figure5_generated",
-            "The same heads as in the run's own figure, on generated sentences: the best head of each relation in the run's "
-            "treebank and, where the run names chains, the best coreference head of Table 2; the title gives how often it is "
-            "right there. Orange: lines and words of the relation; grey: all other attention; darker lines are larger weights. "
-            "The sentences are those on which the head is right most often; a relation that they do not have is named below. "
-            "[CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for coreference, other sentences of the "
-            "window are left out. Where tokens are left out, rows are renormalised (Clark et al. 2019, Figure 5).",
-            needs=("dependencies", "generated_dependencies"),
-            shows=("generated_dependencies", "generated_coreference"),
-        ),
     ),
     table(
         "table2",
@@ -271,8 +241,8 @@ ARTIFACTS = (
 CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results are compared with those of a model with random weights."""
 OPTIONAL: dict[str, tuple[str, ...]] = {
-    "segments": ("variants", "generated_segments"),
-    "coreference": ("coreference_windows", "generated_coreference"),
+    "segments": ("variants",),
+    "coreference": ("coreference_windows",),
     "coreference_windows": (),
     "gap": (),
     "probe_training": ("vectors",),
@@ -290,16 +260,10 @@ MASKINGS = 3
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: what is measured, and generated text that is only drawn."""
-    model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
-    return [*examples(config, run), *((model, corpus) for role, corpus in corpora.items() if ROLES[role].generated)]
-
-
-def examples(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) of all examples that the study measures: those of the roles, of random models, and of variants."""
+    """(model, corpus) whose attention is cached: those of the roles, of random models, and of variants."""
     settings = config["runs"][run][ID]
     model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
-    measured = [(model, corpus) for role, corpus in corpora.items() if role != "vectors" and not ROLES[role].generated]
+    measured = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
     if "probe_training" in corpora:
         roles = ("probe_training", "dependencies")
         measured += [(random, corpora[role]) for random in settings["probes"]["random_models"] for role in roles]
@@ -328,12 +292,6 @@ def check(config: Config, run: str, place: str) -> None:
     settings = config["runs"][run][ID]
     if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
-    for role, declared in ROLES.items():
-        replaced = role.removeprefix("generated_")
-        if declared.generated and role in settings and replaced not in settings:
-            raise AtlasError(
-                f"config: {place}.{role}: a figure of {replaced} is drawn on this text: name {place}.{replaced} as well."
-            )
     mode = settings["options"].get("word_mode", "mean")
     if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
         raise AtlasError(
@@ -367,7 +325,6 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    examples=examples,
     models=models,
     optional=OPTIONAL,
     check=check,

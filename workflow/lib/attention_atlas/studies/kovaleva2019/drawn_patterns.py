@@ -14,7 +14,7 @@ import torch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
@@ -42,7 +42,6 @@ def draw_patterns(
     thresholds_path: str | Path,
     task: str,
     out: str | Path,
-    heads_path: str | Path | None = None,
 ) -> None:
     """Write figure1.tsv.
 
@@ -55,11 +54,9 @@ def draw_patterns(
         task: name of the task.
         out: class, probability, rule_class (of this map by the rules), task, example, layer, head, query, key (from 1),
             query_token, weight.
-        heads_path: a table of this function, from other examples: the heads that it names are drawn, whatever class their maps
-            have here. The example is that on which most of them have the same class.
 
     Raises:
-        AtlasError: there is no example, or the model has no such head.
+        AtlasError: there is no example.
     """
     card = read_card(card_path)
     examples = candidates(list(read_examples(example_files, limit)))
@@ -76,14 +73,8 @@ def draw_patterns(
         typical[:, CLASSES.index(BLOCK)] = far_block(flat, special, torch.tensor(example.segment_ids)).numpy()
         typical_of[example.record] = typical
     # One example for all classes, as in the paper: that with the most classes, then the most typical maps.
-    named = None if heads_path is None else _named_heads(heads_path, card.layers, card.heads)
-    chosen_of = {
-        record: _typical_heads(typical_of[record], classes_of[record]) if named is None else named for record in typical_of
-    }
-    best = max(
-        examples,
-        key=lambda example: _coverage(chosen_of[example.record], typical_of[example.record], classes_of[example.record]),
-    )
+    chosen_of = {record: _typical_heads(typical_of[record], classes_of[record]) for record in typical_of}
+    best = max(examples, key=lambda example: _coverage(chosen_of[example.record], typical_of[example.record]))
     probabilities, classes = probabilities_of[best.record], classes_of[best.record]
     frames = []
     for place, head in chosen_of[best.record].items():
@@ -136,27 +127,14 @@ def _typical_heads(typical: npt.NDArray[np.float64], classes: npt.NDArray[np.int
     return {place: int(of_class[typical[of_class, place].argmax()]) for place, of_class in maps_of.items()}
 
 
-def _named_heads(path: str | Path, layers: int, heads: int) -> dict[int, int]:
-    """Class, its place in `CLASSES` -> number of the head's map, for the heads of a table of `draw_patterns`."""
-    named = read_table(path, ["class", "layer", "head"]).drop_duplicates("class")
-    chosen: dict[int, int] = {}
-    for name, layer, head in zip(named["class"], named["layer"], named["head"], strict=True):
-        if not (1 <= layer <= layers and 1 <= head <= heads):
-            raise AtlasError(f"{path}: the model has no head {layer}-{head}.")
-        chosen[CLASSES.index(name)] = int((layer - 1) * heads + head - 1)
-    return dict(sorted(chosen.items()))
-
-
-def _coverage(chosen: Mapping[int, int], typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
-    """How many of the chosen maps have their class by the rules, and the sum of how typical all chosen maps are.
+def _coverage(chosen: Mapping[int, int], typical: npt.NDArray[np.float64]) -> tuple[int, float]:
+    """Number of classes, and the sum of how typical their maps are.
 
     Args:
         chosen: class -> map.
         typical: [map, class] how typical of a class a map is.
-        classes: [map] class by the rules, its place in `CLASSES`.
     """
-    same = sum(int(classes[head] == place) for place, head in chosen.items())
-    return same, float(sum(typical[head, place] for place, head in chosen.items()))
+    return len(chosen), float(sum(typical[head, place] for place, head in chosen.items()))
 
 
 def candidates(examples: Sequence[Example]) -> list[Example]:

@@ -24,25 +24,19 @@ _LONGEST = 12
 """Largest number of letters of a token label."""
 
 
-def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path], chosen_on: str = "") -> None:
+def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw a map of each class, all of one example.
 
     Args:
         path: of `draw_patterns`.
         label: run, model and corpus of the example.
         pictures: format -> file.
-        chosen_on: title of the corpus on which the heads were chosen, where the example is not from it.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(
-        path,
-        [
-            *("class", "probability", "rule_class", "task", "example", "layer", "head"),
-            *("query", "key", "query_token", "weight"),
-        ],
-    )
+    columns = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
+    table = read_table(path, columns)
     rows = -(-len(CLASSES) // _COLUMNS)
     figure, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
     image: QuadMesh | None = None
@@ -56,10 +50,8 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
             continue
         image = _draw(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        lines = [CLASS_TITLES[name], f"head {first['layer']}-{first['head']}, probability {first['probability']:.2f}"]
-        if first["rule_class"] != name:
-            lines.append(f"here: {CLASS_TITLES[first['rule_class']].lower()}")
-        axes.set_title("\n".join(lines))
+        probability = f"probability {first['probability']:.2f}"
+        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, {probability}")
     for axes in grid.flat[len(CLASSES) :]:
         axes.axis("off")
     if image is not None:
@@ -67,10 +59,7 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
         bar = figure.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
         bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = table.iloc[0]
-    task = TASK_TITLES[first["task"]]
-    example = f"one generated example for the task {task}" if chosen_on else f"one example of {task}"
-    heads = f"; heads chosen on: {chosen_on}" if chosen_on else ""
-    save_figure(figure, pictures, footnote(label, f"{example} ({first['example']}){heads}"))
+    save_figure(figure, pictures, footnote(label, f"one example of {TASK_TITLES[first['task']]} ({first['example']})"))
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:

@@ -66,14 +66,6 @@ PAGES = (
         params={"label": ("drawn_label",)},
     ),
     Page(
-        rule="kovaleva2019_figure1_generated",
-        function="studies.kovaleva2019.figure1:figure1",
-        inputs={"path": "drawn_generated.tsv"},
-        copies={"figure1_generated.tsv": "path"},
-        pictures="figure1_generated",
-        params={"label": ("generated_label",), "chosen_on": ("drawn_title",)},
-    ),
-    Page(
         rule="kovaleva2019_figure2",
         function="studies.kovaleva2019.figure2:figure2",
         inputs={"path": "changes/classes.tsv", "patterns_path": "patterns.tsv"},

@@ -20,17 +20,10 @@ from attention_atlas.workflow.lookups import (
     has_files,
     study_model,
 )
-from attention_atlas.workflow.study import Artifact, Extra, Paper, Redistributable, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Extra, Paper, Role, Study, figure, table
 
 ID = "kovaleva2019"
-ROLES = {
-    "frames": Role("frames", "Figures 3 and 4."),
-    "generated_examples": Role(
-        "glue",
-        "generated pairs, of the task that Figure 1 draws (the first with two texts), which it shows on published pages.",
-        generated=True,
-    ),
-}
+ROLES = {"frames": Role("frames", "Figures 3 and 4.")}
 ARTIFACTS = (
     figure(
         "figure1",
@@ -42,17 +35,6 @@ ARTIFACTS = (
         "tokens, columns key tokens; the colour scale is a square root, so that small weights are visible. Where an "
         "example is long, only some tokens are named.",
         shows_text=True,
-        redistributable=Redistributable(
-            "figure1_generated",
-            "The heads of the run's own figure, each the most typical of its class there, on one generated example of the same "
-            "task, with the same fine-tuned model (Kovaleva et al. 2019, Figure 1). Probability: that of the class in the "
-            "title, for the map drawn, by the network. Where the rules put this map into another class, the title says so. "
-            "Rows are query tokens, columns key tokens; the colour scale is a square root, so that small weights are visible. "
-            "Where an example is long, only some tokens are named.",
-            needs=("generated_examples",),
-            shows=("generated_examples",),
-            applies=lambda config, run: _draws_generated_task(config, run),
-        ),
     ),
     figure(
         "figure2",
@@ -249,12 +231,6 @@ def drawn_task(tasks: Iterable[str]) -> str:
     return next((task for task in named if TASKS[task].second), named[0])
 
 
-def _draws_generated_task(config: Config, run: str) -> bool:
-    """Whether the generated examples are of the task that Figure 1 draws: tasks whose files are missing are skipped."""
-    generated, tasks = config["runs"][run][ID]["generated_examples"], tasks_of(config, run)
-    return bool(tasks) and config["corpora"][generated]["task"] == drawn_task(tasks)
-
-
 def tasks_of(config: Config, run: str) -> dict[str, str]:
     """Task -> corpus, for the tasks whose files exist; for all of them where missing files are an error."""
     tasks: dict[str, str] = config["runs"][run][ID]["tasks"]
@@ -317,13 +293,6 @@ def check(config: Config, run: str, place: str) -> None:
             if actual != task:
                 raise AtlasError(f"config: {key}: corpus '{name}' is one of the task {actual}, not of {task}.")
     check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
-    if generated := settings.get("generated_examples"):
-        actual, drawn = config["corpora"][generated]["task"], drawn_task(settings["tasks"])
-        if actual != drawn:
-            raise AtlasError(
-                f"config: {place}.generated_examples: corpus '{generated}' is one of the task {actual}, but Figure 1 draws "
-                f"{drawn}."
-            )
 
 
 def extras(config: Config, run: str) -> list[Extra]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -18,7 +18,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import BLUE, COLUMN, ORANGE, PAGE, TALLEST, footnote, plain, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.traces import FIGURE3
 
@@ -47,35 +47,14 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     Raises:
         AtlasError: the table cannot be used.
     """
-    _draw(read_table(path, FIGURE3), list(labels.values()), pictures)
-
-
-def figure3_cases(path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the predictions for the sentences that the run names, without those of the development sets.
-
-    Args:
-        path: table of `traces.traced_sentences`.
-        label: run, model, and corpus of these sentences.
-        out: table with the rows that are drawn.
-        pictures: format -> file.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
     table = read_table(path, FIGURE3)
-    cases = table[table["source"] == "cases"]
-    write_table(cases, out)
-    _draw(cases, [label], pictures)
-
-
-def _draw(table: pd.DataFrame, labels: Sequence[RunLabel], pictures: Mapping[str, str | Path]) -> None:
     use_style()
     groups = [_drawn_targets(sentence_rows) for _, sentence_rows in table.groupby("sentence")][:_MOST_SENTENCES]
     if not groups:
         figure, axis = plt.subplots(figsize=(COLUMN, 0.8))
         axis.axis("off")
         axis.text(0.5, 0.5, "no sentence has more than one target in doubt", ha="center", va="center")
-        save_figure(figure, pictures, footnote(labels))
+        save_figure(figure, pictures, footnote(list(labels.values())))
         return
     columns = max(len(targets) for targets in groups)
     size = (min(PAGE, 1.75 * columns), min(1.55 * len(groups) + 0.5, TALLEST - 0.6))
@@ -96,7 +75,7 @@ def _draw(table: pd.DataFrame, labels: Sequence[RunLabel], pictures: Mapping[str
     of_table = table["sentence"].nunique()
     shown = f"{len(groups)} of {of_table}" if of_table > len(groups) else str(of_table)
     sentences = f"{shown} sentences" if of_table > 1 else "1 sentence"
-    save_figure(figure, pictures, footnote(labels, sentences))
+    save_figure(figure, pictures, footnote(list(labels.values()), sentences))
 
 
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:

@@ -105,14 +105,6 @@ PAGES = (
         params=_TASKS,
     ),
     Page(
-        rule="tenney2019_figure3_cases",
-        function="studies.tenney2019.figure3:figure3_cases",
-        inputs={"path": "traces.tsv"},
-        outputs={"out": "figure3_cases.tsv"},
-        pictures="figure3_cases",
-        params={"label": ("label", "cases")},
-    ),
-    Page(
         rule="tenney2019_figure_a3",
         function="studies.tenney2019.figure_a3:figure_a3",
         inputs={"second": "second_model/layers.tsv", "first": "summary/layers.tsv"},

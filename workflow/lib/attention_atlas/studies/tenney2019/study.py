@@ -11,7 +11,7 @@ from attention_atlas.studies.tenney2019.pages import PAGES
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
 from attention_atlas.workflow.studies import study_corpora
-from attention_atlas.workflow.study import Artifact, Paper, Redistributable, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 
 ID = "tenney2019"
 PARTS = ("training", "development")
@@ -68,15 +68,6 @@ ARTIFACTS = (
         "Figure 3).",
         uses=["cases"],
         shows_text=True,
-        redistributable=Redistributable(
-            "figure3_cases",
-            "Probability by layer of the gold label and of the likeliest wrong one, for single targets of sentences of the "
-            "paper; mean over seeds, labels normalised to a sum of 1. Targets of all tasks that the run probes are drawn, at "
-            "most four of a sentence. The run's own figure also shows sentences of its development sets (Tenney et al. 2019, "
-            "Figure 3).",
-            needs=("cases",),
-            shows=("cases",),
-        ),
     ),
     table(
         "controls",

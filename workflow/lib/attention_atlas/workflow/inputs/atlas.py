@@ -173,13 +173,13 @@ class AtlasInputs(StudyInputs):
 
     # --- sentences ------------------------------------------------------------------------------------------------
 
-    def shown_sentences(self, folder: str, suffix: str, role: str = "") -> OptionalFile:
-        """The first shard of the sentences whose attention the page shows, or of a role; empty if the run names none."""
+    def shown_sentences(self, folder: str, suffix: str) -> OptionalFile:
+        """The first shard of the sentences whose attention the page shows; empty if the run names none."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             if not has_sentences(self.config, wildcards.run):
                 return []
-            return self.first_shard(role or self._shown_role(wildcards), folder, suffix)(wildcards)
+            return self.first_shard(self._shown_role(wildcards), folder, suffix)(wildcards)
 
         return path
 
@@ -187,7 +187,7 @@ class AtlasInputs(StudyInputs):
         return "shown" if "shown" in self.study_settings(wildcards) else "sentences"
 
     def attended_file(self, name: str) -> OptionalFile:
-        """A table of what heads attend to: on the atlas's sentences, or on generated ones; empty if the run names none."""
+        """A table of what heads attend to; empty if the run names no sentences."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
             named = has_sentences(self.config, wildcards.run)
@@ -256,17 +256,10 @@ class AtlasInputs(StudyInputs):
 
     def page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
         """What the page shows of each compared model, the run's model first; empty if the run compares none."""
-        return self._page_models(wildcards, self._shown_role(wildcards), "attended_pairs")
-
-    def generated_page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
-        """The same with generated sentences."""
-        return self._page_models(wildcards, "generated_sentences", "attended_generated_pairs")
-
-    def _page_models(self, wildcards: Wildcards, role: str, pairs: str) -> list[dict[str, Any]]:
         settings = self.study_settings(wildcards)
         if not settings.get("compared") or not has_sentences(self.config, wildcards.run):
             return []
-        corpus = settings[role]
+        corpus = settings[self._shown_role(wildcards)]
         models = self.compared_tables(wildcards)
         for model in models:
             first = {
@@ -277,18 +270,15 @@ class AtlasInputs(StudyInputs):
                     ("dropped", "examples", "dropped.tsv"),
                 )
             }
-            tables = {"pairs": pairs, "kinds": "attended_kinds"}
-            evidence = {name: self._table_of(wildcards.run, model["name"], f"{ID}/{table}") for name, table in tables.items()}
+            evidence = {
+                name: self._table_of(wildcards.run, model["name"], f"{ID}/attended_{name}") for name in ("pairs", "kinds")
+            }
             model |= {"sentences": first, "evidence": evidence}
         return models
 
     def page_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list of files."""
         return _files_of(self.page_models(wildcards))
-
-    def generated_page_files(self, wildcards: Wildcards) -> list[str]:
-        """The same with generated sentences."""
-        return _files_of(self.generated_page_models(wildcards))
 
     def page_table(self, name: str, key: str) -> OptionalFile:
         """A table of the atlas that the page shows, if the run has what the table needs."""

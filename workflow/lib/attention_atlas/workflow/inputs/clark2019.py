@@ -30,33 +30,16 @@ class Clark2019Inputs(StudyInputs):
 
         return paths
 
-    def first_coreference(self, role: str) -> Files:
-        """Files for the coreference head of Figure 5: a shard of the role, its examples, and Table 2 with the best head.
+    def first_coreference(self, wildcards: Wildcards) -> list[str]:
+        """Files for the coreference head of Figure 5: a shard, its examples, and Table 2 with the best head.
 
-        Empty in a run without Table 2, or without a corpus of this role.
+        Empty in a run without Table 2.
         """
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            if not {"coreference", role} <= set(self.study_settings(wildcards)):
-                return []
-            kinds = (("attention", "safetensors"), ("examples", "parquet"))
-            first_shards = [self.first_shard(role, *kind)(wildcards) for kind in kinds]
-            return [*first_shards, self.study.path("coreference.tsv", wildcards.run)]
-
-        return paths
-
-    def _draws_generated_coreference(self, wildcards: Wildcards) -> bool:
-        return bool(self.first_coreference("generated_coreference")(wildcards))
-
-    def generated_coreference_title(self, wildcards: Wildcards) -> str:
-        """Title of the generated text on which Figure 5 draws the coreference head; empty where it draws none."""
-        drawn = self._draws_generated_coreference(wildcards)
-        return self.title_of(self.study_settings(wildcards)["generated_coreference"]) if drawn else ""
-
-    def figure5_corpora(self, wildcards: Wildcards) -> str:
-        """Titles of the corpora on which the heads of Figure 5 were chosen that it draws on generated text."""
-        roles = ("dependencies", "coreference") if self._draws_generated_coreference(wildcards) else ("dependencies",)
-        return "; ".join(self.title(role)(wildcards) for role in roles)
+        if "coreference" not in self.study_settings(wildcards):
+            return []
+        kinds = (("attention", "safetensors"), ("examples", "parquet"))
+        first_shards = [self.first_shard("coreference", *kind)(wildcards) for kind in kinds]
+        return [*first_shards, self.study.path("coreference.tsv", wildcards.run)]
 
     # --- Table 2 ----------------------------------------------------------------------------------------------------
 

@@ -200,15 +200,6 @@ class Kovaleva2019Inputs(StudyInputs):
         label: dict[str, Any] = self.task_labels(wildcards)[self.drawn_task(wildcards)]
         return label
 
-    def generated_label(self, wildcards: Wildcards) -> dict[str, Any]:
-        """The same, with the generated corpus."""
-        generated = self.label("generated_examples")(wildcards)
-        return generated | {"model": self.drawn_label(wildcards)["model"]}
-
-    def drawn_title(self, wildcards: Wildcards) -> str:
-        """Title of the corpus that Figure 1 draws from."""
-        return self.title_of(self._task_corpus(wildcards, self.drawn_task(wildcards)))
-
     # --- classes of maps --------------------------------------------------------------------------------------------
 
     def _patterns_model(self, wildcards: Wildcards) -> str:

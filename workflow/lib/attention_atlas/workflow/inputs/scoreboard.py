@@ -37,14 +37,13 @@ class ScoreboardInputs(StudyInputs):
         return [path for name in ("comparison", "claims") for path in self.tables(name)(wildcards).values()]
 
     def reads_sample(self, wildcards: Wildcards) -> bool:
-        """Whether a run reads generated text, for more than figures that may be redistributed."""
+        """Whether a run reads generated text."""
         run = wildcards.run
         return self.config["runs"][run]["stand_ins"] or any(
             "sample" in self.config["corpora"][corpus]["source"]
-            for name, declared in studies().items()
+            for name in studies()
             if name in self.config["runs"][run]
-            for role, corpus in study_corpora(self.config, run, name).items()
-            if not declared.roles[role].generated
+            for corpus in study_corpora(self.config, run, name).values()
         )
 
     def index_files(self, wildcards: Wildcards) -> list[str]:

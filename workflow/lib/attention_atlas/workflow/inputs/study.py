@@ -106,10 +106,6 @@ class StudyInputs(SharedInputs):
 
         return path
 
-    def first_shards(self, role: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
-        """The same as a list, for jobs that take several shards."""
-        return lambda wildcards: [self.first_shard(role, folder, suffix)(wildcards)]
-
     def per_shard(self, role: str, pattern: str) -> Files:
         """A file for each shard of a role."""
 
