@@ -103,7 +103,7 @@ def test_a_figure_is_built_below_the_prefix_and_nothing_elsewhere(outer):
 
 def test_files_that_parameters_name_have_the_prefix_too(outer):
     """Snakemake puts it before inputs and outputs alone."""
-    jobs = json.loads(start(outer, str(Path(__file__).with_name("planned_jobs.py")), "atlas_all"))
+    jobs = json.loads(start(outer, str(Path(__file__).with_name("print_planned_jobs.py")), "atlas_all"))
     assert len(jobs) > 100
     results, library = f"{PREFIX}/results/", str(outer.parent / "atlas" / "workflow" / "resources")
     without = {file for job in jobs for file in job["files"] if not file.startswith((results, f"{library}/"))}
