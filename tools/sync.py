@@ -27,6 +27,10 @@ TAGGER = ("spacy==3.8.18",)
 """Extra of Kovaleva et al.'s study for corpora without gold tags; no run installs it by itself."""
 
 
+LOWEST = {"pandas": "2.2", "pyarrow": "17"}
+"""Lowest versions that the library accepts, where they are of an earlier major version than the pin: people have these."""
+
+
 def requirement_sections(text: str) -> dict[str, list[str]]:
     """Section of requirements.txt -> its pins."""
     sections: dict[str, list[str]] = {}
@@ -50,9 +54,16 @@ def environment(sections: dict[str, list[str]], parts: tuple[str, ...]) -> str:
     )
 
 
+def versions(pin: str) -> str:
+    """The versions that the library accepts: up to the pinned major one (of 0.x: the pinned minor one)."""
+    name, _, version = pin.partition("==")
+    major, minor, *_ = map(int, version.split(".")[:2])
+    return f"{name}>={LOWEST.get(name, major)},<{major + 1}" if major else f"{name}>=0.{minor},<0.{minor + 1}"
+
+
 def toml_list(key: str, pins: Iterable[str]) -> str:
-    """A key of pyproject.toml with a list of pins."""
-    lines = "".join(f'    "{pin}",\n' for pin in sorted(pins, key=str.lower))
+    """A key of pyproject.toml with the versions of packages."""
+    lines = "".join(f'    "{versions(pin)}",\n' for pin in sorted(pins, key=str.lower))
     return f"{key} = [\n{lines}]\n"
 
 
@@ -65,7 +76,7 @@ def library_dependencies(sections: dict[str, list[str]]) -> str:
 
 def build_requirements(sections: dict[str, list[str]]) -> str:
     """What pyproject.toml says of the tool that builds the library."""
-    return f"requires = {json.dumps([pin for pin in sections['dev'] if pin.startswith('setuptools==')])}\n"
+    return f"requires = {json.dumps([pin for pin in sections['locked'] if pin.startswith('setuptools==')])}\n"
 
 
 def job_groups() -> str:

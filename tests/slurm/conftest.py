@@ -82,7 +82,7 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip(f"there is no script to start Slurm with at {STARTER}; LOCAL_SLURM names one")
     where = os.environ["PATH"] + ":/usr/sbin:/sbin"
     if absent := [program for program in PROGRAMS if shutil.which(program, path=where) is None]:
-        pytest.skip(f"Slurm is not installed ({', '.join(absent)}): make slurm-packages")
+        pytest.skip(f"Slurm is not installed ({', '.join(absent)}): install slurmctld, slurmd, slurm-client and munge")
     folder = Path(tempfile.mkdtemp(prefix="atlas-slurm-"))
     sizes = ["-n", str(NODES), "-c", str(PROCESSORS), "-m", str(MEGABYTES)]
     start = [str(STARTER), "start", "-d", str(folder / "s"), *sizes]

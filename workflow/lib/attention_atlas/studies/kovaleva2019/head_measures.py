@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
@@ -25,6 +26,8 @@ from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_T
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_NORMAL_QUANTILE = NormalDist().inv_cdf(0.975)
 
 
 def by_task(
@@ -96,13 +99,14 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
         examples. The maps of an example under several seeds count once, so the interval is rather too wide than too narrow.
     """
     import pandas as pd
-    from statsmodels.stats.proportion import proportion_confint
 
     maps = _maps_of_classes(table)
     share = maps.max(axis=1) / maps.sum(axis=1)
     examples = table[table["annotator"] == HEADLINE].groupby("task")["n"].first().sum()
-    low, high = proportion_confint(share * examples, examples, method="wilson")
-    names = dict(zip(ends_of("pattern_share"), (low, high), strict=True))
+    spread = 1 + _NORMAL_QUANTILE**2 / examples
+    centre = (share + _NORMAL_QUANTILE**2 / (2 * examples)) / spread
+    half = _NORMAL_QUANTILE * (share * (1 - share) / examples + _NORMAL_QUANTILE**2 / (4 * examples**2)) ** 0.5 / spread
+    names = dict(zip(ends_of("pattern_share"), (centre - half, centre + half), strict=True))
     return pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": share, **names}).reset_index()
 
 
