@@ -1,4 +1,4 @@
-"""Hook of MkDocs: fills the generated blocks of the pages, and adds pages and figures that are kept elsewhere.
+"""Hook of MkDocs: fills the generated blocks of the pages, and adds files that are kept outside of docs/.
 
 A line `{{ name }}` or `{{ name argument }}` of a page is replaced by the output of a function, see
 `on_page_markdown`. Figures are those of the built sample run. Everything is made when the site is built; nothing generated is
@@ -22,60 +22,31 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.workflow.studies import studies  # noqa: E402
 from tools import site_pages  # noqa: E402
-from tools.rule_graph import study_graph  # noqa: E402
 from tools.site_settings import settings_reference  # noqa: E402
 
 COPIED = {
     "changelog.md": "CHANGELOG.md",
     "benchmarks.md": "benchmarks/README.md",
-    "sweep.png": "benchmarks/sweep.png",
     "published-values.md": "workflow/resources/published/README.md",
 }
-"""Page or picture of the site -> the file of the repository that it shows."""
+"""Page of the site -> the file of the repository that it shows."""
 
 BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
 
 
-def sample_folder(config: MkDocsConfig) -> Path:
-    """Folder of the built sample run.
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add pages that are kept elsewhere in the repository, and the figures and tables of the built sample run.
 
     Raises:
         Abort: the run is not built.
     """
-    folder = ROOT / config.extra["sample"]
-    if not (folder / "scoreboard.tsv").exists():
-        raise Abort(f"The site shows figures of the sample run, and {folder} does not hold a finished one: run `make` first.")
-    return folder
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the pages of published runs (`docs/results/RUN`) to the navigation, below the section Results."""
-    published = [
-        {f"Run {folder.name}": [page.relative_to(config.docs_dir).as_posix() for page in run_pages(folder)]}
-        for folder in sorted(Path(config.docs_dir, "results").glob("*"))
-        if (folder / "index.md").is_file()
-    ]
-    for section in config.nav or []:
-        if isinstance(section, dict) and "Results" in section:
-            section["Results"] += published
-    return config
-
-
-def run_pages(folder: Path) -> list[Path]:
-    """The pages of a published run: the overview first, then its studies in their order."""
-    pages = {path.stem: path for path in folder.glob("*.md")}
-    return [pages[name] for name in ("index", *studies()) if name in pages]
-
-
-def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add pages that are kept elsewhere in the repository, and the figures and tables of the sample run."""
     for page, source in COPIED.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
-    sample = sample_folder(config)
     for path in site_pages.sample_files():
-        if not (sample / path).exists():
-            raise Abort(f"The sample run lacks {sample / path}: run `make` first.")
-        files.append(File.generated(config, f"sample/{path}", abs_src_path=str(sample / path)))
+        place = ROOT / config.extra["sample"] / path
+        if not place.exists():
+            raise Abort(f"The site shows figures of the sample run, and {place} is missing: run `make` first.")
+        files.append(File.generated(config, f"sample/{path}", abs_src_path=str(place)))
     return files
 
 
@@ -89,7 +60,6 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     blocks: dict[str, Callable[[str], str]] = {
         "artefacts": lambda study: site_pages.artefact_sections(study, "../" * depth),
         "roles": site_pages.roles_table,
-        "graph": study_graph,
         "settings": lambda _: settings_reference(),
         "studies": lambda _: site_pages.studies_table(),
         "targets": lambda _: site_pages.targets_table(),

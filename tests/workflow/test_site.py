@@ -14,7 +14,6 @@ from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_schema
 from attention_atlas.workflow.studies import artifacts, studies
-from tools.rule_graph import columns_of, graph_of
 from tools.site_pages import sample_files
 from tools.site_settings import settings, settings_reference
 
@@ -40,7 +39,7 @@ def build(folder: Path, sample: Path) -> subprocess.CompletedProcess[str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, with one pixel in place of each figure of the sample run."""
     folder = tmp_path_factory.mktemp("site")
-    for path in ["scoreboard.tsv", *sample_files()]:
+    for path in sample_files():
         place = folder / "sample" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(PIXEL if path.endswith(".png") else b"")
@@ -70,7 +69,6 @@ def test_every_artefact_is_on_the_page_of_its_study_with_its_label(site):
         figures = len(re.findall(r'<img [^>]*src="(?:\.\./)?sample/', text))
         assert figures == sum(artifact.kind == "figure" for study, artifact in artifacts() if study.id == name)
         assert text.count("Not a result about BERT") == figures
-        assert text.count('<div class="rule-graph">') == (name not in PLACES)
 
 
 def test_no_page_loads_anything_from_another_host(site):
@@ -98,12 +96,3 @@ def test_every_key_of_the_schema_is_described_with_an_example():
         key, kind, meaning, example = cells[0], cells[1], cells[3], cells[4]
         assert meaning.strip(), row
         assert kind == "mapping" or example.startswith(f"`{key.strip('`').rpartition('.')[2]}: "), row
-
-
-def test_a_graph_has_a_study_with_the_shared_rules_it_reads():
-    edges = (("fetch", "examples"), ("examples", "one_measure"), ("fetch", "one_measure"), ("one_measure", "one_table1"))
-    edges += (("one_measure", "two_table1"), ("one_table1", "all"))
-    graph = graph_of("one", edges)
-    # examples implies nothing about fetch here, which is read directly; rules of other studies and targets are left out.
-    assert set(graph.edges) == {("examples", "one_measure"), ("fetch", "one_measure"), ("one_measure", "one_table1")}
-    assert columns_of(graph) == [["examples", "fetch"], ["one_measure"], ["one_table1"]]
