@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
@@ -38,16 +38,8 @@ CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
 _CONFIG = ("--config", "-C")
 _ENTRY = re.compile(r"[\w-]+=")
-# Jobs of a group are indented; target rules have no output.
-_JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.MULTILINE)
-
-
-class Job(NamedTuple):
-    """A job that Snakemake plans."""
-
-    rule: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+# Target rules have no output.
+_OUTPUTS = re.compile(r"^ +output: (.+)$", re.MULTILINE)
 
 
 def run_parser(description: str | None) -> argparse.ArgumentParser:
@@ -97,8 +89,8 @@ def _entries(options: Sequence[str]) -> Iterator[str]:
 
 def jobs_to_do(
     run: str, folder: Path, options: Sequence[str] = (), targets: Sequence[str] = (), all_jobs: bool = False
-) -> list[Job]:
-    """The jobs that Snakemake would start to build a run, or some of its files.
+) -> list[list[str]]:
+    """The outputs of each job that Snakemake would start to build a run, or some of its files.
 
     Args:
         run: name of the run.
@@ -111,20 +103,21 @@ def jobs_to_do(
         AtlasError: the run cannot be planned.
     """
     entries = list(_entries(options))
+    # The profile's `quiet` hides the jobs of a dry run; here they must be shown.
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--workflow-profile", "workflow/profiles/local"]
     command += [*(["--forceall"] if all_jobs else []), *(option for option in options if option not in {*entries, *_CONFIG})]
-    command += ["--config", f"targets=[{run}]", *(entry for entry in entries if not entry.startswith("targets="))]
+    command += [
+        "--quiet",
+        "host",
+        "--config",
+        f"targets=[{run}]",
+        *(entry for entry in entries if not entry.startswith("targets=")),
+    ]
     done = subprocess.run([*command, "--", *targets], cwd=folder, check=False, capture_output=True, text=True)
     shown = done.stdout + done.stderr
     if done.returncode:
         raise AtlasError(f"the run {run} cannot be planned; Snakemake says:\n{shown.strip()[-2000:]}")
-    return [job for _, rule, body in _JOB.findall(shown) if (job := _job(rule, body)).outputs]
-
-
-def _job(rule: str, body: str) -> Job:
-    fields = dict(line.strip().split(": ", 1) for line in body.splitlines() if ": " in line)
-    inputs, outputs = (tuple(filter(None, fields.get(name, "").split(", "))) for name in ("input", "output"))
-    return Job(rule, inputs, outputs)
+    return [outputs.split(", ") for outputs in _OUTPUTS.findall(shown)]
 
 
 def outputs_of(run: str, folder: Path, options: Sequence[str] = (), all_jobs: bool = False) -> set[str]:
@@ -133,7 +126,7 @@ def outputs_of(run: str, folder: Path, options: Sequence[str] = (), all_jobs: bo
     Raises:
         AtlasError: the run cannot be planned.
     """
-    return {path for job in jobs_to_do(run, folder, options, all_jobs=all_jobs) for path in job.outputs}
+    return {path for outputs in jobs_to_do(run, folder, options, all_jobs=all_jobs) for path in outputs}
 
 
 def made_by() -> str:

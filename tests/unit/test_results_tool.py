@@ -135,7 +135,7 @@ def test_entries_of_the_users_configuration_stay_beside_the_target(monkeypatch, 
     assert command.count("--config") == 1
     place = command.index("--config")
     assert command[place:] == ["--config", "targets=[mine]", "missing=skip", "--", "results/mine/a.tsv"]
-    assert command[place - 4 : place] == ["--configfile", "mine.yaml", "--rerun-triggers", "mtime"]
+    assert command[place - 6 : place] == ["--configfile", "mine.yaml", "--rerun-triggers", "mtime", "--quiet", "host"]
 
 
 def test_the_configuration_has_the_entries_of_the_command_line():

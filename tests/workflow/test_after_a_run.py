@@ -1,4 +1,4 @@
-"""What users do with a run that is built, in whole or in part: remove its caches, make a page of the built part, publish it."""
+"""What users do with a run that is built, in whole or in part: make a page of the built part, publish it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from tools.cache import used_caches
 from workspaces import SMALL, Workspace
 
 from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.io.tables import read_table
-from attention_atlas.workflow.caches import remove
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.studies import artifacts
@@ -29,26 +27,6 @@ def copy(done: Workspace, tmp_path: Path) -> Workspace:
     """A copy of the built run that may be changed: files can be removed and replaced, not written into."""
     shutil.copytree(done.folder, tmp_path / "copy", copy_function=os.link, dirs_exist_ok=True)
     return Workspace(tmp_path / "copy")
-
-
-def test_caches_of_a_built_run_can_go_and_nothing_is_to_do_again(copy):
-    listed = used_caches("sample", SMALL, copy.folder)
-    assert {cache.kind for cache, _ in listed} == {"attention", "weights"}
-    assert all(use.removable and use.part_of_run for _, use in listed)
-    for cache, _ in listed:
-        remove(copy.folder, cache)
-    assert used_caches("sample", SMALL, copy.folder) == []
-    assert copy.jobs(*SMALL) == {}, "no table is out of date"
-
-
-def test_a_cache_that_a_job_to_do_reads_stays(copy):
-    (copy.folder / "results/sample/clark2019/dependency_heads.tsv").unlink()
-    (copy.folder / "results/sample/clark2019/table1.tsv").unlink()
-    needed = {
-        (cache.kind, cache.model, cache.corpus) for cache, use in used_caches("sample", SMALL, copy.folder) if use.readers
-    }
-    assert ("attention", "minilm", "sample-trees") in needed
-    assert ("attention", "minilm", "sample-questions") not in needed
 
 
 def test_the_scoreboard_of_what_is_built_leaves_out_the_rest(copy, monkeypatch, capsys):
