@@ -236,10 +236,7 @@ def test_every_published_value_has_a_row_and_faults_are_named(tables, tmp_path):
     for name, fault in faults.items():
         assert fault.lower() in frame.loc[name, "why"].lower()
     assert "26.56" in page
-    assert frame.loc["g_dim", "verdict"] == frame.loc["g_k", "verdict"] == "setting as published"
-    assert frame.loc["g_diag", "verdict"] == "contradicts other published values"
-    assert frame.loc["g_diag_repaired", "verdict"] == "recomputed from published values"
-    assert frame.loc["g_t2_3_em", "verdict"] == "not comparable"
+    assert set(frame.loc[["g_dim", "g_k", "g_diag", "g_t2_3_em"], "verdict"]) == {"not comparable"}
     assert frame.loc["g_t1_mrpc", "verdict"] == "not computed"
 
 
@@ -248,10 +245,10 @@ def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tm
         "Paper run", "bert", "SQuAD", "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
     )
     frame, _, _ = compared(tables, tmp_path, paper_setting)
-    assert frame.loc["g_t2_5_em", "verdict"] == "interval covers it"  # 81.42 within 80 .. 82
+    assert frame.loc["g_t2_5_em", "verdict"] == "covered by our interval"  # 81.42 within 80 .. 82
     assert frame.loc["g_t2_2_f1", "verdict"] == "differs"
     assert "paper 2.1" in frame.loc["g_t2_2_f1", "why"], "drops stand beside each other"
-    assert frame.loc["g_ref_hf_em", "verdict"] == "interval covers it"
+    assert frame.loc["g_ref_hf_em", "verdict"] == "covered by our interval"
     assert frame.loc["g_t2_5_em", "why"].startswith(
         "same model bert-large-uncased-whole-word-masking-finetuned-squad and data squad-v1.1-dev; different recipe: which"
     )

@@ -429,11 +429,10 @@ def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built, tmp_p
     table, heads, claims = compared(built, tmp_path, SETTINGS)
     assert table["id"].tolist() == list(load_published("kovaleva2019"))
     by_id = table.set_index("id")
-    assert by_id.loc["k_setup_batch", "verdict"] == "setting as published"
+    assert by_id.loc["k_setup_batch", "ours"] == by_id.loc["k_setup_batch", "published"]
+    assert by_id.loc["k_setup_batch", "verdict"] == "not comparable"
     assert by_id.loc["k_t1_mrpc_f1_pretrained_init_finetuned", "verdict"] == "not comparable"
-    # Its own Table 1 contradicts the figure, whatever ours is.
-    assert by_id.loc["k_f8_mrpc_base", "verdict"] == "contradicts other published values"
-    assert by_id.loc["k_f8_mrpc_max", "verdict"] == "recomputed from published values"
+    assert by_id.loc[["k_f8_mrpc_base", "k_f8_mrpc_max"], "verdict"].tolist() == ["not comparable"] * 2
     assert by_id.loc["k_f9_sst-2_L3", "ours"] == by_id.loc["k_f9_sst-2_L3", "ours"]
     settings = table["id"].str.match(r"k_setup_(batch|epochs|lr|warmup|nb)|k_41_(classes|layers|cap)|k_42_(max|n)")
     assert (table["comparable"] == "setting").tolist() == settings.tolist()
@@ -471,7 +470,7 @@ def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_pa
     same = {task: RunLabel("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
     table, heads, _ = compared(built, tmp_path, same)
     by_id = table.set_index("id")
-    assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "interval covers it", "differs")
+    assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "covered by our interval", "differs")
     assert by_id.loc["k_f5_mrpc_L1", "scope"] == "could be covered"
     assert "fine-tuned again" in by_id.loc["k_f5_mrpc_L1", "why"]
     faults = {name: value.fault for name, value in load_published("kovaleva2019").items() if value.fault}
@@ -495,8 +494,7 @@ def test_a_run_without_frames_has_no_row_for_them(built, tmp_path):
     comparison({name: built / f"{name}.tsv" for name in names}, SETTINGS, RECIPE | {"sentences": 0}, *outs)
     by_id = pd.read_csv(outs[0], sep="\t").set_index("id")
     assert by_id.loc[["k_42_a", "k_42_n"], "ours"].isna().all()
-    assert by_id.loc["k_42_a", "verdict"] == "recomputed from published values"
-    assert by_id.loc["k_42_n", "verdict"] == by_id.loc["k_f3_L5H2", "verdict"] == "not computed"
+    assert set(by_id.loc[["k_42_a", "k_42_n", "k_f3_L5H2"], "verdict"]) == {"not computed"}
 
 
 def drawn_patterns(path):

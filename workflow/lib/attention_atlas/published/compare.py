@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.published.derivations import Recomputed, recompute
 from attention_atlas.published.values import Number, Published, half_unit
 
 _CONTRACT = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
-COLUMNS = (*_CONTRACT, "scope", "obstacle", "recomputed", "recomputation_agrees", "recomputation")
+COLUMNS = (*_CONTRACT, "scope", "obstacle")
 
 # Kinds of comparison: model, data, recipe and size are the same; a retrained model, data made in the same way, or a value read
 # off a figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be
@@ -20,32 +19,24 @@ COLUMNS = (*_CONTRACT, "scope", "obstacle", "recomputed", "recomputation_agrees"
 EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitative", "no"
 
 MATCH = "match"
-COVERED = "interval covers it"
+COVERED = "covered by our interval"
 DIFFERS = "differs"
-SETTING_AS_PUBLISHED = "setting as published"
-SETTING_DIFFERS = "setting differs"
 HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
 NOT_TESTED = "not tested"
-RECOMPUTED = "recomputed from published values"
-CONTRADICTS = "contradicts other published values"
 NOT_COMPARABLE = "not comparable"
 NOT_COMPUTED = "not computed"
 VERDICTS = {
     MATCH: "the same quantity, and ours rounds to the published number",
     COVERED: "the same quantity; ours does not round to the published number, but our interval contains it",
     DIFFERS: "the same quantity; ours does not round to the published number, nor does our interval contain it",
-    SETTING_AS_PUBLISHED: "a setting of the run, not a result; the same as in the paper",
-    SETTING_DIFFERS: "a setting of the run that differs from the paper's",
     HOLDS: "a claim that is tested on any model, and holds",
     DOES_NOT_HOLD: "a claim that does not hold",
     UNDECIDED: "a claim that the run's data do not decide",
     NOT_TESTED: "a claim for which the run has no interval",
-    RECOMPUTED: "ours is not comparable, but the number follows from other published numbers, within their rounding",
-    CONTRADICTS: "ours is not comparable, and the number is not the one that follows from other published numbers",
-    NOT_COMPARABLE: "another model or data set than the paper's, or a value that no run can compare",
+    NOT_COMPARABLE: "another model or data set than the paper's, a setting of the run, or a value that no run can compare",
     NOT_COMPUTED: "this run has no such number",
 }
-"""Verdict -> what it means. Each published value has one; a comparison with the run comes before a recomputation."""
+"""Verdict -> what it means. Each published value has one."""
 
 
 COULD_MATCH = "could match"
@@ -94,16 +85,10 @@ class Measured:
 
 
 def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:
-    """One row for every published value, in the order of the list; columns `COLUMNS`.
-
-    Raises:
-        AtlasError: a formula of a published value cannot be used.
-    """
+    """One row for every published value, in the order of the list; columns `COLUMNS`."""
     rows = []
-    recomputed = recompute(published)
     for identifier, entry in published.items():
         ours = measured.get(identifier, Measured(None, NO, "nothing in this run measures it"))
-        numbers = recomputed.get(identifier, [])
         where, obstacle = scope(entry, ours)
         rows.append(
             {
@@ -117,38 +102,26 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
                 "n": ours.n,
                 "comparable": ours.comparable,
                 "why": ours.why,
-                "verdict": verdict(entry, ours, numbers),
+                "verdict": verdict(entry, ours),
                 "scope": where,
                 "obstacle": obstacle,
-                "recomputed": as_text([number.value for number in numbers]) if numbers else None,
-                "recomputation_agrees": ("yes" if all(number.agrees for number in numbers) else "no") if numbers else None,
-                "recomputation": "; ".join(number.words for number in numbers) or None,
             }
         )
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"ci_low": float, "ci_high": float, "n": "Int64"})
 
 
-def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] = ()) -> str:
-    """One of `VERDICTS`.
-
-    Args:
-        entry: the published value.
-        ours: this run's.
-        recomputed: the numbers of the value that follow from other published ones; they count where ours is not comparable.
-    """
-    if ours.value is not None:
-        if ours.comparable == SETTING:
-            return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
-        if ours.comparable == QUALITATIVE:
-            return claim_verdict(ours.holds) if ours.is_tested else NOT_TESTED
-        if ours.comparable in (EXACT, CLOSE):
-            if agrees(entry, ours):
-                return MATCH
-            return COVERED if covers(entry, ours) else DIFFERS
-    if recomputed:
-        return RECOMPUTED if all(number.agrees for number in recomputed) else CONTRADICTS
-    return NOT_COMPUTED if ours.value is None else NOT_COMPARABLE
+def verdict(entry: Published, ours: Measured) -> str:
+    """One of `VERDICTS`."""
+    if ours.value is None:
+        return NOT_COMPUTED
+    if ours.comparable == QUALITATIVE:
+        return claim_verdict(ours.holds) if ours.is_tested else NOT_TESTED
+    if ours.comparable not in (EXACT, CLOSE):
+        return NOT_COMPARABLE
+    if agrees(entry, ours):
+        return MATCH
+    return COVERED if covers(entry, ours) else DIFFERS
 
 
 def claim_verdict(holds: bool | None) -> str:

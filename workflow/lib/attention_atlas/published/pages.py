@@ -12,7 +12,6 @@ from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, write_
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.claims import ABOVE, CLAIM_COLUMNS, Claim
 from attention_atlas.published.compare import (
-    CONTRADICTS,
     COVERED,
     DIFFERS,
     DOES_NOT_HOLD,
@@ -22,9 +21,6 @@ from attention_atlas.published.compare import (
     NOT_COMPARABLE,
     NOT_COMPUTED,
     NOT_TESTED,
-    RECOMPUTED,
-    SETTING_AS_PUBLISHED,
-    SETTING_DIFFERS,
     UNDECIDED,
     VERDICTS,
 )
@@ -39,16 +35,15 @@ VALUE_NAMES = {
     "ours": "this run",
     "interval": "95 % interval",
     "scope": "can it match?",
-    "recomputed": "from other published values",
 }
 """Column of the page of published values -> heading."""
 
 
 COLOURS = {
-    **dict.fromkeys((MATCH, COVERED, SETTING_AS_PUBLISHED, HOLDS), GOOD),
-    **dict.fromkeys((DIFFERS, DOES_NOT_HOLD, CONTRADICTS), BAD),
+    **dict.fromkeys((MATCH, COVERED, HOLDS), GOOD),
+    **dict.fromkeys((DIFFERS, DOES_NOT_HOLD), BAD),
     UNDECIDED: OPEN,
-    **dict.fromkeys((SETTING_DIFFERS, RECOMPUTED, NOT_COMPARABLE, NOT_COMPUTED, NOT_TESTED), NONE),
+    **dict.fromkeys((NOT_COMPARABLE, NOT_COMPUTED, NOT_TESTED), NONE),
 }
 """Verdict -> its colour on pages. Grey: the run's number and the published one are not the same quantity."""
 
@@ -87,7 +82,6 @@ def write_value_page(frame: pd.DataFrame, path: str | Path, title: str, notes: S
         notes: paragraphs above the table.
     """
     place = frame["study"] + ": " + frame["item"] if "study" in frame else frame["item"]
-    recomputed, words = frame["recomputed"].astype(object), frame["recomputation"].astype(str)
     shown = pd.DataFrame(
         {
             "place": place,
@@ -100,11 +94,10 @@ def write_value_page(frame: pd.DataFrame, path: str | Path, title: str, notes: S
             "why": frame["why"],
             "scope": frame["scope"],
             "obstacle": frame["obstacle"],
-            "recomputed": recomputed.where(recomputed.isna(), recomputed.astype(str) + ": " + words),
             "id": frame["id"],
         }
     )
-    layout = Layout("place", {"verdict": COLOURS}, ("why", "recomputed", "published", "ours"))
+    layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
     write_html_table(shown, path, title, notes, {**VALUE_NAMES, "place": _place_name(frame)}, {"n": "d"}, layout)
 
 

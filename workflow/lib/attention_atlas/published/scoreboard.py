@@ -36,14 +36,14 @@ SUMMARY = [
     *("study", "values"),
     *VERDICT_COLUMNS.values(),
     *SCOPE_COLUMNS.values(),
-    *("why_never", "why_not_in_this_run", "follow_from_others", "follow_and_agree"),
+    *("why_never", "why_not_in_this_run"),
     *("claims", *CLAIM_VERDICTS.values()),
 ]
 CLAIMS = ["study", *CLAIM_COLUMNS]
 
 _GENERATED = (
-    "The corpora are generated and the model is small, so no number measures what the papers measured. Verdicts are given on "
-    "settings, on published numbers that follow from other published numbers, and on claims that can be tested on any model."
+    "The corpora are generated and the model is small, so no number measures what the papers measured. Only claims "
+    "that can be tested on any model have a verdict."
 )
 _REAL = (
     "A number is compared only with that of the same model on the same data; the claims of the papers are tested on any model."
@@ -89,9 +89,7 @@ def write_scoreboard(
         *lines,
         "Each value has one verdict. " + _glossary(VERDICTS),
         "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
-        "Follow from others: values that a formula derives from other published values, whatever their verdict; follow and "
-        "agree: those that agree within the rounding of all numbers. A claim of claims.tsv that is also a published value is "
-        "counted in both.",
+        "A claim of claims.tsv that is also a published value is counted in both.",
     ]
     texts = ("study", "why_never", "why_not_in_this_run")
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
@@ -112,8 +110,6 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
         study_claims = claims if study == "all" else claims[claims["study"] == study]
         verdicts = study_values["verdict"].value_counts()
         scopes = study_values["scope"].value_counts()
-        follow = study_values["recomputed"].notna()
-        contradictory = study_values["recomputation_agrees"] == "no"
         decided = study_claims["verdict"].value_counts().reindex(list(CLAIM_VERDICTS), fill_value=0)
         rows.append(
             [
@@ -122,7 +118,6 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
                 *(int(scopes.get(scope, 0)) for scope in SCOPES),
                 _reasons(study_values, NEVER),
                 _reasons(study_values, ANOTHER_RUN),
-                *(int(follow.sum()), int((follow & ~contradictory).sum())),
                 *(int(decided.sum()), *(int(count) for count in decided)),
             ]
         )

@@ -55,7 +55,6 @@ class Number:
         corrected: the value to compare with where the printed one is a known misprint.
         cell: place of our number; None where no table has it.
         decimals: printed decimals, with trailing zeros; None where they are those of the shortest text of the number.
-        formula, inputs: how it follows from other published numbers (see `derivations`); empty where it does not.
     """
 
     value: Scalar | None
@@ -63,8 +62,6 @@ class Number:
     corrected: Scalar | None
     cell: Cell | None
     decimals: int | None = None
-    formula: str = ""
-    inputs: str = ""
 
     @property
     def target(self) -> Scalar | None:
@@ -129,7 +126,7 @@ class Published:
 
 
 _OF_CELL = ("artefact", "where", "column", "interval", "n", "scale")
-_OF_NUMBER = (*_OF_CELL, "value", "part", "corrected", "formula", "inputs")
+_OF_NUMBER = (*_OF_CELL, "value", "part", "corrected")
 _OF_VALUE = tuple(field.name for field in fields(Published) if field.name != "numbers")
 COLUMNS = ("id", "item", "quantity", *_OF_NUMBER, *_OF_VALUE[3:])
 
@@ -248,31 +245,6 @@ def half_unit(number: Number, tolerance: float | None) -> float:
     return 0.5 * 10.0**-decimals
 
 
-def digitised_column(name: str, column: str, conditions: Sequence[tuple[str, str]]) -> list[str]:
-    """Numbers of a digitised table as the texts in the file.
-
-    Args:
-        name: of the table, published/digitised/{name}.csv.
-        column: of the numbers.
-        conditions: columns and the texts that a row must have in them.
-
-    Raises:
-        AtlasError: there is no such table or column, or no such row.
-    """
-    path = _FOLDER / "digitised" / f"{name}.csv"
-    if not path.is_file():
-        raise AtlasError(f"{path}: there is no such table of digitised values.")
-    with path.open(encoding="utf-8", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    absent = {column, *(name for name, _ in conditions)} - set(rows[0] if rows else ())
-    if absent:
-        raise AtlasError(f"{path}:1: the column '{min(absent)}' is missing.")
-    texts = [row[column] for row in rows if all(row[name] == text for name, text in conditions)]
-    if not texts:
-        raise AtlasError(f"{path}: no row has {', '.join(f'{name} {text}' for name, text in conditions)}.")
-    return texts
-
-
 def _decimals(text: str) -> int | None:
     """Digits after the decimal point of a number as written (5e-05 has five); None for other texts."""
     try:
@@ -302,10 +274,8 @@ def _value(row: Mapping[str, str]) -> Published:
             raise ValueError(f"the table {row['artefact']} is named without a column")
         where, scale = _pairs(row["where"]), Fraction(row["scale"] or 1)
         cell = Cell(row["artefact"], where, row["column"], row["interval"], row["n"], scale)
-    if bool(row["formula"]) != bool(row["inputs"]):
-        raise ValueError("a formula and its inputs are named together")
     decimals = _decimals(row["corrected"] or row["value"])
-    number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell, decimals, row["formula"], row["inputs"])
+    number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell, decimals)
     texts = {name: row[name] for name in _OF_VALUE if name not in ("tolerance", "same", "size", "details")}
     tolerance = float(row["tolerance"]) if row["tolerance"] else None
     size = int(row["size"]) if row["size"] else None
