@@ -25,7 +25,6 @@ from attention_atlas.workflow.checks import check_names, check_source_keys
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import family_member, family_seeds
 from attention_atlas.workflow.model_shapes import fill_shapes
-from attention_atlas.workflow.renamed_keys import check_renamed_keys
 from attention_atlas.workflow.studies import studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
@@ -47,7 +46,6 @@ def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:
     """
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
-    check_renamed_keys(config)
     _accept_licences(config)
     _check_schema(config, schema)
     check_source_keys(config)
