@@ -24,7 +24,6 @@ sys.path.insert(0, str(home / "workflow" / "lib"))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE
 from attention_atlas.workflow.caches import disk_shortage, forecast, pending
 from attention_atlas.workflow.config import (
     environment,
@@ -43,8 +42,6 @@ from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
-# Jobs find the commits of the hub's models there, and those that fetch record them.
-os.environ.setdefault(LOCK_VARIABLE, str((folder / LOCK_PLACE).absolute()))
 try:
     complete = overlaid if is_module else with_registries
     named = resolve(complete(config, folder)) | {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 from workspaces import ROOT
 
-from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, SHAPE
+from attention_atlas.models.shape import SHAPE
 from attention_atlas.workflow.config import resolve, write_configuration
 
 # Jobs of a group are indented.
@@ -89,8 +88,6 @@ def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str
             check=False,
             capture_output=True,
             text=True,
-            # Shapes of the hub's models are those of this folder.
-            env={LOCK_VARIABLE: str(ROOT / LOCK_PLACE)} | os.environ,
         )
     text = shown.stdout + shown.stderr
     assert shown.returncode == 0, text[-3000:]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -26,7 +25,6 @@ import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,12 +38,10 @@ import yaml  # noqa: E402
 from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
-from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
+from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.card import read_card  # noqa: E402
 from attention_atlas.models.loading import WEIGHT_FILES, configuration, describe, empty_model, locate  # noqa: E402
-from attention_atlas.models.shape import shape_record  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
 from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
@@ -179,7 +175,7 @@ def _is_revision(name: str) -> bool:
 def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
     """Source of a model as in the registry, its layers, heads and hidden size, and whether it has a tokenizer.
 
-    A model on the hub is looked up once: its commit and shape come from the lock file of the workflow, or are recorded there.
+    Of a model on the hub that is not on this machine, config.json is downloaded.
 
     Raises:
         AtlasError: there is no such folder, and the hub has no such model, has it without weights, or cannot be reached; or
@@ -195,13 +191,23 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         raise AtlasError(f"{model}: there is no such folder.")
     source = {"hub": name} | ({"revision": revision} if revision else {})
     try:
-        folder_at_hand = at_hand(MODELS, source)
-        if folder_at_hand is not None:
-            return source, shape_of(folder_at_hand), True
-        known = record(MODELS, source, partial(resolve, MODELS, source, _checked_shape, WEIGHT_FILES))
+        return source, shape_of(at_hand(MODELS, source) or _with_configuration(source)), True
     except AtlasError as error:
         raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
-    return source, {key: known[key] for key in SHAPE}, True
+
+
+def _with_configuration(source: Mapping[str, Any]) -> Path:
+    """Folder with the config.json of a model on the hub that has weights, as far as the hub lists its files."""
+    from huggingface_hub import HfApi
+
+    commit = resolved_commit(MODELS, source)
+    try:
+        files = {file.rfilename for file in HfApi().model_info(source["hub"], revision=commit).siblings or ()}
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise refusal(MODELS, source, error) from error
+    if files and files.isdisjoint(WEIGHT_FILES):
+        raise AtlasError(f"{source['hub']} at {reference_of(source)}: this repository has none of {', '.join(WEIGHT_FILES)}.")
+    return fetch(MODELS, source, ["config.json"])
 
 
 def shape_of(folder: Path) -> dict[str, int]:
@@ -213,12 +219,6 @@ def shape_of(folder: Path) -> dict[str, int]:
     part = empty_model(configuration(folder), folder)
     _, layers, heads = self_attention(part)
     return {"layers": layers, "heads": heads, "hidden_size": part.config.hidden_size}
-
-
-def _checked_shape(folder: Path) -> dict[str, int]:
-    """The record of a model's shape for the lock file, of models whose attention can be observed."""
-    shape_of(folder)
-    return shape_record(folder)
 
 
 def overlay(
@@ -400,7 +400,6 @@ def main() -> int:
     parser.add_argument("--cores", default="all")
     parser.add_argument("--pattern", action="append", default=[], help="pairs of tokens that heads are measured on; repeatable")
     chosen = parser.parse_args()
-    os.environ.setdefault(LOCK_VARIABLE, str(ROOT / LOCK_PLACE))
     try:
         run, added = overlay(chosen.model, chosen.text, chosen.pattern)
         check_files(added["models"])

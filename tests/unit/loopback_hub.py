@@ -43,7 +43,7 @@ class Hub:
             path.write_bytes(content)
 
     def environment(self, home: Path, **changes: str) -> dict[str, str]:
-        """Environment of a process that uses this hub, its cache and its lock file in `home`."""
+        """Environment of a process that uses this hub, its cache in `home`."""
         kept = {
             key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING", "ATLAS_", "TRANSFORMERS_"))
         }
@@ -52,7 +52,6 @@ class Hub:
             "HF_HOME": str(home / "hub_cache"),
             "XDG_CACHE_HOME": str(home / "cache"),
             "HF_HUB_ETAG_TIMEOUT": "2",
-            "ATLAS_LOCK": str(home / "lock.yaml"),
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(LIBRARY),
             "OMP_NUM_THREADS": "1",

@@ -12,7 +12,6 @@ from workspaces import ROOT
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
 from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import LOCK_VARIABLE, read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe, locate
@@ -189,8 +188,6 @@ def test_the_notes_say_what_becomes_of_a_text(tmp_path):
 
 def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
-    # Set here, so that the tool's default does not outlive the test.
-    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock.yaml"))
     monkeypatch.setattr("sys.argv", ["atlas.py", str(folder), "--text", str(tmp_path / "none.txt")])
     assert main() == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.txt'}: there is no such file")
@@ -199,7 +196,6 @@ def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypat
 
 def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
-    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock.yaml"))
     monkeypatch.setattr("sys.argv", ["atlas.py", str(folder)])
     assert main() == 1
     message = capsys.readouterr().err
@@ -210,15 +206,14 @@ def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_p
     check_files(overlay(str(folder))[1]["models"])
 
 
-def test_an_architecture_whose_attention_cannot_be_observed_is_refused_before_anything_is_recorded(folder, monkeypatch):
+def test_an_architecture_whose_attention_cannot_be_observed_is_refused(folder, monkeypatch):
     """transformers computes MPNet's attention without its attention interface."""
     (folder / "config.json").write_text(json.dumps(SHAPE | {"model_type": "mpnet"}), encoding="utf-8")
     with pytest.raises(AtlasError, match=r"MPNetModel computes attention without the attention interface .* use another model"):
         overlay(str(folder))
-    on_the_hub(folder, monkeypatch, "c" * 40)
+    on_the_hub(folder, monkeypatch)
     with pytest.raises(AtlasError, match="MPNetModel computes attention without the attention interface"):
         overlay("someone/some-mpnet")
-    assert not (folder / "lock.yaml").exists()
 
 
 def test_a_configuration_that_builds_no_model_is_refused(folder):
@@ -267,53 +262,46 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
         overlay(str(folder))
     with pytest.raises(AtlasError, match="no such folder"):
         overlay("./nowhere/at/all")
-    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
     monkeypatch.setattr(
-        "huggingface_hub.HfApi.repo_info", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no network"))
+        "huggingface_hub.HfApi.resolve_revision", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no network"))
     )
     with pytest.raises(AtlasError, match=r"no such folder, and no such model to download: .* \(ConnectionError: no network\)"):
         overlay("someone/some-model")
-    assert not (folder / "lock.yaml").exists()
 
 
-def on_the_hub(folder, monkeypatch, commit, files=("config.json", "model.safetensors")):
+def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
+    """A hub that has the configuration of a folder, and lists these files."""
     siblings = None if files is None else [SimpleNamespace(rfilename=name) for name in files]
-    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
-    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: SimpleNamespace(sha=commit, siblings=siblings))
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(folder / "config.json"))
+    asked = []
+    monkeypatch.setattr(
+        "huggingface_hub.HfApi.resolve_revision", lambda *_, **named: asked.append(named) or SimpleNamespace(resolved="c" * 40)
+    )
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: SimpleNamespace(siblings=siblings))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(folder))
+    return asked
 
 
-def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, None)
-    with pytest.raises(AtlasError, match="the hub reports no commit"):
-        overlay("someone/some-model")
-    assert not (folder / "lock.yaml").exists()
-
-
-def test_a_model_of_the_hub_without_weights_is_refused_before_anything_is_recorded(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, "c" * 40, files=("config.json", "tf_model.h5"))
+def test_a_model_of_the_hub_without_weights_is_refused(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, files=("config.json", "tf_model.h5"))
     with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
         overlay("someone/some-model")
-    assert not (folder / "lock.yaml").exists()
 
 
 @pytest.mark.parametrize("files", [["pytorch_model.bin"], ["model.safetensors.index.json"], None])
 def test_other_names_of_weights_and_hubs_that_list_no_files_are_accepted(folder, monkeypatch, files):
-    on_the_hub(folder, monkeypatch, "c" * 40, files)
+    on_the_hub(folder, monkeypatch, files)
     assert overlay("someone/some-model")[0] == "atlas-someone-some-model"
 
 
-def test_a_model_of_the_hub_is_looked_up_once_and_recorded_in_the_lock_file(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, "c" * 40)
+def test_a_model_of_the_hub_has_the_shape_of_its_revision(folder, monkeypatch):
+    asked = on_the_hub(folder, monkeypatch)
     run, added = overlay("someone/some-model@step10")
     assert run == "atlas-someone-some-model-step10"
+    assert {named["revision"] for named in asked} == {"step10"}
     entry = added["models"]["someone-some-model-step10"]
     assert entry["source"] == {"hub": "someone/some-model", "revision": "step10"}
     assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
-    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: pytest.fail("asked again"))
-    assert overlay("someone/some-model@step10") == (run, added)
     configured(added)
-    assert read_lock(folder / "lock.yaml")["models"]["someone/some-model"]["step10"]["commit"] == "c" * 40
 
 
 def checkpoints(folder, *names):
@@ -348,7 +336,7 @@ def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(f
 
 
 def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, "d" * 40)
+    on_the_hub(folder, monkeypatch)
     run, added = overlay("someone/m@step1 someone/m@step5")
     assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
     run, added = overlay("someone/m@step1 other/m@step1")
@@ -388,7 +376,7 @@ def test_braces_that_name_no_models_are_a_sentence(name):
 
 
 def test_names_on_the_hub_in_braces_are_a_series(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, "e" * 40)
+    on_the_hub(folder, monkeypatch)
     run, added = overlay("someone/m-seed_{0..2} other/m")
     settings = configured(added)["runs"][run]
     assert settings["atlas"]["series"] == ["someone-m-seed-0", "someone-m-seed-1", "someone-m-seed-2"]

@@ -104,7 +104,7 @@ MISTAKES = [
     (
         "models/tiny/source",
         {"hub": "a/b"},
-        "config: models.tiny: the shape of a/b is not known yet: run `make lock MODEL=tiny` on a machine",
+        "the shape of a/b is not known yet: state layers, heads and hidden_size, or run `hf download a/b config.json` first.",
     ),
     ("models/tiny/source", {"package": "p"}, "models.tiny.source: a source of kind package needs the key 'module' as well."),
     ("corpora/trees/source", {**HUB, "revision": "../x"}, "trees.source.revision: '../x' does not match '^[A-Za-z0-9]"),

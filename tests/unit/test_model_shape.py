@@ -9,7 +9,7 @@ from tiny_models import ARCHITECTURES, tiny
 from transformers import AutoConfig
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.shape import read_shape, shape_record, unused_positions
+from attention_atlas.models.shape import read_shape, unused_positions
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -30,12 +30,10 @@ def test_positions_that_no_token_has_do_not_count(tmp_path):
     assert read_shape(tmp_path)["longest_input"] == 38
 
 
-def test_what_a_configuration_does_not_say_is_left_out_and_named(tmp_path):
+def test_what_a_configuration_does_not_say_is_left_out(tmp_path):
     assert read_shape(tmp_path) == {}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "new", "num_hidden_layers": 2, "n_heads": "many"}))
     assert read_shape(tmp_path) == {"layers": 2}
-    with pytest.raises(AtlasError, match=r"config\.json lacks heads and hidden_size: state them"):
-        shape_record(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '"bert"'])

@@ -28,7 +28,6 @@ from transformers import (
 from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
-from attention_atlas.io.hub_lock import record
 from attention_atlas.models.card import ModelCard, read_card, write_card
 from attention_atlas.models.loading import describe, initialised, load_model, locate
 
@@ -144,11 +143,11 @@ def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatc
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **options: str(folder))
     assert described(tmp_path, entry_for(folder, source=hub)).origin == f"hub a/b at {'1' * 40}"
     assert described(tmp_path, entry_for(folder, source={"hub": str(folder)})).origin == f"hub {folder} at a local copy"
-    # A folder of the user's need not be the commit that is locked for its name.
+    # A folder of the user's need not be the commit that the cache has for its name.
     shutil.copytree(folder, tmp_path / "models" / "b")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ATLAS_LOCK", str(tmp_path / "lock.yaml"))
-    record("models", {"hub": "a/b"}, lambda: {"commit": "2" * 40})
+    (tmp_path / "hub_cache/models--a--b/refs").mkdir()
+    (tmp_path / "hub_cache/models--a--b/refs/main").write_text("2" * 40)
     assert described(tmp_path, entry_for(folder, source={"hub": "a/b"})).origin == "hub a/b at a local copy"
 
 

@@ -12,8 +12,8 @@ from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from transformers import BertTokenizerFast
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import SHAPE
 from attention_atlas.models.loading import describe
+from attention_atlas.models.shape import SHAPE
 from attention_atlas.workflow.config import merged, read_configuration, resolve, with_registries, write_configuration
 from attention_atlas.workflow.known import with_known_names
 

@@ -18,7 +18,7 @@ from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import is_commit
+from attention_atlas.io.hub_files import is_commit
 from attention_atlas.models.loading import describe, load_model
 from attention_atlas.workflow.config import read_configuration, read_schema, resolve
 from attention_atlas.workflow.job import job
@@ -154,7 +154,7 @@ def test_every_download_of_the_shipped_configuration_is_pinned():
             assert "sha256" in source or "content_sha256" in source, source
         if "hub" in source:
             assert is_commit(source["revision"]), source
-    # Models may be named without a commit: the first fetch resolves it, and the lock file keeps it.
+    # Models may be named without a commit: the first fetch resolves it, and the model's card names it.
     for model in config["models"].values():
         assert "hub" not in model["source"] or is_commit(model["source"].get("revision", "0" * 40))
 

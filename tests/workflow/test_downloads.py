@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from loopback_hub import FIRST, SECOND, Hub, serving
 from tiny_models import tiny
 from transformers import BertTokenizerFast
@@ -27,6 +27,7 @@ runs:
 ALONE = OVERLAY.replace(", layers: 3, heads: 4, hidden_size: 16", "")
 CARD = "results/mine/models/tiny/card.json"
 EXAMPLES = [f"results/mine/examples/tiny/{corpus}/0.parquet" for corpus in ("first", "second")]
+ATTENTION = "results/mine/attention/tiny/first/0.safetensors"
 OPTIONS = ("--configfile", "config.yaml", "mine.yaml", "--")
 
 
@@ -53,28 +54,34 @@ def planned(hub: Hub, workspace: Workspace) -> str:
     return workspace.snakemake("--dry-run", *OPTIONS, CARD, *EXAMPLES, **variables(hub, workspace)).stdout
 
 
-def test_a_recorded_commit_leaves_files_up_to_date_and_a_refreshed_one_does_not(workspace, hub):
+def test_a_run_keeps_the_commit_that_it_fetched(workspace, hub):
     (workspace.folder / "mine.yaml").write_text(OVERLAY, encoding="utf-8")
-    lock_path = workspace.folder / "config" / "lock.yaml"
-    shipped = yaml.safe_load(lock_path.read_text(encoding="utf-8"))
     # A dry run asks the hub for nothing, also where the commit is not known.
     assert "describe_model" in planned(hub, workspace)
     assert not hub.requests
     workspace.snakemake(*OPTIONS, CARD, *EXAMPLES, **variables(hub, workspace))
-    lock = yaml.safe_load(lock_path.read_text(encoding="utf-8"))
-    assert lock["models"]["a/tiny"]["main"]["commit"] == lock["datasets"]["a/data"]["main"]["commit"] == FIRST
-    assert {kind: {name: lock[kind][name] for name in shipped[kind]} for kind in shipped} == shipped
+    card = json.loads((workspace.folder / CARD).read_text(encoding="utf-8"))
+    assert card["origin"] == f"hub a/tiny at {FIRST}"
     # Two corpora of the same rows: one download.
     downloads = [path for path in hub.requests if path.endswith("/resolve/" + FIRST + "/train.parquet")]
     assert 0 < len(downloads) <= 4
     asked = len(hub.requests)
     assert "Nothing to be done" in planned(hub, workspace)
-    # Once locked, the source alone will do.
+    # Once fetched, the source alone will do.
     (workspace.folder / "mine.yaml").write_text(ALONE, encoding="utf-8")
     assert "Nothing to be done" in planned(hub, workspace)
-    lock["models"]["a/tiny"]["main"] |= {"commit": SECOND, "replaces": FIRST}
-    lock_path.write_text(yaml.safe_dump(lock), encoding="utf-8")
+    # Another program moves the branch on in the hub's cache: jobs of this run go on with the commit in the card.
+    refs = next((workspace.folder / "hub_cache").rglob("models--a--tiny/refs/main"))
+    refs.write_text(SECOND, encoding="utf-8")
+    (workspace.folder / "mine.yaml").write_text(OVERLAY, encoding="utf-8")
+    workspace.snakemake(*OPTIONS, ATTENTION, **variables(hub, workspace))
+    assert len(hub.requests) == asked
+    described = json.loads((workspace.folder / ATTENTION).with_suffix(".json").read_text(encoding="utf-8"))
+    assert described["model"]["origin"] == f"hub a/tiny at {FIRST}"
+    # A commit in the registry is another model.
+    (workspace.folder / "mine.yaml").write_text(
+        OVERLAY.replace("{hub: a/tiny}", f"{{hub: a/tiny, revision: '{SECOND}'}}"), encoding="utf-8"
+    )
     again = planned(hub, workspace)
     assert "rule describe_model" in again
     assert "fetch_corpus" not in again
-    assert len(hub.requests) == asked

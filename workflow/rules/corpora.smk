@@ -69,7 +69,6 @@ rule fetch_corpus:
         source=inputs.source,
         reader=inputs.reader,
         order=inputs.order_of_rows,
-        replacing=inputs.replacing_commit,
         code=script_digest("fetch_corpus.py"),
     script:
         "../scripts/fetch_corpus.py"

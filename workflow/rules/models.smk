@@ -33,7 +33,6 @@ rule describe_model:
         runtime=minutes(60),
     params:
         model=inputs.model_entry,
-        replacing=inputs.replacing_commit,
         code=script_digest("describe_model.py"),
     script:
         "../scripts/describe_model.py"

@@ -23,8 +23,7 @@ from attention_atlas.corpora.ontonotes_rows import write_conll2012
 from attention_atlas.corpora.translation_sets import write_test_sets
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
-from attention_atlas.io.hub_files import at_hand, check_placed_files, is_placed, resolved_commit
-from attention_atlas.io.hub_lock import DATASETS
+from attention_atlas.io.hub_files import DATASETS, at_hand, check_placed_files, is_placed, resolved_commit
 from attention_atlas.io.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.io.progress import progress
 from attention_atlas.io.redaction import redacted

@@ -10,17 +10,19 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import sha256
-from attention_atlas.io.hub_lock import MODELS, Lock, Record, commit_of, is_commit, read_lock, record, reference_of
+from attention_atlas.io.files import read_json, sha256
 from attention_atlas.io.mirror import MIRROR_VARIABLE, repository_in_mirror
 from attention_atlas.io.redaction import redacted
 
 _log = logging.getLogger(__name__)
+MODELS, DATASETS = "models", "datasets"
+"""Kinds of repositories."""
+_COMMIT = re.compile("[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _METADATA = Path(".cache", "huggingface", "download")
 """Folder in which `hf download --local-dir` records commit and checksum of each file."""
@@ -28,23 +30,49 @@ _LOCAL_MODELS = "models"
 """Folder of the working directory in which a user may put a model under its name on the hub, without its owner."""
 
 
-def at_hand(kind: str, source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
+def is_commit(reference: str) -> bool:
+    """Whether a reference is a commit (40 hex digits), not a branch or tag."""
+    return _COMMIT.fullmatch(reference) is not None
+
+
+def reference_of(source: Mapping[str, Any]) -> str:
+    """The commit, branch or tag that a source names."""
+    return str(source.get("revision", "main"))
+
+
+def commit_of(kind: str, source: Mapping[str, Any]) -> str | None:
+    """The commit of a source: `_pinned`, else the one that the hub's cache has for its branch or tag; None if it has none."""
+    note = _cached(kind, str(source["hub"])) / "refs" / reference_of(source)
+    return _pinned(source) or (note.read_text(encoding="ascii").strip() if note.is_file() else None)
+
+
+def _pinned(source: Mapping[str, Any]) -> str | None:
+    """The commit that a source names, or that the model's card names since it was fetched; None if there is neither.
+
+    The card counts before the cache, in which other programs move branches on while a run lasts.
+    """
+    card = Path(source.get("card", ""))
+    for name in (reference_of(source), str(read_json(card)["origin"]).rpartition(" ")[2] if card.is_file() else ""):
+        if is_commit(name):
+            return name
+    return None
+
+
+def at_hand(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
     """The folder with the files of a source of kind hub if they are on this machine; never downloads.
 
     Args:
         kind: models or datasets.
-        source: its `hub` (a repository, or a folder with the same layout) and `revision`.
-        lock: content of the lock file; default: read from disk.
+        source: its `hub` (a repository, or a folder with the same layout), `revision` and the model's `card` in the run.
         mirror: folder that is searched before the hub's cache; default: from the environment.
 
     Raises:
         AtlasError: the mirror has a different commit of this repository.
     """
-    lock = read_lock() if lock is None else lock
     for folder in _placed(kind, source, mirror):
-        _check_commit(folder, kind, source, lock)
+        _check_commit(folder, source)
         return folder
-    commit = commit_of(lock, kind, source)
+    commit = commit_of(kind, source)
     snapshot = commit and _cached(kind, str(source["hub"])) / "snapshots" / commit
     return snapshot if snapshot and snapshot.is_dir() else None
 
@@ -54,26 +82,24 @@ def is_placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = 
     return bool(_placed(kind, source, mirror))
 
 
-def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str], facts: Callable[[Path], Record] | None = None) -> Path:
+def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str]) -> Path:
     """The folder with the files of a source of kind hub; files that are not on this machine are downloaded.
 
-    A branch or tag is first resolved to a commit, which is recorded in the lock file. Files of the mirror are compared with
-    their recorded checksums.
+    Files of the mirror are compared with their recorded checksums.
 
     Args:
         kind: models or datasets.
         source: see `at_hand`.
         needed: patterns of the names of files to download.
-        facts: function that computes further facts for the lock file from a folder with the repository's config.json.
 
     Raises:
         AtlasError: the download fails, a checksum is wrong, or the mirror has a different commit.
     """
     for folder in _placed(kind, source):
-        _check_commit(folder, kind, source, read_lock())
+        _check_commit(folder, source)
         check_placed_files(folder)
         return folder
-    commit = resolved_commit(kind, source, facts)
+    commit = resolved_commit(kind, source)
     try:
         from huggingface_hub import snapshot_download
 
@@ -84,56 +110,22 @@ def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str], facts: 
         raise refusal(kind, source, error) from error
 
 
-def resolved_commit(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None) -> str:
-    """The commit of a source of kind hub; a branch or tag without a record is resolved and recorded. See `fetch`."""
-    reference = reference_of(source)
-    if is_commit(reference):
-        return reference
-    return str(record(kind, source, lambda: resolve(kind, source, facts))["commit"])
-
-
-def resolve(
-    kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None, files: Collection[str] = ()
-) -> Record:
-    """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it.
-
-    Args:
-        kind, source, facts: see `fetch`.
-        files: names of files of which the repository must have one, as far as the hub lists its files.
+def resolved_commit(kind: str, source: Mapping[str, Any]) -> str:
+    """The commit of a source of kind hub; the hub is asked if `commit_of` does not know it, and its cache keeps the answer.
 
     Raises:
-        AtlasError: neither the hub nor its cache knows the commit, or the repository has none of the files.
+        AtlasError: the hub cannot be reached, or has no such repository, branch or tag.
     """
-    from huggingface_hub import HfApi, hf_hub_download
-
-    repository, reference = str(source["hub"]), reference_of(source)
+    commit = commit_of(kind, source)
+    if commit:
+        return commit
     try:
-        cached = _cached(kind, repository) / "refs" / reference
-        listed: set[str] = set()
-        try:
-            information = HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference)
-            commit = str(information.sha)
-            listed = {file.rfilename for file in getattr(information, "siblings", None) or ()}
-        except Exception:
-            # Offline: use the commit that was last downloaded under this name.
-            commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
-            if not is_commit(commit):
-                raise
-        if not is_commit(commit):
-            raise AtlasError(
-                f"{repository} at {reference}: the hub reports no commit. Download the repository and set "
-                "source: {path: FOLDER}."
-            )
-        if listed and files and not listed & set(files):
-            raise AtlasError(f"{repository} at {reference}: this repository has none of {', '.join(files)}.")
-        record = {"commit": commit}
-        if facts is not None:
-            record |= facts(Path(hf_hub_download(repository, "config.json", revision=commit)).parent)
-    except AtlasError:
-        raise
+        from huggingface_hub import HfApi
+
+        name, reference = str(source["hub"]), reference_of(source)
+        return str(HfApi().resolve_revision(name, repo_type=_repo_type(kind), revision=reference).resolved)
     except Exception as error:  # the hub client raises a dozen kinds
         raise refusal(kind, source, error) from error
-    return record
 
 
 def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasError:
@@ -184,8 +176,8 @@ def placed_commit(folder: Path) -> str | None:
     return commits.pop() if len(commits) == 1 else None
 
 
-def _check_commit(folder: Path, kind: str, source: Mapping[str, Any], lock: Lock) -> None:
-    wanted, placed = commit_of(lock, kind, source), placed_commit(folder)
+def _check_commit(folder: Path, source: Mapping[str, Any]) -> None:
+    wanted, placed = _pinned(source), placed_commit(folder)
     if wanted and placed and wanted != placed:
         raise AtlasError(
             f"{folder}: this is {source['hub']} at commit {placed[:8]}, but {wanted[:8]} is needed. Download it "

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.io.hub_files import at_hand
-from attention_atlas.io.hub_lock import MODELS, Lock
+from attention_atlas.io.hub_files import MODELS, at_hand
 
 
 def packaged_folder(source: Mapping[str, Any]) -> Path | None:
@@ -20,12 +19,12 @@ def packaged_folder(source: Mapping[str, Any]) -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin).parent / source["folder"]
 
 
-def model_folder(source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
+def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
     """Folder of a source of kind package, path or hub; None if its files are not on this machine.
 
     Args:
         source: source in a model's registry entry.
-        lock, mirror: see `hub_files.at_hand`.
+        mirror: see `hub_files.at_hand`.
 
     Raises:
         AtlasError: the mirror has a different commit of the repository.
@@ -35,4 +34,4 @@ def model_folder(source: Mapping[str, Any], lock: Lock | None = None, mirror: st
     if "path" in source:
         folder = Path(source["path"])
         return folder if folder.is_dir() else None
-    return at_hand(MODELS, source, lock, mirror)
+    return at_hand(MODELS, source, mirror)

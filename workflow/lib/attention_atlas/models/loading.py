@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_json, sha256, whole_file
-from attention_atlas.io.hub_files import fetch, is_placed, placed_commit
-from attention_atlas.io.hub_lock import MODELS, commit_of, read_lock
+from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.finite import first_names
@@ -21,7 +20,7 @@ from attention_atlas.models.folders import model_folder
 from attention_atlas.models.loaded_weights import INDEXES, new_parts
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
 from attention_atlas.models.precision import set_gpu_precision
-from attention_atlas.models.shape import shape_record, unused_positions
+from attention_atlas.models.shape import unused_positions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -61,16 +60,16 @@ def locate(entry: Mapping[str, Any]) -> Path:
 
 
 def fetch_model(entry: Mapping[str, Any]) -> Path:
-    """Like `locate`, but download a hub model that is not on this machine, and write its commit to the lock file.
+    """Like `locate`, but download a hub model that is not on this machine.
 
     Raises:
         AtlasError: as for `locate`, or the hub cannot be reached.
     """
     source = entry["source"]
     if "hub" in source:
-        folder = fetch(MODELS, source, _NEEDED, shape_record)
+        folder = fetch(MODELS, source, _NEEDED)
         if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in WEIGHT_FILES[:2]):
-            fetch(MODELS, source, [*_NEEDED, "pytorch_model*.bin"], shape_record)
+            fetch(MODELS, source, [*_NEEDED, "pytorch_model*.bin"])
     return locate(entry)
 
 
@@ -368,8 +367,8 @@ def source_in_words(source: Mapping[str, Any], folder: Path) -> str:
         return f"package {source['package']}"
     if "path" in source:
         return f"folder {source['path']}"
-    # Files placed there by a user have the commit recorded with them, if any.
-    commit = placed_commit(folder) if is_placed(MODELS, source) else commit_of(read_lock(), MODELS, source)
+    # Files placed there by a user have the commit recorded with them, if any; a folder in the hub's cache is named by it.
+    commit = placed_commit(folder) if is_placed(MODELS, source) else folder.name
     return f"hub {source['hub']} at {commit or 'a local copy'}"
 
 

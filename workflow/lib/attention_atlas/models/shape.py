@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import SHAPE
 
+SHAPE = ("layers", "heads", "hidden_size")
+"""Keys of a model's shape, as in the registry."""
 _NAMES = {
     "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer", "num_layers"),
     "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head", "num_heads"),
@@ -52,16 +53,3 @@ def read_shape(folder: str | Path) -> dict[str, int]:
 def unused_positions(model_type: str, padding: int | None) -> int:
     """Positions of an architecture that no token uses: those up to the padding index, if positions are counted from there."""
     return (padding or 0) + 1 if model_type in _OFFSET_POSITIONS else 0
-
-
-def shape_record(folder: Path) -> dict[str, int]:
-    """Facts from a model's config.json for the lock file.
-
-    Raises:
-        AtlasError: it lacks layers, heads or hidden size.
-    """
-    shape = read_shape(folder)
-    absent = [key for key in SHAPE if key not in shape]
-    if absent:
-        raise AtlasError(f"{folder}: config.json lacks {' and '.join(absent)}: state them in the model's registry entry.")
-    return shape

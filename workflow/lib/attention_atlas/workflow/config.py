@@ -18,7 +18,6 @@ from jsonschema.exceptions import ValidationError, best_match
 from attention_atlas.errors import AtlasError, did_you_mean, first_line
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.io.files import read_yaml
-from attention_atlas.io.hub_lock import Lock, read_lock
 from attention_atlas.io.mirror import MIRROR_VARIABLE
 from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.workflow.checks import check_names, check_source_keys
@@ -34,12 +33,8 @@ FAMILY_TASKS = {"keyphrases": "tags"}
 """Task of a family -> training task of its models, if this is not labels."""
 
 
-def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:
+def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the complete configuration: runs inherited, checked, and every default filled in.
-
-    Args:
-        raw: the configuration as read from its files.
-        lock: content of the lock file; default: read from disk.
 
     Raises:
         AtlasError: one sentence that names the key, the problem and, if possible, the most similar known name.
@@ -51,7 +46,7 @@ def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:
     check_source_keys(config)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
     _fill_defaults(config, schema, schema)
-    fill_shapes(config, read_lock() if lock is None else lock)
+    fill_shapes(config)
     _expand_families(config)
     check_names(config)
     return config

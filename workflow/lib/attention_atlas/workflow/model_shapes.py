@@ -1,4 +1,4 @@
-"""The shape of every model: from its config.json if available, else from the lock file, else from its registry entry."""
+"""The shape of every model: from its config.json if available, else from its registry entry."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import LOCK_PLACE, MODELS, SHAPE, Lock, locked
 from attention_atlas.models.folders import model_folder
-from attention_atlas.models.shape import read_shape
+from attention_atlas.models.shape import SHAPE, read_shape
 
 HEAD_WIDTH = 64
 """Width of a head in BERT: the default hidden size of an entry is this times its number of heads."""
@@ -16,7 +15,7 @@ _BERT_BASE = {"layers": 12, "heads": 12}
 """Default for a new model, and for one whose files are not present yet."""
 
 
-def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
+def fill_shapes(config: dict[str, Any]) -> None:
     """Set layers, heads and hidden_size of all models of the registry, in place.
 
     Raises:
@@ -33,7 +32,7 @@ def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
         else:
             key = repr(sorted(source.items()))
             if key not in known:
-                known[key] = _known_shape(source, lock, config["data_mirror"])
+                known[key] = _known_shape(source, config["data_mirror"])
             shape, origin = known[key]
             _check_stated(name, entry, shape, origin)
         _fill(name, entry, shape)
@@ -46,18 +45,15 @@ def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
                     entry[key] = base.get(key, 1)
 
 
-def _known_shape(source: Mapping[str, Any], lock: Lock, mirror: str | None) -> tuple[dict[str, int], str]:
-    """What is known of the shape of a model that has files, and its source."""
+def _known_shape(source: Mapping[str, Any], mirror: str | None) -> tuple[dict[str, int], str]:
+    """What config.json says of the shape of a model if its files are on this machine, and where it is."""
     try:
-        folder = model_folder(source, lock, mirror)
+        folder = model_folder(source, mirror)
         shape = read_shape(folder) if folder is not None else {}
     except AtlasError:
         # Reported where a run needs the model (`requirements.model_requirement`); other runs go on.
         folder, shape = None, {}
-    if shape:
-        return {key: shape[key] for key in SHAPE if key in shape}, f"config.json in {folder}"
-    record = (locked(lock, MODELS, source) if "hub" in source else None) or {}
-    return {key: record[key] for key in SHAPE if key in record}, LOCK_PLACE
+    return {key: shape[key] for key in SHAPE if key in shape}, f"config.json in {folder}"
 
 
 def _check_stated(name: str, entry: Mapping[str, Any], shape: Mapping[str, int], origin: str) -> None:
@@ -72,11 +68,12 @@ def _check_stated(name: str, entry: Mapping[str, Any], shape: Mapping[str, int],
 def _fill(name: str, entry: dict[str, Any], shape: Mapping[str, int]) -> None:
     for key, value in shape.items():
         entry.setdefault(key, value)
-    if "hub" in entry["source"] and not {"layers", "heads"} <= entry.keys():
+    source = entry["source"]
+    if "hub" in source and not {"layers", "heads"} <= entry.keys():
+        revision = f" --revision {source['revision']}" if "revision" in source else ""
         raise AtlasError(
-            f"config: models.{name}: the shape of {entry['source']['hub']} is not known yet: run `make lock MODEL={name}` on a "
-            'machine with a network (with ARGS="--configfile mine.yaml" if an overlay names the model), or state layers, heads '
-            "and hidden_size."
+            f"config: models.{name}: the shape of {source['hub']} is not known yet: state layers, heads and hidden_size, or "
+            f"run `hf download {source['hub']} config.json{revision}` first."
         )
     for key, value in _BERT_BASE.items():
         entry.setdefault(key, value)

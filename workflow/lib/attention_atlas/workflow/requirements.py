@@ -11,8 +11,7 @@ from typing import Any
 
 from attention_atlas.corpora.kept_rows import are_kept
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_files import at_hand, is_placed
-from attention_atlas.io.hub_lock import DATASETS, MODELS, commit_of, read_lock
+from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, commit_of, is_placed
 from attention_atlas.io.mirror import in_mirror
 from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.lookups import Config, companions_of, has_files, local_file
@@ -135,7 +134,7 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
         # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
         if folder and is_placed(DATASETS, source, config["data_mirror"]):
             return Requirement(CORPUS, name, str(folder), PRESENT, **about)
-        commit = commit_of(read_lock(), DATASETS, source)
+        commit = commit_of(DATASETS, source)
         if commit and are_kept(source, commit, entry["order"], entry["seed"]):
             return Requirement(CORPUS, name, f"{_address(source)}, kept in the cache", PRESENT, **about)
     return Requirement(CORPUS, name, _address(source), DOWNLOADED, **about)

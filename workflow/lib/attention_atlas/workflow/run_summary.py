@@ -33,7 +33,7 @@ def summary(config: Config) -> str:
         for kind in ("table", "figure"):
             of_kind = [entry for entry in listed if not entry.skipped and entry.artifact.kind == kind]
             counts.append(f"{sum(map(built, of_kind))} of {len(of_kind)} {kind}s")
-        lines += [f"{run}: {config['runs'][run]['title']}", f"  {' and '.join(counts)}"]
+        lines += [f"{run}: {config['runs'][run].get('title', run)}", f"  {' and '.join(counts)}"]
         if skipped:
             lines.append(f"  {skipped} skipped: `make check RUN={run}` says why")
         scoreboard = Path(f"{results}{run}/scoreboard.tsv")

@@ -8,7 +8,7 @@ from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import DATASETS, MODELS, read_lock, replacing_commit
+from attention_atlas.io.hub_files import is_commit, reference_of
 from attention_atlas.models.precision import FLOAT32
 from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.lookups import Config, companions_of, limit_of
@@ -88,6 +88,9 @@ class SharedInputs:
             weights["init"] = "pretrained"
         if "untrained" in entry["source"]:
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/untrained", self.config)}
+        if "hub" in entry["source"] and not is_commit(reference_of(entry["source"])):
+            # All jobs use the commit that describe_model fetched.
+            weights["source"] = entry["source"] | {"card": prefixed(f"results/{run}/models/{model}/card.json", self.config)}
         if (precision := self.config["gpu_precision"]) != FLOAT32:
             weights["gpu_precision"] = precision
         return weights
@@ -100,12 +103,6 @@ class SharedInputs:
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
-
-    def replacing_commit(self, wildcards: Wildcards) -> str:
-        """The commit with which `make lock` replaced an earlier one of the model or corpus in the path; empty if it did not."""
-        kind, name = (MODELS, wildcards.model) if hasattr(wildcards, "model") else (DATASETS, wildcards.corpus)
-        source = self.config["models" if kind == MODELS else "corpora"][name]["source"]
-        return replacing_commit(read_lock(), kind, source) if "hub" in source else ""
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
         """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.

@@ -1,0 +1,180 @@
+"""Which commit of a hub repository is used, where its files are, and what they say of the configuration."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shipped_runs import wildcards
+from small_config import changed, sentence
+from tiny_models import HEADS, LAYERS, WIDTH, tiny
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io import hub_files
+from attention_atlas.io.hub_files import MODELS, at_hand, commit_of
+from attention_atlas.io.mirror import MIRROR_VARIABLE
+from attention_atlas.models.shape import SHAPE
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.inputs.shared import SharedInputs
+
+FIRST, SECOND = "1" * 40, "2" * 40
+NAMED = {"hub": "a/b"}
+
+
+@pytest.fixture(autouse=True)
+def cache(without_files, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(without_files / "hub_cache"))
+    return without_files / "hub_cache/models--a--b"
+
+
+def moved(cache: Path, commit: str, branch: str = "main") -> None:
+    """Let a branch of the cached repository be at a commit."""
+    (cache / "refs").mkdir(parents=True, exist_ok=True)
+    (cache / "refs" / branch).write_text(commit)
+    (cache / "snapshots" / commit).mkdir(parents=True, exist_ok=True)
+
+
+def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cache(cache, tmp_path):
+    card = tmp_path / "card.json"
+    with_card = NAMED | {"card": str(card)}
+    assert commit_of(MODELS, with_card) is None
+    assert at_hand(MODELS, with_card) is None
+    moved(cache, FIRST)
+    moved(cache, SECOND, "v2")
+    assert commit_of(MODELS, with_card) == FIRST
+    assert commit_of(MODELS, NAMED | {"revision": "v2"}) == SECOND
+    card.write_text(json.dumps({"origin": f"hub a/b at {FIRST}"}))
+    # Another program fetches a later commit while the run lasts.
+    moved(cache, SECOND)
+    assert commit_of(MODELS, NAMED) == SECOND
+    assert at_hand(MODELS, with_card) == cache / "snapshots" / FIRST
+    assert commit_of(MODELS, with_card | {"revision": SECOND}) == SECOND
+    card.write_text(json.dumps({"origin": "hub a/b at a local copy"}))
+    assert commit_of(MODELS, with_card) == SECOND
+
+
+@pytest.mark.parametrize(
+    ("revision", "card"),
+    [
+        ({}, "results/one/models/tiny/card.json"),
+        ({"revision": "v2"}, "results/one/models/tiny/card.json"),
+        ({"revision": FIRST}, None),
+    ],
+)
+def test_jobs_know_the_card_of_a_model_without_a_commit(revision, card):
+    entry = {"source": NAMED | revision, "layers": 2, "heads": 4, "hidden_size": 8}
+    inputs = SharedInputs(resolve(changed("models/tiny", entry)))
+    assert inputs.model_entry(wildcards("one", model="tiny"))["source"].get("card") == card
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def shape(source: dict, **stated: int) -> dict[str, int]:
+    raw = changed("models/tiny", {"source": source, **stated})
+    return {key: resolve(raw)["models"]["tiny"][key] for key in SHAPE}
+
+
+def test_a_model_of_the_hub_needs_its_shape_until_its_configuration_is_at_hand(cache):
+    unknown = (
+        "config: models.tiny: the shape of a/b is not known yet: state layers, heads and hidden_size, or run `hf download a/b "
+        "config.json{}` first."
+    )
+    assert sentence(changed("models/tiny", {"source": NAMED})) == unknown.format("")
+    assert sentence(changed("models/tiny/source", NAMED | {"revision": "v2"})) == unknown.format(" --revision v2")
+    assert shape(NAMED, layers=3, heads=6) == {"layers": 3, "heads": 6, "hidden_size": 384}
+    moved(cache, FIRST)
+    tiny("distilbert").save_pretrained(cache / "snapshots" / FIRST)
+    assert shape(NAMED) == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
+    message = sentence(changed("models/tiny", {"source": NAMED, "layers": 7}))
+    assert message.startswith("config: models.tiny.layers: 7 contradicts config.json in ")
+
+
+def places(folder: Path) -> dict[str, Path]:
+    return {
+        "the folder models": folder / "models" / "b",
+        "the mirror": folder / "mirror" / "hub" / "models" / "a" / "b",
+        "the hub's cache": folder / "hub_cache" / "models--a--b" / "snapshots" / FIRST,
+    }
+
+
+@pytest.mark.parametrize("place", places(Path()))
+def test_files_at_hand_say_the_shape(without_files, cache, monkeypatch, place):
+    moved(cache, FIRST)
+    monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
+    tiny("distilbert").save_pretrained(places(without_files)[place])
+    expected = {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
+    assert shape(NAMED) == expected
+    pinned = NAMED | {"revision": FIRST}
+    if place == "the folder models":
+        # It need not be that commit.
+        assert "the shape of a/b is not known yet" in sentence(changed("models/tiny", {"source": pinned}))
+    else:
+        assert shape(pinned) == expected
+
+
+def test_fine_tuned_models_have_the_shape_of_their_base():
+    raw = changed("models/tiny", {"source": NAMED, "layers": 2, "heads": 4, "hidden_size": 8})
+    raw["corpora"]["questions"] = {"reader": "squad", "source": {"path": "q.json"}, "limit": 10}
+    raw["models"]["tuned"] = {"source": {"fine_tuned": "tiny"}, "training": {"task": "questions", "corpus": "questions"}}
+    tuned = resolve(raw)["models"]["tuned"]
+    assert {key: tuned[key] for key in SHAPE} == {"layers": 2, "heads": 4, "hidden_size": 8}
+
+
+# --- where files are --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repository", ["a/b", "gpt2"])
+def test_the_hubs_cache_is_where_its_library_has_it(tmp_path, repository):
+    code = (
+        "import huggingface_hub.constants as c, huggingface_hub.file_download as f, os\n"
+        "from pathlib import Path\n"
+        "from attention_atlas.io.hub_files import _cached\n"
+        f"kept = Path(c.HF_HUB_CACHE, f.repo_folder_name(repo_id={repository!r}, repo_type='model'))\n"
+        f"assert _cached('models', {repository!r}) == kept, kept\n"
+    )
+    library = str(Path(hub_files.__file__).parents[2])
+    for variables in (
+        {},
+        {"HF_HOME": str(tmp_path / "x")},
+        {"HF_HUB_CACHE": str(tmp_path / "y")},
+        {"HUGGINGFACE_HUB_CACHE": str(tmp_path / "z")},
+        {"XDG_CACHE_HOME": str(tmp_path / "w")},
+    ):
+        environment = {"PATH": "/usr/bin", "HOME": str(tmp_path), "PYTHONPATH": library, **variables}
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:
+    """A folder as `hf download --local-dir` leaves it."""
+    for name, content in files.items():
+        notes = folder / ".cache" / "huggingface" / "download"
+        notes.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+        etag = hub_files._git_checksum(folder / name)
+        (notes / f"{name}.metadata").write_text(f"{commit}\n{etag}\n1.0\n", encoding="utf-8")
+
+
+def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_files, monkeypatch):
+    monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
+    folder = places(without_files)["the mirror"]
+    noted_download(folder, FIRST, {"config.json": json.dumps({"n_layer": 1}).encode(), "notes.txt": b"x"})
+    pinned = NAMED | {"revision": FIRST}
+    assert hub_files.fetch(MODELS, pinned, ["*"]) == folder
+    with pytest.raises(AtlasError, match=f"this is a/b at commit {FIRST[:8]}, but {SECOND[:8]} is needed"):
+        hub_files.fetch(MODELS, NAMED | {"revision": SECOND}, ["*"])
+    (folder / "notes.txt").write_bytes(b"y")
+    with pytest.raises(AtlasError, match=r"notes\.txt: wrong checksum"):
+        hub_files.fetch(MODELS, pinned, ["*"])
+
+
+def test_notes_of_a_download_are_those_that_the_hubs_library_writes(tmp_path):
+    from huggingface_hub._local_folder import write_download_metadata
+
+    (tmp_path / "config.json").write_bytes(b"{}")
+    write_download_metadata(tmp_path, "config.json", FIRST, hub_files._git_checksum(tmp_path / "config.json"))
+    assert hub_files.placed_commit(tmp_path) == FIRST
+    hub_files.check_placed_files(tmp_path)
