@@ -22,9 +22,9 @@ from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_record
 from attention_atlas.corpora.frames import read_frames
 from attention_atlas.corpora.gap import read_gap
 from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
-from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import UNCONTROLLED, read_keyphrases
 from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.corpora.sources import hub_rows
 from attention_atlas.corpora.squad import read_squad
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -181,8 +181,6 @@ def test_parallel_text_has_an_empty_side_and_as_many_lines(folder):
 
 def test_wikipedia_is_read_as_a_data_set_of_the_hub(folder):
     source = {"hub": str(folder / "wikimedia/wikipedia"), "config": "20231101.en", "split": "train", "column": "text"}
-    rows, _ = hub_rows(source, "shuffled", 0)
-    content = list(rows)
-    assert len(content) == TEXTS.documents
-    assert {row.file.rsplit("/", 1)[-1] for row in content} == {f"train-{k:05d}-of-00002.parquet" for k in range(2)}
-    assert any(not row.content["text"] for row in content)
+    texts = [row["text"] for row in hub_rows(source, "shuffled", 0)]
+    assert len(texts) == TEXTS.documents
+    assert not all(texts)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -25,15 +26,15 @@ import pooch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets.packaged_modules.parquet.parquet import Parquet
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora import sources
 from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
-from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
+from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch, hub_rows
 from attention_atlas.corpora.squad import read_squad
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_configuration
@@ -56,6 +57,8 @@ def no_network(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    # Seconds that streaming waits at its end.
+    monkeypatch.setattr(datasets.config, "SLEEP_TIME_ON_THREADS_SHUTDOWN", 0)
 
 
 @pytest.fixture
@@ -236,13 +239,12 @@ def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
 
 
 def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
-    class BreaksOff(pq.ParquetFile):
-        def read_row_group(self, *args, **options):
-            raise ConnectionError("reset by peer\nby whom")
+    def breaks_off(*args, **options):
+        raise ConnectionError("reset by peer\nby whom")
 
-    monkeypatch.setattr(pq, "ParquetFile", BreaksOff)
     (tmp_path / "data").mkdir()
     pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data" / "train.parquet")
+    monkeypatch.setattr(Parquet, "_generate_tables", breaks_off)
     message = refused({"hub": str(tmp_path / "data"), **HUB}, tmp_path / "raw")
     assert message.startswith(f"data set {tmp_path}/data: could not be read completely (ConnectionError: reset by peer).")
 
@@ -266,55 +268,41 @@ def drawn(source, folder, **options):
     fetch(source, folder / "raw", rows_out=folder / "rows.tsv", **options)
     rows = pd.read_csv(folder / "rows.tsv", sep="\t")
     texts = (folder / "raw").read_text(encoding="utf-8").split()
-    places = zip(rows["file"].str[-9:-8], rows["row_group"], rows["row"], strict=True)
     # The table says which rows these are.
-    assert [f"{file}-{group}-{row}" for file, group, row in places] == texts
     assert rows["number"].tolist() == list(range(1, len(texts) + 1))
     assert rows["id"].tolist() == [f"i{text}" for text in texts]
     assert rows["title"].tolist() == [f"t{text}" for text in texts]
     return texts
 
 
-def test_rows_are_drawn_from_files_and_row_groups_by_seed(tmp_path, dump):
+def test_a_sample_is_the_beginning_of_one_order_by_the_seed(tmp_path, dump):
     many = drawn(dump | {"rows": 300}, tmp_path)
     assert drawn(dump | {"rows": 90}, tmp_path) == many[:90]
     assert drawn(dump | {"rows": 90}, tmp_path, seed=1) != many[:90]
     assert len(set(many)) == 300
-    # Twenty rows a group, a group per file in turn.
-    groups = [tuple(text.split("-")[:2]) for text in many]
-    assert [len(set(groups[start : start + 20])) for start in range(0, 300, 20)] == [1] * 15
-    assert all(len({file for file, _ in groups[start : start + 80 : 20]}) == FILES for start in range(0, 240, 80))
-    assert len(set(groups)) == 15
     # All of them, once, where more rows are asked for than there are.
-    assert sorted(drawn(dump | {"rows": 9999}, tmp_path)) == sorted(
-        f"{file}-{group}-{row}" for file in range(FILES) for group in range(GROUPS) for row in range(SIZE)
-    )
-    assert drawn(dump | {"rows": 60}, tmp_path, order="file") == [f"0-{k // SIZE}-{k % SIZE}" for k in range(60)]
+    in_file = [f"{file}-{group}-{row}" for file in range(FILES) for group in range(GROUPS) for row in range(SIZE)]
+    assert sorted(drawn(dump | {"rows": 9999}, tmp_path)) == sorted(in_file)
+    assert drawn(dump | {"rows": 60}, tmp_path, order="file") == in_file[:60]
+    # A quarter of the 1,200 rows: 12.5 expected of a row group of 50, 75 of a file.
+    for part, count in ((2, 12.5), (1, 75)):
+        counts = Counter(text.rsplit("-", 3 - part)[0] for text in many)
+        assert len(counts) == (FILES * GROUPS if part == 2 else FILES)
+        assert max(abs(n - count) for n in counts.values()) < 4.5 * (count * 0.75) ** 0.5
 
 
-def test_every_row_of_a_dump_is_as_likely_to_be_drawn(tmp_path, dump):
-    counts = np.zeros((FILES, GROUPS, SIZE))
-    for seed in range(120):
-        for row in islice(hub_rows(dump, "shuffled", seed)[0], 160):
-            counts[tuple(map(int, row.content["text"].split("-")))] += 1
-    # 8 of 24 groups a seed, 20 of 50 rows each: 16 expected a row; by group 800, by row in its group 384.
-    assert (counts.sum(axis=(1, 2)) == 120 * 40).all()
-    assert np.abs(counts.sum(axis=2) / 20 - 40).max() < 4.5 * (120 * 1 / 3 * 2 / 3) ** 0.5
-    assert np.abs(counts.sum(axis=(0, 1)) - 384).max() < 4.5 * (960 * 0.4 * 0.6) ** 0.5
-
-
-def test_only_the_row_groups_that_rows_are_drawn_from_are_read(tmp_path, dump, monkeypatch):
-    read = []
-
-    class Watched(pq.ParquetFile):
-        def read_row_group(self, group, columns=None):
-            read.append((group, tuple(columns)))
-            return super().read_row_group(group, columns=columns)
-
-    monkeypatch.setattr(pq, "ParquetFile", Watched)
-    drawn(dump | {"rows": 100}, tmp_path)
-    assert len(read) == 5
-    assert {columns for _, columns in read} == {("id", "title", "text")}
+def test_a_sample_of_a_large_dump_is_spread_over_row_groups_and_the_places_in_them(tmp_path):
+    groups, size, count = 150, 1000, 2000
+    table = pa.table({"text": [str(number) for number in range(groups * size)]})
+    (tmp_path / "dump").mkdir()
+    pq.write_table(table, tmp_path / "dump" / "train.parquet", row_group_size=size)
+    rows = hub_rows({"hub": str(tmp_path / "dump"), **HUB}, "shuffled", 0)
+    numbers = np.array([int(row["text"]) for row in islice(rows, count)])
+    assert len(np.unique(numbers)) == count
+    # From 100 of the row groups, 20 expected of each; 200 expected of each tenth of the places.
+    assert len(np.unique(numbers // size)) == 100
+    assert np.bincount(numbers // size).max() < 20 + 4.5 * 20**0.5
+    assert np.abs(np.bincount(numbers % size // 100) - 200).max() < 4.5 * (200 * 0.9) ** 0.5
 
 
 def write_jsonl(folder, rows):
@@ -370,7 +358,7 @@ def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
         {"sacrebleu": ["wmt12", "wmt13"], "pair": "en-fr"}, tmp_path / "raw", reader="parallel", rows_out=tmp_path / "rows.tsv"
     )
     # A source that is taken whole draws no rows.
-    assert (tmp_path / "rows.tsv").read_text(encoding="utf-8") == "number\tfile\trow_group\trow\tid\ttitle\n"
+    assert (tmp_path / "rows.tsv").read_text(encoding="utf-8") == "number\tcommit\tid\ttitle\n"
     pairs = list(read_parallel(tmp_path / "raw", ["en", "fr"]))
     assert [pair.source for pair in pairs] == ["wmt12 One day.", "Two  days.", "wmt13 One day.", "Two  days."]
     assert [pair.target for pair in pairs] == ["wmt12 Un jour.", "Deux jours.", "wmt13 Un jour.", "Deux jours."]
@@ -398,6 +386,7 @@ def test_the_papers_test_sets_are_known_to_sacrebleu():
 
 TEST_SET = """
 import sys
+from datasets.packaged_modules.parquet.parquet import Parquet
 from sacrebleu import DATASETS
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError

@@ -63,7 +63,7 @@ rule fetch_corpus:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(4000),
         runtime=minutes(240),
     params:
         source=inputs.source,

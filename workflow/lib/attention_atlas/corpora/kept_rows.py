@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-DRAWING = 1
+DRAWING = 2
 """Version of sampling and file format: changing it invalidates cached rows."""
 
 

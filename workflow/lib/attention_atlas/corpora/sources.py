@@ -17,22 +17,24 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
-from attention_atlas.corpora.hub_rows import HubRow, hub_rows
 from attention_atlas.corpora.kept_rows import DRAWN, keeping
 from attention_atlas.corpora.ontonotes_rows import write_conll2012
+from attention_atlas.corpora.sampling import record_order
 from attention_atlas.corpora.translation_sets import write_test_sets
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
-from attention_atlas.io.hub_files import DATASETS, at_hand, check_placed_files, is_placed, resolved_commit
+from attention_atlas.io.hub_files import DATASETS, at_hand, check_placed_files, is_placed, placed_commit, resolved_commit
 from attention_atlas.io.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.io.progress import progress
 from attention_atlas.io.redaction import redacted
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
-ROWS = ["number", "file", "row_group", "row", "id", "title"]
-"""Columns of the table of drawn rows: place in the corpus's raw file, from 1; file of the data set, row group in it and row in
-that, from 0; id and title, where the data set has them."""
+ROWS = ["number", "commit", "id", "title"]
+"""Columns of the table of a data set's rows: place in the corpus's raw file, from 1; commit of the data set; the row's id and
+title, if it has them."""
+_BUFFER, _ROW_GROUPS = 100_000, 100
+"""Rows of Parquet files that are shuffled at a time, and row groups that they are from: the hub's have 1,000 rows each."""
 
 
 def fetch(
@@ -180,30 +182,53 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
     name = source["hub"]
     as_documents = write is _write_documents
     try:
-        rows, features = hub_rows(source, order, seed, {source["column"], "id", "title"} if as_documents else None)
+        rows = hub_rows(source, order, seed)
     except Exception as error:  # the hub client raises many kinds of errors
         raise AtlasError(
             f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
             "config and split; without a network put the repository's files under data_mirror (or "
             f"{MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
         ) from error
+    commit = source["revision"] or placed_commit(Path(name))
     origins: list[dict[str, Any]] = []
 
     def noted() -> Iterator[Mapping[str, Any]]:
         for row in _rows(islice(rows, source["rows"]), name):
-            if not as_documents or source["column"] not in row.content or _paragraphs(row.content[source["column"]]):
-                place = {"number": len(origins) + 1, "file": row.file, "row_group": row.row_group, "row": row.row}
-                origins.append(place | {key: row.content.get(key) for key in ("id", "title")})
-                yield row.content
+            if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
+                origins.append({"number": len(origins) + 1, "commit": commit, "id": row.get("id"), "title": row.get("title")})
+                yield row
 
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         # Raised before the file gets its name, so that no empty file remains.
-        if write(noted(), source, stream, features) == 0:
+        if write(noted(), source, stream, rows.features) == 0:
             what = f"document with text in column {source['column']}" if as_documents else "row"
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
-    groups = len({(origin["file"], origin["row_group"]) for origin in origins})
-    _log.info("%s: %d rows of %d row groups are used, in the order %s with seed %d", name, len(origins), groups, order, seed)
+    _log.info("%s at %s: %d rows are used, in the order %s with seed %d", name, commit, len(origins), order, seed)
     return origins
+
+
+def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
+    """Rows of a split (an iterable with `features`) in file order, or in one order that the seed determines.
+
+    Parquet files are streamed: the row groups of all files in random order, and the rows of `_ROW_GROUPS` of them at a time in
+    random order. A larger sample contains the smaller ones, and up to `_BUFFER` rows the order is a permutation of all of them.
+    Data sets in other formats are loaded completely, see `record_order`.
+
+    Args:
+        source: hub (a repository, or a local folder with the same layout), revision, config and split.
+        order, seed: shuffled or file.
+    """
+    import datasets
+
+    options = {"path": source["hub"], "name": source.get("config"), "revision": source.get("revision")}
+    builder = datasets.load_dataset_builder(**options)
+    is_parquet = type(builder).__module__.startswith("datasets.packaged_modules.parquet")
+    rows = datasets.load_dataset(**options, split=source["split"], streaming=is_parquet)
+    if not is_parquet:
+        return rows.select(record_order(len(rows), order, seed))
+    if order == "file":
+        return rows
+    return rows.reshard().shuffle(seed=seed, buffer_size=_BUFFER, max_buffer_input_shards=_ROW_GROUPS)
 
 
 def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,7 +292,7 @@ def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) 
             raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
 
 
-def _rows(rows: Iterable[HubRow], name: str) -> Iterator[HubRow]:
+def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
     try:
         yield from rows
     except Exception as error:  # row groups are downloaded while they are read
