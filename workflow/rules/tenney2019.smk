@@ -17,12 +17,12 @@ rule tenney2019_probes:
         weights="results/{run}/tenney2019/probes/{model}/{task}.weights.tsv",
         counts="results/{run}/tenney2019/probes/{model}/{task}.counts.parquet",
         cases="results/{run}/tenney2019/probes/{model}/{task}.cases.tsv",
-    wildcard_constraints:
-        task="[a-z]+",
     log:
         "results/{run}/logs/tenney2019/probes/{model}/{task}.log",
     benchmark:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{task}.tsv"
+    wildcard_constraints:
+        task="[a-z]+",
     conda:
         "../../envs/model.yaml"
     resources:
