@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import logging
+import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ from attention_atlas.models.dropout import FastDropout
 from attention_atlas.models.finite import check_loss, check_weights
 from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
-from attention_atlas.models.training_state import FOLDER, TrainingState, keep_state
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 RANDOM, BY_LENGTH = "random", "by_length"
 """Orders of the training examples in batches."""
+STATE = "training_state"
+"""Folder beside the checkpoint for what training continues from. Snakemake would remove an output of a failed job."""
+SECONDS_BETWEEN = 20 * 60
+"""Seconds from the start of training, or from a stored state, after which the state at the end of an epoch is stored."""
 CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 """Files of a checkpoint, the weights last."""
 
@@ -50,7 +54,7 @@ def fine_tune(
     epochs_out: str | Path | None = None,
     code: str = "",
 ) -> None:
-    """Train a model and write its checkpoint atomically; continue from where a killed job of the same training stopped.
+    """Train a model and write its checkpoint atomically; continue after the last epoch that a killed job of it stored.
 
     Args:
         base_entry: registry entry of the model to start from.
@@ -63,14 +67,16 @@ def fine_tune(
             batches, see `order_of_batches`; freeze_word_embeddings if word piece embeddings are not trained.
         threads: threads of the training.
         folder: folder for the checkpoint, files `CHECKPOINT`.
-        summary_out: table to write: step, epoch, loss (mean since the previous row), learning_rate.
+        summary_out: table to write: step, epoch, loss (mean since the previous row or the last start), learning_rate.
         epochs_out: file for the checkpoints of epochs that are kept, see `load_epoch`.
         code: digest of the code; training does not continue from a state written by different code.
 
     Raises:
         AtlasError: the model cannot be loaded, no example can be trained on, or a loss or weight is not finite.
     """
+    import transformers
     from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
+    from transformers.trainer import TRAINER_STATE_NAME
 
     from attention_atlas.models.batch_parts import PARTS, PartsTrainer
 
@@ -94,23 +100,21 @@ def fine_tune(
     order = order_of_batches(training)
     # Stored in the checkpoint, from which the model card is made.
     model.config.training_batches = order
-    keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps per epoch, %s epochs", len(items), steps, training["epochs"])
 
-    def key() -> str:
-        import transformers
-
-        versions = [torch.__version__, transformers.__version__]
-        files = [sha256(path) for path in (card_path, *example_files)]
-        parts = [base_entry, files, limit, training, code, versions]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
-
-    states = TrainingState(Path(folder).with_name(FOLDER), functools.cache(key))
-    start = states.latest()
+    files = [sha256(path) for path in (card_path, *example_files)]
+    parts = [base_entry, files, limit, training, code, torch.__version__, transformers.__version__]
+    key = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    states = Path(folder).with_name(STATE) / key[:32]
+    # The Trainer writes this file last.
+    complete = [path.parent for path in states.glob(f"checkpoint-*/{TRAINER_STATE_NAME}")]
+    start = max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    if start:
+        _log.info("an earlier start of this job was stopped: continuing after step %s", start.name.rpartition("-")[2])
     with whole_files(folder, CHECKPOINT) as scratch:
         arguments = TrainingArguments(
-            output_dir=str(scratch),
+            output_dir=str(states),
             num_train_epochs=training["epochs"],
             per_device_train_batch_size=training["batch"],
             learning_rate=training["learning_rate"],
@@ -125,6 +129,7 @@ def fine_tune(
             logging_nan_inf_filter=False,
             logging_steps=max(1, int(steps * training["epochs"]) // 20),
             save_strategy="no",
+            save_total_limit=1,
             report_to="none",
             disable_tqdm=True,
             dataloader_pin_memory=False,
@@ -138,13 +143,12 @@ def fine_tune(
             args=arguments,
             train_dataset=items,
             data_collator=lambda batch: _in_parts(model, batch, card.pad or 0),
-            callbacks=[_reporter(), keeper],
+            callbacks=[_reporter(), _keeper(model, training.get("keep_epochs", ()), states)],
             optimizer_cls_and_kwargs=(
                 (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
             ),
         )
         trainer.remove_callback(PrinterCallback)
-        keep_state(trainer, states, start, keeper.weights)
         with FastDropout():
             trainer.train(resume_from_checkpoint=str(start) if start else None)
         remedy = f"Lower learning_rate ({training['learning_rate']:g})"
@@ -157,13 +161,14 @@ def fine_tune(
         check_weights(model, "the training diverged", remedy)
         _write_summary(trainer.state.log_history, summary_out)
         if epochs_out is not None:
-            from safetensors.torch import save_file
+            from safetensors.torch import load_file, save_file
 
+            kept = [(path.stem, load_file(path)) for path in states.glob("*.safetensors")]
             with whole_file(epochs_out) as part:
-                save_file(keeper.weights, part)
+                save_file({f"{epoch}/{name}": values for epoch, weights in kept for name, values in weights.items()}, part)
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True, trust_remote_code=False).save_pretrained(scratch)
-    states.remove()
+    shutil.rmtree(states.parent)
 
 
 def order_of_batches(training: Mapping[str, Any]) -> str:
@@ -312,21 +317,27 @@ def _reporter() -> Any:
     return Reporter()
 
 
-def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
-    """A callback that collects copies of the weights after these epochs in `weights`: "epoch/name" -> tensor."""
+def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
+    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer.
+
+    Only at the end of an epoch does the stored state determine the order of further examples.
+    """
+    from safetensors.torch import save_file
     from transformers import TrainerCallback
 
     class Keeper(TrainerCallback):
         def __init__(self) -> None:
-            self.weights: dict[str, torch.Tensor] = {}
+            self.due = time.monotonic() + SECONDS_BETWEEN
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             epoch = round(state.epoch)
             if epoch in epochs:
                 # Each parameter once, even if two modules share it.
-                self.weights |= {
-                    f"{epoch}/{name}": parameter.detach().cpu().clone() for name, parameter in model.named_parameters()
-                }
+                weights = {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
+                save_file(weights, folder / f"{epoch}.safetensors")
+            if time.monotonic() >= self.due:
+                control.should_save = True
+                self.due = time.monotonic() + SECONDS_BETWEEN
 
     return Keeper()
 
