@@ -186,14 +186,14 @@ def test_probes_drop_values_in_training_alone():
 
 @pytest.mark.parametrize("way_of_the_cpu", [True, False])
 def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
-    """What a GPU draws and how it sums is its own; with the way of the CPU, on a GPU that is pretended, a step is the same."""
+    """On a GPU that is pretended, a step is the same; how norms are summed on a GPU changes it by rounding alone."""
 
     def step(device):
         torch.manual_seed(1)
         probes = edge_probes().to(device).train()
         where = [Spans(*(getattr(side, name).to(device) for name in ("sentence", "start", "stop"))) for side in (FIRST, SECOND)]
         probe_losses(probes(STATES.to(device), *where), TRUTH.to(device)).sum().backward()
-        clip_by_probe(probes.parameters())
+        clip_by_probe(probes.parameters(), 0.01)
         return [parameter.grad.cpu() for parameter in probes.parameters()]
 
     on_cpu = step("cpu")
@@ -201,6 +201,5 @@ def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
         monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
     with PretendGpu():
         there = step("cuda")
-    same = [torch.equal(*pair) for pair in zip(there, on_cpu, strict=True)]
-    assert all(same) if way_of_the_cpu else not all(same)
-    assert all(gradient.isfinite().all() for gradient in there)
+    for gradient, expected in zip(there, on_cpu, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=0 if way_of_the_cpu else 1e-4, atol=0 if way_of_the_cpu else 1e-8)

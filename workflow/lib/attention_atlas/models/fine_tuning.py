@@ -22,7 +22,6 @@ from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.dropout import FastDropout
 from attention_atlas.models.finite import check_loss, check_weights
 from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
@@ -149,8 +148,7 @@ def fine_tune(
             ),
         )
         trainer.remove_callback(PrinterCallback)
-        with FastDropout():
-            trainer.train(resume_from_checkpoint=str(start) if start else None)
+        trainer.train(resume_from_checkpoint=str(start) if start else None)
         remedy = f"Lower learning_rate ({training['learning_rate']:g})"
         with torch.no_grad():
             # A step logs the loss before its update: that of the last weights is computed here.

@@ -13,12 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from attention_atlas.models import devices
-from attention_atlas.models.dropout import dropout
 from attention_atlas.studies.tenney2019.names import TRUTH
 
 SIZE = 256
@@ -106,7 +104,6 @@ class EdgeProbes(nn.Module):
     def __init__(self, keys: Sequence[ProbeKey], rows: int, width: int, labels: int, pairs: bool) -> None:
         super().__init__()
         self.keys = tuple(keys)
-        self._draws = np.random.SFC64(self.keys[0].seed)
         count = len(self.keys)
         self.mix = nn.Parameter(torch.zeros(count, rows))
         self.scale = nn.Parameter(torch.ones(count))
@@ -138,17 +135,12 @@ class EdgeProbes(nn.Module):
         weights = self.weights * self.scale[:, None]
         piece_states = states[pieces // states.shape[2], :, pieces % states.shape[2]]  # [place, row, width]
         mixed = torch.einsum("pl,nlw->pnw", weights, piece_states)
-        mixed = self._dropout(mixed, MIX_DROPOUT)
+        mixed = nn.functional.dropout(mixed, MIX_DROPOUT, self.training)
         pooled = torch.cat([side(mixed, *where) for side, *where in zip(self.sides, places, inside, strict=True)], dim=-1)
         inner = torch.baddbmm(self.hidden_bias[:, None], pooled, self.hidden).tanh()
         inner = nn.functional.layer_norm(inner, (SIZE,)) * self.norm[:, None] + self.norm_bias[:, None]
-        inner = self._dropout(inner, CLASS_DROPOUT)
+        inner = nn.functional.dropout(inner, CLASS_DROPOUT, self.training)
         return torch.baddbmm(self.out_bias[:, None], inner, self.out)
-
-    def _dropout(self, values: torch.Tensor, rate: float) -> torch.Tensor:
-        if not self.training:
-            return values
-        return nn.functional.dropout(values, rate) if devices.on_gpu(values) else dropout(values, rate, self._draws)
 
 
 def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
