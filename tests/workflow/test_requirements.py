@@ -78,17 +78,3 @@ def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
     done = check(tmp_path, *overlay, "--missing", "skip")
     assert done.returncode == 0, done.stderr
     assert "skipped     atlas: models" in done.stdout
-    # A machine with less memory than the largest job asks for cannot build it.
-    (tmp_path / "profile").mkdir()
-    (tmp_path / "profile" / "profile.yaml").write_text("resources: [gpu=1, mem_mb=700]\n", encoding="utf-8")
-    done = check(tmp_path, "run", "any", "--profile", "profile")
-    assert done.returncode == 1
-    assert "request more than this machine's 700 MB" in " ".join(done.stdout.split())
-    assert "there is no run 'papr'; did you mean 'paper'" in check(tmp_path, "run", "papr").stderr
-
-
-def test_a_start_warns_of_too_little_memory_and_goes_on(workspace):
-    target = "results/sample/corpora/sample/documents.txt"
-    done = workspace.snakemake("--resources", "mem_mb=500", "--", target)
-    assert "memory: jobs that request more than this machine's 500 MB: 1; largest: sample_corpus (run=sample)" in done.stdout
-    assert (workspace.folder / target).is_file()
