@@ -5,7 +5,7 @@ python tools/atlas.py MODEL MODEL ...     several models on one page, side by si
 python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION: a series,
                                           such as checkpoints or seeds, with one curve per measure; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
-python tools/atlas.py MODEL --pattern "relation:nsubj>head" --pattern my_patterns.py:same_letter
+python tools/atlas.py MODEL --pattern my_patterns.py:same_letter
                                           measure every head on these pairs of tokens too
 python tools/atlas.py MODEL --keep        do not open the page in a browser
 
@@ -39,7 +39,7 @@ from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
-from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
+from attention_atlas.methods.pattern_texts import parse_patterns  # noqa: E402
 from attention_atlas.models.card import read_card  # noqa: E402
 from attention_atlas.models.loading import WEIGHT_FILES, configuration, describe, empty_model, locate  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
@@ -237,7 +237,7 @@ def overlay(
         AtlasError: as `named_models`, `model_source` and `users_text`; or a pattern cannot be used.
     """
     text = users_text(text_path) if text_path else None
-    pairs = [absolute(pattern) for pattern in parse_patterns(patterns)]
+    pairs = [f"{pattern.path.resolve()}:{pattern.function}" for pattern in parse_patterns(patterns)]
     chosen = named_models([models] if isinstance(models, str) else models)
     entries: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
@@ -304,7 +304,7 @@ def check_patterns(run: str, added: Mapping[str, Any]) -> None:
         run, added: from `overlay`.
 
     Raises:
-        AtlasError: the sentences lack the annotation of a pattern, its function fails or returns something else than pairs of
+        AtlasError: the function of a pattern fails or returns something else than pairs of
             tokens, or the model's files cannot be read.
     """
     config = resolve_config(merged(read_configuration(ROOT), added))
@@ -342,11 +342,6 @@ def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
     """
     config = without_missing(resolve_config(merged(read_configuration(ROOT), added)))
     return AtlasInputs(config).linked_figures(SimpleNamespace(run=run))
-
-
-def absolute(pattern: Pattern) -> str:
-    """Text of a pattern that is found from any folder."""
-    return f"{Path(pattern.first).resolve()}:{pattern.second}" if pattern.kind == FUNCTION else pattern.text
 
 
 def _entry(model: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def test_the_page_shows_the_relations_of_each_head():
     assert without_sentences.relation_file(wildcards("one")) == []
 
 
-def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has():
+def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has(tmp_path):
     sources = INPUTS.measure_sources(wildcards())
     assert sources["entropy"] == ["results/sample/clark2019/surface.tsv", "results/sample/clark2019/figure4.svg"]
     assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
@@ -120,9 +120,11 @@ def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has():
     assert not {"relation_margin_low", "sink_null_low", "sink_q"} & set(sources)
     assert sources["sentence_entropy"] == sources["sink"], "also of measures that repeat others"
     assert sources["disabled_mrpc"] == sources["disabled"]
-    with_pattern = AtlasInputs(resolve(changed("runs/one/atlas", {"sentences": "trees", "patterns": ["pos:ADJ>NOUN"]})))
+    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
+    chosen = {"sentences": "trees", "patterns": [f"{tmp_path}/mine.py:pairs"]}
+    with_pattern = AtlasInputs(resolve(changed("runs/one/atlas", chosen)))
     scores = ["results/one/atlas/models/tiny/head_scores.tsv"]
-    assert with_pattern.measure_sources(wildcards("one"))["pattern_pos_adj_to_noun"] == scores
+    assert with_pattern.measure_sources(wildcards("one"))["pattern_mine_pairs"] == scores
     linked = {path for paths in sources.values() for path in paths}
     assert set(INPUTS.source_files(wildcards())) == {path for path in linked if not path.endswith(".svg")}
     # Without segments of Clark et al. there is no Figure 4.

@@ -38,7 +38,7 @@ from attention_atlas.methods.norm_weighted import norm_weighted
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.methods.ov_copying import copying_scores, embedding_product
 from attention_atlas.methods.pattern_texts import Pattern, parse_patterns
-from attention_atlas.methods.patterns import check_annotation, pattern_pairs, pattern_share
+from attention_atlas.methods.patterns import pattern_pairs, pattern_share
 from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
 from attention_atlas.methods.surface import entropy_measures, position_measures, target_measures, token_classes
 from attention_atlas.methods.units import independent_units
@@ -154,13 +154,10 @@ class InputFiles:
         """The inputs, with the pairs of tokens that each pattern counts, and the patterns.
 
         Raises:
-            AtlasError: there are no sentences, a repeated block does not fit, or a pattern needs annotation that the sentences
-                lack.
+            AtlasError: there are no sentences, a repeated block does not fit, or the function of a pattern fails.
         """
         patterns = parse_patterns(self.patterns)
         examples = list(read_examples(self.examples, self.limit))
-        for pattern in patterns:
-            check_annotation(pattern, examples)
         tokenizer = Tokenizer.from_file(str(self.tokenizer))
         inputs = draw_inputs(read_card(self.card), tokenizer, examples, self.draws)
         pairs = {pattern.measure: pattern_pairs(pattern, inputs.sentences) for pattern in patterns}

@@ -1,11 +1,7 @@
-"""Texts of patterns: how a user specifies the pairs of tokens that heads are measured on.
+"""Names of patterns, `my_patterns.py:same_letter`: a function in a file that says which pairs of tokens count.
 
-    relation:nsubj              a word with relation nsubj and its head, in both directions
-    relation:nsubj>head         from the dependent to its head; `>dependent` is from the head to the dependent
-    pos:ADJ>NOUN                from an adjective to a noun; * is any part of speech
-    my_patterns.py:same_letter  a function in a file, from an example to a boolean matrix [n, n], row = query token
-
-Imports nothing heavy, since the workflow checks patterns at every start.
+It gets an example and returns a boolean matrix [n, n], row = query token. Imports nothing heavy, since the workflow checks
+patterns at every start.
 """
 
 from __future__ import annotations
@@ -18,62 +14,40 @@ from pathlib import Path
 
 from attention_atlas.errors import AtlasError, first_line
 
-RELATION, POS, FUNCTION = "relation", "pos", "function"
-ANY = "*"
-TO_HEAD, TO_DEPENDENT = "head", "dependent"
-_FORMS = "relation:NAME, relation:NAME>head, relation:NAME>dependent, pos:TAG>TAG, FILE.py:FUNCTION"
-
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern as specified by a user.
-
-    Attributes:
-        text: the pattern, such as `relation:nsubj>head`.
-        kind: `relation`, `pos` or `function`.
-        first, second: relation and direction (`head`, `dependent` or empty for both), parts of speech of query and key, or
-            file and function.
-    """
+    """A pattern as specified by a user: FILE.py:FUNCTION."""
 
     text: str
-    kind: str
-    first: str
-    second: str
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.text.rpartition(":")[0])
+
+    @property
+    def function(self) -> str:
+        """Name of the function."""
+        return self.text.rpartition(":")[2]
 
     @property
     def measure(self) -> str:
         """Name of its measure, with letters, digits and underscores."""
-        parts: tuple[str, ...]
-        if self.kind == RELATION:
-            parts = (self.kind, self.first, *(("to", self.second) if self.second else ()))
-        elif self.kind == POS:
-            parts = (self.kind, *(tag.replace(ANY, "any") for tag in (self.first, "to", self.second)))
-        else:
-            parts = (Path(self.first).stem, self.second)
-        return "pattern_" + re.sub(r"[^a-z0-9]+", "_", "_".join(parts).lower()).strip("_")
+        return "pattern_" + re.sub(r"[^a-z0-9]+", "_", f"{self.path.stem}_{self.function}".lower()).strip("_")
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Parse a pattern, and check that its file and function exist, if it names them.
+    """Parse a pattern, and check that its file and function exist.
 
     Raises:
-        AtlasError: the text has none of these forms, the file does not exist, or the function is not in it.
+        AtlasError: the text has another form, the file does not exist, or the function is not in it.
     """
-    kind, _, rest = text.partition(":")
-    if kind == RELATION:
-        relation, _, direction = rest.partition(">")
-        if relation and direction in ("", TO_HEAD, TO_DEPENDENT) and not text.endswith(">"):
-            return Pattern(text, kind, relation, direction)
-    elif kind == POS:
-        query, _, key = rest.partition(">")
-        if query and key:
-            return Pattern(text, kind, query, key)
-    else:
-        path, _, name = text.rpartition(":")
-        if path.endswith(".py") and name.isidentifier():
-            _check_function(text, Path(path), name)
-            return Pattern(text, FUNCTION, path, name)
-    raise AtlasError(f"pattern '{text}': write it in one of the forms {_FORMS}.")
+    pattern = Pattern(text)
+    if pattern.path.suffix != ".py" or not pattern.function.isidentifier():
+        raise AtlasError(f"pattern '{text}': write it as FILE.py:FUNCTION (see docs/atlas.md).")
+    _check_function(text, pattern.path, pattern.function)
+    return pattern
 
 
 def parse_patterns(texts: Iterable[str]) -> list[Pattern]:

@@ -9,7 +9,7 @@ from typing import Any
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences, mlm_head_corpus
 from attention_atlas.methods.head_measures import Source, parts_of
-from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
+from attention_atlas.methods.pattern_texts import parse_patterns
 from attention_atlas.workflow.inputs.shared import File, OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
@@ -214,7 +214,7 @@ class AtlasInputs(StudyInputs):
     def pattern_files(self, wildcards: Wildcards) -> list[str]:
         """Files that define the run's attention patterns."""
         patterns = parse_patterns(self.study_settings(wildcards)["patterns"])
-        return sorted({pattern.first for pattern in patterns if pattern.kind == FUNCTION})
+        return sorted({str(pattern.path) for pattern in patterns})
 
     def page_label(self, wildcards: Wildcards) -> dict[str, Any] | None:
         """Label of the run's numbers on the page."""
