@@ -81,8 +81,8 @@ CONTRACTS = {
     },
     "michel2019": {
         "table1.tsv": f"{EFFECT} p_bh p_count n unit published_delta",
-        "table2.tsv": f"{EFFECT} n heldout_delta unit published_delta",
-        "table3.tsv": f"{EFFECT} n heldout_delta unit published_delta",
+        "table2.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
+        "table3.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
         "figure1.tsv": f"experiment {EFFECT} p_bh p_count n unit",
         "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high second_low second_high "
         "n second_n unit baseline second_baseline overlong overlong_unmasked second_overlong second_overlong_unmasked",
@@ -151,15 +151,15 @@ REPEATED = {
     "kovaleva2019_measures": "kovaleva2019/measures/stsb-42.safetensors",
     "kovaleva2019_disabled": "kovaleva2019/disabled/mrpc-42.parquet",
     "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
-    "michel2019_masked": "michel2019/masked/translation/0.parquet",
+    "michel2019_masked": "michel2019/masked/translation.parquet",
     "michel2019_heldout": "michel2019/heldout/translation.parquet",
     "michel2019_gradients": "michel2019/gradients/classification.parquet",
-    "michel2019_pruned": "michel2019/pruned/classification/0.parquet",
+    "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
     "stefanik2021_baselines": "stefanik2021/baselines.tsv",
     "stefanik2021_model_view": "stefanik2021/model_view.tsv",
-    "tenney2019_probes": f"tenney2019/probes/minilm/{'-'.join(FEW_EDGE_TASKS)}/0.scores.tsv",
+    "tenney2019_probes": f"tenney2019/probes/minilm/{FEW_EDGE_TASKS[0]}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
 

@@ -103,7 +103,7 @@ ARTIFACTS = (
         "fixed (Clark et al. 2019, Table 1). Held-out: head (heldout_accuracy) or offset (heldout_baseline) chosen on the "
         "other folds of documents. Baseline: the best fixed offset. Margin: accuracy of the head minus that of the baseline; "
         "tested margin: the same with both chosen on one half of the documents and compared on the other, as the p-values are, "
-        "which are corrected (Holm) over the rows of each table. Relations with fewer tokens than the setting `min_count` have "
+        "which are corrected (Holm) over the rows of each table. Relations with fewer tokens than the setting min_count have "
         "no row in dependencies.tsv, except those of the paper. "
         "Further columns give the random-weights control where the run has one, and the published values.",
         needs=["dependencies"],
