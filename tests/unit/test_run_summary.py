@@ -1,4 +1,4 @@
-"""The last lines of a run: what is there, verdicts, and pages to open."""
+"""The last lines of a run: what is built, verdicts, and pages to open."""
 
 from pathlib import Path
 

@@ -23,6 +23,7 @@ rule guan2020_features:
     conda:
         "../../envs/analysis.yaml"
     resources:
+        # 21 features under four options, and copies of them, in float32.
         mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 3),
         runtime=minutes(60),
     params:

@@ -184,6 +184,7 @@ rule kovaleva2019_frames:
     conda:
         "../../envs/analysis.yaml"
     resources:
+        # 24 values for each head and sentence.
         mem_mb=kovaleva2019.map_memory("frames", 8 * 24),
         runtime=minutes(30),
     params:

@@ -51,11 +51,11 @@ def _pinned(source: Mapping[str, Any]) -> str | None:
 
     The card counts before the cache, in which other programs move branches on while a run lasts.
     """
+    if is_commit(reference_of(source)):
+        return reference_of(source)
     card = Path(source.get("card", ""))
-    for name in (reference_of(source), str(read_json(card)["origin"]).rpartition(" ")[2] if card.is_file() else ""):
-        if is_commit(name):
-            return name
-    return None
+    fetched = str(read_json(card)["origin"]).rpartition(" ")[2] if card.is_file() else ""
+    return fetched if is_commit(fetched) else None
 
 
 def at_hand(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:

@@ -1,4 +1,4 @@
-"""Summary at the end of a workflow: artefacts that are there, verdicts, and the pages to open."""
+"""Summary at the end of a workflow: artefacts that are built, verdicts, and the pages to open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGES = {INDEX: "all tables and figures", "atlas/atlas.html": "all heads", "sco
 
 
 def summary(config: Config) -> str:
-    """A few lines for each target run, by the files that are there.
+    """A few lines for each target run, by the files that exist.
 
     Args:
         config: the resolved configuration, without missing optional resources.

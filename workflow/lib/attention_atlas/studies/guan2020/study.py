@@ -136,8 +136,6 @@ ARTIFACTS = (
         needs=["questions"],
     ),
 )
-FEATURE_BYTES = 4 * 4 * 21 * 3
-"""Memory for each head and record: 21 features under four options, and copies of them, in float32."""
 
 
 def compared_models(config: Config, run: str) -> dict[str, Pair]:

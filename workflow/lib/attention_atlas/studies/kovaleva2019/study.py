@@ -205,8 +205,6 @@ ARTIFACTS = (
         uses=["frames"],
     ),
 )
-FRAME_BYTES = 8 * 24
-"""Memory for each head and sentence of Figure 3: 24 values."""
 
 
 _TAGGED = ("figure7", "features", "links", "options", "comparison")

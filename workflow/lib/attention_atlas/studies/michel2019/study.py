@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.methods.names import CLASSIFICATION
 from attention_atlas.studies.michel2019.caption_rules import DISPENSABLE_RULE, OVERLONG_RULE
 from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.studies.michel2019.pages import PAGES
@@ -219,8 +219,6 @@ ARTIFACTS = (
 _FIGURE5 = ("trained_translator", "dynamics", "dynamics_importance")
 OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | {"translation_test": (), "classification_selection": ()}
 """Optional keys of a run -> keys that are dropped with them."""
-ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
-"""Role -> kinds of attention of its model, each with as many heads."""
 
 
 def examples(config: Config, run: str) -> list[Pair]:

@@ -153,7 +153,7 @@ def probe_task(task: str, probed: ProbedTask, plan: Plan, out: Outputs, threads:
             tables["weights"].append(_weights(task, trained, caches[0].layers))
             tables["counts"].append(_counts(targets, trained, counts, units))
             for group in traced:
-                group.add(targets, seed, trained, states, probed.recipe.batch, device)
+                group.add(targets, trained, states, probed.recipe.batch, device)
             _log.info(
                 "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
             )
@@ -278,7 +278,7 @@ class _TracedGroup:
         self.source, self.sentences, self._states = source, sentences, states
         self.frames: list[pd.DataFrame] = []
 
-    def add(self, targets: TaskTargets, seed: int, trained: Trained, states: States, batch: int, device: str) -> None:
+    def add(self, targets: TaskTargets, trained: Trained, states: States, batch: int, device: str) -> None:
         """Add the probabilities of the probes of another seed."""
         chosen = [k for k, key in enumerate(trained.probes.keys) if condition_of(key) == EARLY and not key.lexical]
         rows = []
@@ -292,7 +292,6 @@ class _TracedGroup:
                     {
                         "source": self.source,
                         "task": targets.task,
-                        "seed": seed,
                         "id": example.id,
                         "record": example.record,
                         # Numbered among all targets of the example, since a record may have only some of them.

@@ -19,7 +19,7 @@ WEIGHTS = ["task", "layer0", "condition", "top", "seed", "layer", "weight", "sca
 COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", "true", "false", "missed"]
 """Answers to the targets of a sentence, and the number of the document (or sentence) that intervals resample it with."""
 TRACES = [
-    "source", "task", "seed", "id", "record", "target", "span1", "span2", "words", "labels", "gold", "probability"
+    "source", "task", "id", "record", "target", "span1", "span2", "words", "labels", "gold", "probability"
 ]  # fmt: skip
 """Columns of a frame that is not stored: a traced target by the probes of a seed, the labels of its task, which of them are
 right, and the probability of each label by the probe on the layers 0 to each top one ([top, label], flattened)."""
