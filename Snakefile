@@ -152,4 +152,4 @@ onsuccess:
 
 
 onerror:
-    print(summary(config), file=sys.stderr)
+    print(summary(config, failed=True), file=sys.stderr)

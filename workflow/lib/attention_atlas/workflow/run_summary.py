@@ -14,11 +14,12 @@ from attention_atlas.workflow.paths import RESULTS, results_of
 _PAGES = {INDEX: "all tables and figures", "atlas/atlas.html": "all heads", "scoreboard.html": "values and claims by study"}
 
 
-def summary(config: Config) -> str:
+def summary(config: Config, failed: bool = False) -> str:
     """A few lines for each target run, by the files that exist.
 
     Args:
         config: the resolved configuration, without missing optional resources.
+        failed: some jobs failed, so how to go on is said, too.
     """
     results = results_of(config)
     lines: list[str] = []
@@ -43,4 +44,7 @@ def summary(config: Config) -> str:
             lines.append(f"  claims: {', '.join(f'{total[column]} {verdict}' for column, verdict in CLAIM_COUNTS.items())}")
         pages = {f"{results}{run}/{page}": title for page, title in _PAGES.items()}
         lines += [f"  open {page} ({title})" for page, title in pages.items() if Path(page).is_file()]
+    if failed:
+        lines.append("Start the same command again to continue, or summarise the studies that are built:")
+        lines += [f"  make results RUN={run} PARTIAL=yes" for run in config["targets"]]
     return "\n".join(lines)
