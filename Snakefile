@@ -10,7 +10,7 @@ min_version("9.25")
 
 # The folder of this file, which is not workflow.basedir where another workflow uses this one as a module.
 home = Path(workflow.snakefile).absolute().parent
-is_module = not workflow.modifier.is_main_snakefile()
+is_module = Path(workflow.basedir) != home
 # The configuration is that of the working directory, if it has one; as a module, that of this folder.
 folder = home if is_module or not Path("config.yaml").is_file() else Path()
 
@@ -24,29 +24,19 @@ sys.path.insert(0, str(home / "workflow" / "lib"))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.caches import disk_shortage, forecast, pending
-from attention_atlas.workflow.config import (
-    environment,
-    overlaid,
-    resolve,
-    with_registries,
-)
-from attention_atlas.workflow.corpus_check import measure_lengths
-from attention_atlas.workflow.names import NAME, one_of
-from attention_atlas.workflow.needs import without_missing
-from attention_atlas.workflow.paths import RESULTS
-from attention_atlas.workflow.preload import preload_libraries
+from attention_atlas.workflow.resources import disk_shortage, forecast, pending
+from attention_atlas.workflow.check import measure_lengths
+from attention_atlas.workflow.requirements import without_missing
+from attention_atlas.workflow.config import completed, environment, resolve
+from attention_atlas.workflow.paths import NAME, one_of
 from attention_atlas.workflow.requirements import ENVIRONMENTS
-from attention_atlas.workflow.run_summary import summary
-from attention_atlas.workflow.studies import captions, studies
-from attention_atlas.workflow.targets import Targets
+from attention_atlas.workflow.artifacts import summary
+from attention_atlas.workflow.study import captions, studies
+from attention_atlas.workflow.artifacts import Targets
 from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 try:
-    complete = overlaid if is_module else with_registries
-    named = resolve(complete(config, folder)) | {
-        ENVIRONMENTS: bool(workflow.deployment_settings.deployment_method)
-    }
+    named = resolve(completed(config, folder)) | {ENVIRONMENTS: bool(workflow.deployment_settings.deployment_method)}
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
 # A new dictionary: that of a `module` statement is read again by each of its `use rule` statements.
@@ -54,8 +44,6 @@ config = {
     **without_missing(named),
     # What the template of captions looks up; no job reads it.
     "captions": captions(),
-    # Where `prefix:` of a `module` statement puts the results, for the files that parameters name.
-    "results": workflow.modifier.path_modifier.replace_prefix(RESULTS),
 }
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning, named=named)
@@ -78,6 +66,7 @@ wildcard_constraints:
     seed=r"\d+",
 
 
+include: "workflow/rules/measured.smk"
 include: "workflow/rules/models.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/attention.smk"
@@ -90,15 +79,7 @@ for study in studies().values():
 
 
 include: "workflow/rules/atlas.smk"
-include: "workflow/rules/pages.smk"
-
-
-# A job of a cluster starts alone: nothing that it does not need is imported on its node.
-if config["preload"] and workflow.is_main_process:
-    preload_libraries(
-        lambda rule: Path(str(workflow.get_rule(rule).conda_env)).stem,
-        scripts=home / "workflow" / "scripts",
-    )
+include: "workflow/rules/shown.smk"
 
 
 rule all:

@@ -10,10 +10,9 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
-from attention_atlas.models.answering import answer_texts, passage_pieces
-from attention_atlas.studies.guan2020.ablations import Answers, answer_all
-from attention_atlas.studies.guan2020.conditions import Condition, conditions, sentence_ids
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
+from attention_atlas.models.task_heads import answer_texts, passage_pieces
+from attention_atlas.studies.guan2020.ablations import Answers, Condition, answer_all, conditions, sentence_ids
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, QUESTIONS, BATCH, LONGEST = 6, 12, 24, 8, 384

@@ -9,8 +9,8 @@ from transformers import BertConfig, BertForSequenceClassification
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.models.classifying import logits_under
-from attention_atlas.studies.kovaleva2019.disabling import DisablingCondition, disabling_conditions
+from attention_atlas.models.task_heads import logits_under
+from attention_atlas.studies.kovaleva2019.models import DisablingCondition, disabling_conditions
 from attention_atlas.studies.kovaleva2019.names import UNIFORM
 from benchmarks.timing import report, side_by_side
 

@@ -10,9 +10,8 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.models.hidden_states import hidden_states
-from attention_atlas.studies.tenney2019.probes import ProbeKey
-from attention_atlas.studies.tenney2019.targets import task_targets
-from attention_atlas.studies.tenney2019.training import Recipe, train_probes
+from attention_atlas.studies.tenney2019.probes import ProbeKey, train_probes
+from attention_atlas.studies.tenney2019.targets import Recipe, task_targets
 from benchmarks.shapes import THREADS, treebank_lengths
 from benchmarks.timing import report, side_by_side
 

@@ -7,8 +7,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install
-from attention_atlas.models.masking import mask_pieces
-from attention_atlas.models.mlm_head import HeadFacts, MaskedModel
+from attention_atlas.models.language_models import HeadFacts, MaskedModel, mask_pieces
 from attention_atlas.studies.clark2019.gradients import attention_gradients
 from benchmarks.shapes import LENGTH, examples_of
 from benchmarks.timing import report, side_by_side

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, laid_out
-from attention_atlas.studies.clark2019.probes.models import AttentionWordsProbe
-from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, train
+from attention_atlas.studies.clark2019.probe_models import ALIGNMENTS, AttentionWordsProbe, Sentence, batch_of, laid_out
+from attention_atlas.studies.clark2019.probe_training import Recipe, make_probes, train
 from benchmarks.shapes import treebank_lengths
 from benchmarks.timing import report, side_by_side
 

@@ -12,7 +12,7 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
-from attention_atlas.methods.masking import masks
+from attention_atlas.methods.masked_heads import masks
 from attention_atlas.methods.names import ONE
 from attention_atlas.models.translating import search, translate_under
 from benchmarks.timing import report, side_by_side

@@ -13,7 +13,7 @@ from typing import Any
 
 from workspaces import ROOT
 
-from attention_atlas.models.shape import SHAPE
+from attention_atlas.models.card import SHAPE
 from attention_atlas.workflow.config import resolve, write_configuration
 
 # Jobs of a group are indented.

@@ -53,6 +53,9 @@ runs:
   sample:
     clark2019:
       resamples: 100
+      random_model: minilm-random-1
+      coreference_windows: sample-coreference-all
+      variants: {segment_ids: sample-segments-pair, recipe: sample-segments-clean}
       probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
       clustering: {permutations: 99, blocks: 4}
     guan2020:
@@ -197,7 +200,7 @@ def digests(workspace: Workspace) -> dict[str, str]:
     results = workspace.folder / "results" / "sample"
     kept = {".tsv", ".html", ".svg", ".png", ".pdf", ".parquet", ".safetensors", ".json", ".txt", ".conllu", ".jsonl"}
     files = [p for p in sorted(results.rglob("*")) if p.suffix in kept and p.relative_to(results).parts[0] != "benchmarks"]
-    files = [p for p in files if not p.is_relative_to(results / "michel2019") or p.stem != "table4"]
+    files = [p for p in files if not p.is_relative_to(results / "michel2019") or p.stem not in ("table4", "timing")]
     # The index page shows the first rows of each table, measured times among them.
     files = [p for p in files if p != results / "index.html"]
     return {str(p.relative_to(results)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -28,32 +29,26 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
+from attention_atlas.atlas.head_measures import parse_patterns  # noqa: E402
 from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
-from attention_atlas.methods.pattern_texts import parse_patterns  # noqa: E402
 from attention_atlas.models.card import read_card  # noqa: E402
 from attention_atlas.models.loading import WEIGHT_FILES, configuration, describe, empty_model, locate  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
-from attention_atlas.workflow.inputs.atlas import AtlasInputs  # noqa: E402
-from attention_atlas.workflow.lookups import limit_of  # noqa: E402
-from attention_atlas.workflow.needs import without_missing  # noqa: E402
-from attention_atlas.workflow.requirements import MISSING, model_requirement  # noqa: E402
+from attention_atlas.workflow.paths import limit_of  # noqa: E402
+from attention_atlas.workflow.requirements import MISSING, model_requirement, without_missing  # noqa: E402
+from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
-if TYPE_CHECKING:
-    pass
-
-TEMPLATE = "any"
-"""The run that every model extends."""
 _TOKENIZERS = (
     "tokenizer.json",
     "tokenizer.model",
@@ -63,7 +58,6 @@ _TOKENIZERS = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
-_SEED = 1
 # Spelled in bytes, even short sentences are long.
 _BYTES_SHOWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
@@ -104,33 +98,25 @@ def named_models(arguments: Sequence[str]) -> Series:
     for argument in arguments:
         # A folder may have spaces in its name.
         for name in [argument] if Path(argument).is_dir() else argument.split():
-            if set(name) & set("{}*?["):
-                patterns.append(name)
-            if set(name) & set("{}"):
-                expanded = in_braces(name)
-                names += expanded
-                ordered += expanded
-                continue
-            if not set(name) & set("*?["):
+            if not set(name) & set("{}*?["):
                 names.append(name)
                 continue
-            folders = sorted((path for path in glob(name) if Path(path).is_dir()), key=_in_order)
-            if not folders:
+            patterns.append(name)
+            expanded = in_braces(name) if set(name) & set("{}") else sorted(filter(os.path.isdir, glob(name)), key=_in_order)
+            if not expanded:
                 raise AtlasError(f"{name}: no folder matches this pattern. Check the path.")
-            names += folders
-            ordered += folders
+            names += expanded
+            ordered += expanded
     if len(patterns) > 1:
         raise AtlasError(
             f"{' and '.join(patterns)}: a page shows one series, not several: make a page for each, or use one pattern."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated or not names:
-        raise AtlasError(
-            f"{repeated[0]}: this model is named twice; name it once."
-            if repeated
-            else "Name a model: a folder, or one on the hub."
-        )
-    revisions = [name for name in names if _is_revision(name)]
+    if repeated:
+        raise AtlasError(f"{repeated[0]}: this model is named twice; name it once.")
+    if not names:
+        raise AtlasError("Name a model: a folder, or one on the hub.")
+    revisions = [name for name in names if "@" in name and not Path(name).is_dir()]
     if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
         ordered += [name for name in revisions if name not in ordered]
     if len(ordered) < 2:
@@ -168,14 +154,8 @@ def _in_order(path: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (0, part) for part in parts]
 
 
-def _is_revision(name: str) -> bool:
-    return "@" in name and not Path(name).is_dir()
-
-
-def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
-    """Source of a model as in the registry, its layers, heads and hidden size, and whether it has a tokenizer.
-
-    Of a model on the hub that is not on this machine, config.json is downloaded.
+def model_entry(model: str) -> dict[str, Any]:
+    """Entry of a model in the registry. Of one on the hub that is not on this machine, config.json is downloaded.
 
     Raises:
         AtlasError: there is no such folder, and the hub has no such model, has it without weights, or cannot be reached; or
@@ -184,14 +164,14 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
     folder = Path(model)
     if folder.is_dir():
         source = {"path": str(folder.resolve())}
-        shape = shape_of(locate({"source": source}))
-        return source, shape, any((folder / name).is_file() for name in _TOKENIZERS)
+        has_tokenizer = any((folder / name).is_file() for name in _TOKENIZERS)
+        return {"source": source, **shape_of(locate({"source": source}))} | ({} if has_tokenizer else {"tokenizer": "bytes"})
     name, _, revision = model.partition("@")
     if name.count("/") > 1 or name.startswith((".", "~", "/")):
         raise AtlasError(f"{model}: there is no such folder.")
     source = {"hub": name} | ({"revision": revision} if revision else {})
     try:
-        return source, shape_of(at_hand(MODELS, source) or _with_configuration(source)), True
+        return {"source": source, **shape_of(at_hand(MODELS, source) or _with_configuration(source))}
     except AtlasError as error:
         raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
 
@@ -231,10 +211,10 @@ def overlay(
     Args:
         models: see `named_models`.
         text_path: sentences that the page shows; with trees the heads are measured on them, too.
-        patterns: pairs of tokens that heads are measured on, see `pattern_texts`.
+        patterns: pairs of tokens that heads are measured on, see `head_measures.Pattern`.
 
     Raises:
-        AtlasError: as `named_models`, `model_source` and `users_text`; or a pattern cannot be used.
+        AtlasError: as `named_models`, `model_entry` and `users_text`; or a pattern cannot be used.
     """
     text = users_text(text_path) if text_path else None
     pairs = [f"{pattern.path.resolve()}:{pattern.function}" for pattern in parse_patterns(patterns)]
@@ -243,7 +223,7 @@ def overlay(
     names: dict[str, str] = {}
     for model in chosen.models:
         names[model] = name = _unused(_registry_name(model), entries)
-        entries[name] = _entry(model)
+        entries[name] = model_entry(model)
     name = names[chosen.models[0]]
     entry = entries[name]
     control = _unused(f"{name}-random", entries)
@@ -262,7 +242,7 @@ def overlay(
         atlas["shown_sentences"] = _BYTES_SHOWN
         further["corpora"] = _BYTES_CORPORA
     run = _run_name(list(names.values()))
-    settings: dict[str, Any] = {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}
+    settings: dict[str, Any] = {"extends": "any", "title": title, "model": name, "atlas": atlas}
     if text:
         corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
         run = f"{run}-on-{corpus.removeprefix('text-')}"
@@ -275,17 +255,14 @@ def overlay(
             atlas["shown"] = corpus
     return run, {
         "targets": [run],
-        "models": {**entries, control: {**entry, "init": "random", "seed": _SEED}},
+        "models": {**entries, control: {**entry, "init": "random", "seed": 1}},
         "runs": {run: settings},
         **further,
     }
 
 
 def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that the folders of models have weights, before anything is written.
-
-    Args:
-        entries: model -> its entry, from `overlay`.
+    """Check that the folders of models, entries of `overlay`, have weights, before anything is written.
 
     Raises:
         AtlasError: a folder has no weights.
@@ -298,14 +275,11 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def check_patterns(run: str, added: Mapping[str, Any]) -> None:
-    """Try the run's patterns on the sentences that heads are scored on, before anything is written.
-
-    Args:
-        run, added: from `overlay`.
+    """Try the patterns of a run of `overlay` on the sentences that heads are scored on, before anything is written.
 
     Raises:
-        AtlasError: the function of a pattern fails or returns something else than pairs of
-            tokens, or the model's files cannot be read.
+        AtlasError: the function of a pattern fails or returns something else than pairs of tokens, or the model's files cannot
+            be read.
     """
     config = resolve_config(merged(read_configuration(ROOT), added))
     model, settings = config["runs"][run]["model"], config["runs"][run]["atlas"]
@@ -315,8 +289,9 @@ def check_patterns(run: str, added: Mapping[str, Any]) -> None:
     from sample_corpus.generate import generate_documents
     from sample_corpus.write import conllu_lines
 
-    from attention_atlas.atlas.head_scores import Draws, InputFiles
+    from attention_atlas.atlas.head_scores import Draws, draw_inputs, read_tokenizer
     from attention_atlas.corpora.building import build_shard
+    from attention_atlas.corpora.examples import all_examples
 
     with tempfile.TemporaryDirectory() as folder:
         card, tokenizer, raw, examples, dropped = (Path(folder, name) for name in ("card", "tokenizer", "raw", "e", "dropped"))
@@ -328,26 +303,19 @@ def check_patterns(run: str, added: Mapping[str, Any]) -> None:
             raw = Path(corpus["source"]["path"])
         build_shard(corpus | {"shard": limit}, raw, tokenizer, read_card(card).max_tokens, 0, examples, dropped)
         draws = Draws(**settings["head_scores"], resamples=settings["resamples"], seed=settings["seed"])
-        InputFiles(card, tokenizer, [examples], limit, draws, settings["patterns"]).read()
+        sentences = all_examples([examples], limit)
+        draw_inputs(read_card(card), read_tokenizer(str(tokenizer)), sentences, draws, parse_patterns(settings["patterns"]))
 
 
 def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
-    """Figures of the run that its page links to.
-
-    Args:
-        run, added: from `overlay`.
+    """Figures of a run of `overlay` that its page links to.
 
     Raises:
         AtlasError: the configuration is wrong.
     """
     config = without_missing(resolve_config(merged(read_configuration(ROOT), added)))
-    return AtlasInputs(config).linked_figures(SimpleNamespace(run=run))
-
-
-def _entry(model: str) -> dict[str, Any]:
-    """Entry of a model in the registry."""
-    source, shape, tokenizer = model_source(model)
-    return {"source": source, **shape} | ({} if tokenizer else {"tokenizer": "bytes"})
+    figures = StudyInputs(config, "atlas").of_run("figures")(SimpleNamespace(run=run))
+    return list(dict.fromkeys(path for paths in figures.values() for path in paths))
 
 
 def _registry_name(model: str) -> str:

@@ -19,19 +19,19 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 import pandas as pd  # noqa: E402
 
-from attention_atlas.atlas.embedded_data import read_page, with_data  # noqa: E402
+from attention_atlas.atlas.page import read_page, with_data  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.markdown import escaped, frame_table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COVERED, DIFFERS, MATCH  # noqa: E402
 from attention_atlas.published.pages import VERDICT_NOTE, interval_text, threshold_text  # noqa: E402
-from attention_atlas.published.results_page import claim_counts, verdict_table  # noqa: E402
-from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts  # noqa: E402
+from attention_atlas.scoreboard.tables import claim_counts, verdict_table  # noqa: E402
+from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
-from attention_atlas.workflow.lookups import Config  # noqa: E402
-from attention_atlas.workflow.needs import without_missing  # noqa: E402
-from attention_atlas.workflow.studies import studies, study_corpora  # noqa: E402
+from attention_atlas.workflow.paths import Config  # noqa: E402
+from attention_atlas.workflow.requirements import without_missing  # noqa: E402
+from attention_atlas.workflow.study import studies, study_corpora  # noqa: E402
 from tools.results import configuration_of, jobs_to_do, made_by, overlays_of, run_parser, with_overlays  # noqa: E402
 
 LARGEST = 250_000

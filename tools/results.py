@@ -27,12 +27,12 @@ from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.published.results_page import claim_counts, results_page, verdict_table  # noqa: E402
-from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, write_scoreboard  # noqa: E402
-from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E402
+from attention_atlas.scoreboard import tables  # noqa: E402
+from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY, claim_counts, results_page, verdict_table  # noqa: E402
+from attention_atlas.workflow.artifacts import BuiltStudy, built_studies  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
-from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
+from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -180,16 +180,21 @@ def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], configurati
     Raises:
         AtlasError: no study has a comparison, or a table cannot be used.
     """
-    comparisons = {part.study: part.comparison for part in listed if part.comparison}
+    comparisons = {part.study: read_table(part.comparison) for part in listed if part.comparison}
     if not comparisons:
         raise AtlasError(f"results/{run}: no study of this run has a comparison.tsv yet; see the logs in results/{run}/logs.")
     config = resolve(configuration)
-    claims = {part.study: part.claims for part in listed if part.claims}
-    tables = [folder / f"{name}.{suffix}" for name in ("comparison", "scoreboard", "claims") for suffix in ("tsv", "html")]
-    generated = ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run))
+    inputs = StudyInputs(config, "scoreboard")
+    generated = inputs.of_run("generated")(SimpleNamespace(run=run))
+    values = tables.comparison(comparisons, generated)
+    tested = tables.claims({part.study: read_table(part.claims) for part in listed if part.claims}, generated)
     absent = [part.study for part in listed if not part.comparison]
     left_out = f". Not built, and not in these tables: {', '.join(absent)}" if absent else ""
-    write_scoreboard(comparisons, claims, f"{config['runs'][run]['title']}{left_out}", generated, *tables)
+    run_title = f"{config['runs'][run]['title']}{left_out}"
+    counted = tables.scoreboard(values.frame, tested.frame, generated)
+    for mark, shown in ((tables.comparison, values), (tables.claims, tested), (tables.scoreboard, counted)):
+        files = {kind: str(folder / name) for kind, name in mark.outputs.items()}
+        shown.write(files, {}, mark.title, mark.caption, {}, run_title)
 
 
 def built_table(listed: Sequence[BuiltStudy]) -> str:

@@ -20,7 +20,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
-from attention_atlas.workflow.studies import studies  # noqa: E402
+from attention_atlas.workflow.study import studies  # noqa: E402
 from tools import site_pages  # noqa: E402
 from tools.site_settings import settings_reference  # noqa: E402
 

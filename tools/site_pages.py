@@ -9,8 +9,7 @@ from typing import Any
 
 from attention_atlas.io.markdown import table
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.studies import artifacts, studies, study
-from attention_atlas.workflow.study import Artifact, Study
+from attention_atlas.workflow.study import Artifact, Study, artifacts, studies, study
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
-from attention_atlas.workflow.studies import studies  # noqa: E402
+from attention_atlas.workflow.study import studies  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}

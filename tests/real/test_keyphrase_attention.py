@@ -51,7 +51,7 @@ def test_scikit_learn_gives_the_scores_of_detectors(stefanik2021, words):
 
     scores = pd.read_parquet(stefanik2021 / "detection/scores.parquet")
     scores = scores.merge(words[["document", "place", "key"]], on=["document", "place"], validate="one_to_one")
-    table = pd.read_csv(stefanik2021 / "detectors.tsv", sep="\t").set_index("detector")
+    table = pd.read_csv(stefanik2021 / "detection/detectors.tsv", sep="\t").set_index("detector")
     assert len(scores) == len(words)
     for detector, row in table.iterrows():
         if detector in scores:

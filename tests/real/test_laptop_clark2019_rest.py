@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.gap import read_gap
+from attention_atlas.corpora.marked_text import read_gap
 from attention_atlas.corpora.word_vectors import read_vector_file
 
 
@@ -83,7 +83,7 @@ def test_probes_on_ewt(laptop):
 
 
 def test_heads_of_one_layer_are_alike(laptop):
-    test = table(laptop, "figure6_test.tsv").set_index("quantity")
+    test = table(laptop, "clustering_test.tsv").set_index("quantity")
     print(test[["value", "ci_low", "ci_high"]].to_string())
     assert test.loc["difference", "ci_low"] > 0
     assert test.loc["permutation_p", "value"] < 0.01

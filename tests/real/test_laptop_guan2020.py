@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_atlas.corpora.glue import read_glue
-from attention_atlas.corpora.squad import read_squad
+from attention_atlas.corpora.questions import read_squad
 from attention_atlas.methods.distance_features import FEATURES
 
 
@@ -49,7 +49,7 @@ def test_types_are_stable_and_sum_to_all_heads(table):
     assert len(types) == 72
     assert types[list(FEATURES)].sum(axis=1).to_numpy() == pytest.approx(1, abs=2e-3)
     print(types["type"].value_counts().to_dict())
-    agreement = table("agreement.tsv").set_index("aspect")
+    agreement = table("options.tsv").set_index("aspect")
     assert agreement.loc["inputs", "ari"].min() > 0.7
     assert agreement.loc["features", "ari"].min() > 0.7
     table1 = table("table1.tsv")

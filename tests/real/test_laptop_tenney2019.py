@@ -63,7 +63,6 @@ def test_tags_come_before_relations(table):
         .round(2)
         .to_string()
     )
-    print(table("order").round(3).to_string())
     assert figure1.loc["pos", "expected_layer"] < figure1["expected_layer"].max()
     known = figure1[figure1["within_noise"] == 0]
     assert (known["expected_low"] <= known["expected_layer"]).all()

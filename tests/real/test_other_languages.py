@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import takewhile
@@ -26,15 +27,16 @@ def test_a_treebank_goes_from_its_file_to_table_1_and_the_atlas(mirror: Path, tm
     if not path.is_file():
         pytest.skip(f"ATLAS_DATA has no {TREEBANKS[language]} (Universal Dependencies)")
     checked = subprocess.run(
-        [sys.executable, str(ROOT / "tools/check.py"), "corpus", str(path)],
+        [sys.executable, "-m", "attention_atlas.workflow.check", "--corpus", str(path)],
         check=True,
         capture_output=True,
         text=True,
         cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "lib")},
     ).stdout
     taken, _, rest = checked.partition("overlay, for snakemake --configfile config.yaml mine.yaml:\n")
     assert "yes  conllu: " in taken
-    assert "clark2019: table1, figure5, noop" in taken
+    assert "clark2019: figure5, figure6, table1" in taken
     lines = takewhile(lambda line: not line or line.startswith(" " * 9), rest.splitlines())
     added = yaml.safe_load("\n".join(lines))
     assert added["corpora"]["mine"]["source"] == {"path": str(path.resolve())}

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_atlas.corpora.conllu import count_sentences, read_conllu
+from attention_atlas.corpora.conllu import Tree, read_conllu, tree_fault
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.corpora.trees import Tree, check_tree
 from attention_atlas.errors import AtlasError
 
 ENGLISH = "ud_english_ewt/en_ewt-ud-dev.conllu"
@@ -26,11 +25,10 @@ def treebank(name: str) -> Path:
 @pytest.mark.parametrize("name", SIZES)
 def test_every_sentence_converts_into_a_tree(name):
     path = treebank(name)
-    assert count_sentences(path) == SIZES[name]
     seen = 0
     for tree in read_conllu(path):
         converted = to_stanford(tree)
-        check_tree(converted, name)
+        assert tree_fault(converted) is None
         assert converted.words == tree.words
         assert converted.lemmas == tree.lemmas
         seen += 1

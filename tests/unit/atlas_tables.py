@@ -1,17 +1,16 @@
 """Tables of a small atlas, and its page."""
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.correlations import Draws, write_correlations
+from attention_atlas.atlas.correlations import correlations
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.atlas.page import (
-    Evidence,
-    ShownSentences,
-    write_page,
-)
+from attention_atlas.atlas.page import atlas
+from attention_atlas.attention.cache import StoredAttention
+from attention_atlas.corpora.examples import all_examples
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 
 MOST_BYTES = 8_000_000
@@ -23,8 +22,14 @@ CALIBRATIONS = {"entropy": "No null: random models do not read these texts."}
 """Measure -> null, chance and inside_null of its row."""
 
 
-def write_tables(folder, layers, heads):
-    """heads.tsv, measures.tsv and correlations.tsv of a model with three measures by number, one by name, one left out."""
+def as_read(frame):
+    """A frame as a job reads it from its file."""
+    text = frame.to_csv(sep="\t", index=False, float_format="%.6g")
+    return pd.read_csv(StringIO(text), sep="\t", keep_default_na=False, na_values=[""])
+
+
+def small_atlas(layers, heads):
+    """Heads, measures and correlations of a model with three measures by number, one by name, one left out."""
     chance = np.random.default_rng(0)
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     count = layers * heads
@@ -39,7 +44,7 @@ def write_tables(folder, layers, heads):
     table["induction_null_low"], table["induction_null_high"] = 0.01, 0.55
     table["induction_q"] = np.where(table.index == 0, 0.7, 0.001)
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
-    write_table(table, folder / "heads.tsv")
+    table = as_read(table)
     facts = {
         "entropy": ("Entropy </script><b>", "nats", "number", ""),
         "to_sep": ("Attention to [SEP]", "share", "number", ""),
@@ -66,33 +71,34 @@ def write_tables(folder, layers, heads):
         ]
         for name, (title, unit, kind, note) in facts.items()
     ]
-    write_table(pd.DataFrame(rows, columns=MEASURES), folder / "measures.tsv")
-    write_correlations(folder / "heads.tsv", folder / "measures.tsv", Draws(100, 100, 0), folder / "correlations.tsv")
-    return table
+    measures = as_read(pd.DataFrame(rows, columns=MEASURES))
+    pairs = correlations(table, measures, resamples=100, shuffles=100, seed=0)
+    return {"heads": table, "measures": measures, "correlations": as_read(pairs)}
 
 
-NO_SENTENCES = ShownSentences(None, None, None, 2, 24, 6)
+LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
+_GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison")
 
 
-NO_EVIDENCE = Evidence(None, None)
+def sentences_of(folder, model="tiny", dropped=True):
+    """The sentences of the small treebank in a folder, as the page reads them; with one that was dropped."""
+    rows = [(12, "s12", "too long", "900 pieces, 512 allowed")] if dropped else []
+    return {
+        "attention": {model: StoredAttention([folder / "0.safetensors"])},
+        "examples": {model: all_examples([folder / "0.parquet"])},
+        "dropped": {model: [pd.DataFrame(rows, columns=["record", "id", "reason", "detail"])]},
+    }
 
 
-def shown_sentences_of(folder, count=2, max_tokens=24, shortest=6):
-    """Sentences of the small treebank."""
-    dropped = folder / "0.dropped.tsv"
-    write_table(
-        pd.DataFrame([(12, "s12", "too long", "900 pieces, 512 allowed")], columns=["record", "id", "reason", "detail"]),
-        dropped,
-    )
-    return ShownSentences(folder / "0.safetensors", folder / "0.parquet", dropped, count, max_tokens, shortest)
-
-
-def build(folder, shown_sentences=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
-    paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
-    write_page(
-        *paths, relations, evidence, shown_sentences, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html"
-    )
-    return (folder / "atlas.html").read_text(encoding="utf-8")
+def build(tables, path=None, **arguments):
+    """The page of tables; also written to a path."""
+    facts = {"shown_sentences": LIMITS, "figures": {}, "folder": "atlas", "shapes": {}, "random_weights": {}}
+    facts |= {"series": [], "checkpoints": False, "run_title": "Test run"}
+    facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}, "sources": {tables["heads"]["model"][0]: {}}}
+    text = atlas(**{**{key: {} for key in _GATHERED}, **facts, **tables, **arguments})
+    if path:
+        path.write_text(text, encoding="utf-8")
+    return text
 
 
 def in_full(rows):

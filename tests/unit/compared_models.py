@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from atlas_tables import as_read, sentences_of
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.head_measures import HEAD_SCORES
-from attention_atlas.atlas.of_model import Outputs, measure_model
-from attention_atlas.io.tables import write_table
-from attention_atlas.stats.held_out import Resampling
+from attention_atlas.atlas.sentences import of_model
+from attention_atlas.attention.cache import StoredAttention
+from attention_atlas.corpora.examples import all_examples
+from attention_atlas.models.card import read_card
 
 TABLES = {
     "clark2019/surface": "surface",
@@ -51,39 +52,26 @@ def score_table() -> pd.DataFrame:
     return table.assign(**ends, even_share=0.05, note="", pattern="").astype({"n": "Int64"})
 
 
-def compared_model(folder: Path, name: str, random_weights: bool = False, mirrored: bool = False) -> dict[str, Any]:
-    """What the page knows of a model on the small treebank; mirrored: the two heads of each layer have changed places."""
+def compared_model(folder: Path, name: str, mirrored: bool = False) -> dict[str, Any]:
+    """What the page gets of a model on the small treebank; mirrored: the two heads of each layer have changed places."""
     place = folder / name
     place.mkdir()
     write_treebank(place)
-    out = Outputs(**{table: place / f"{table}.tsv" for table in TABLES.values()})
-    resampling = Resampling(folds=5, resamples=200, seed=3)
-    measure_model([place / "0.safetensors"], [place / "0.parquet"], place / "card.json", 12, 1, resampling, out)
-    write_table(score_table(), place / "head_scores.tsv")
-    tables = {**{table: place / f"{short}.tsv" for table, short in TABLES.items()}, HEAD_SCORES: place / "head_scores.tsv"}
-    evidence = {kind: place / f"{kind}.tsv" for kind in ("pairs", "kinds")}
-    write_attended([place / "0.safetensors"], [place / "0.parquet"], 100, 20, evidence["pairs"], evidence["kinds"])
-    write_table(pd.DataFrame(columns=["record", "id", "reason", "detail"]), place / "0.dropped.tsv")
-    if mirrored:
-        for file in (*tables.values(), *evidence.values()):
-            table = pd.read_csv(file, sep="\t", keep_default_na=False, na_values=[""])
-            if "head" in table:
-                write_table(table.assign(head=3 - table["head"]).sort_values(["layer", "head"], kind="stable"), file)
+    attention, examples = StoredAttention([place / "0.safetensors"]), all_examples([place / "0.parquet"])
+    measured = of_model(
+        attention, examples, read_card(place / "card.json"), min_count=1, folds=5, resamples=200, seed=3, strongest_pairs=20
+    )
+    tables = {table: measured[short] for table, short in TABLES.items()} | {HEAD_SCORES: score_table()}
+
+    def seen(table: pd.DataFrame) -> pd.DataFrame:
+        table = as_read(table)
+        if not mirrored or "head" not in table:
+            return table
+        return table.assign(head=3 - table["head"]).sort_values(["layer", "head"], kind="stable", ignore_index=True)
+
+    shown = {kind: of[name] for kind, of in sentences_of(place, name, dropped=False).items()}
     return {
-        "name": name,
-        "layers": 2,
-        "heads": 2,
-        "random_weights": random_weights,
-        "tables": {table: str(path) for table, path in tables.items()},
-        "sentences": {
-            "shard": str(place / "0.safetensors"),
-            "examples": str(place / "0.parquet"),
-            "dropped": str(place / "0.dropped.tsv"),
-        },
-        "evidence": {kind: str(path) for kind, path in evidence.items()},
+        **shown,
+        **{kind: seen(table) for kind, table in measured.items() if kind in ("pairs", "kinds")},
+        "tables": {k: seen(t) for k, t in tables.items()},
     }
-
-
-def shape_of(model: dict[str, Any]) -> dict[str, Any]:
-    """What the tables of the comparison are made from."""
-    return {key: model[key] for key in ("name", "layers", "heads", "random_weights", "tables")}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attention_atlas.io.mirror import MIRROR_VARIABLE
+from attention_atlas.io.hub_files import MIRROR_VARIABLE
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SNAKEFILE = ROOT / "Snakefile"
-RULES = sorted((ROOT / "workflow" / "rules").glob("*.smk"))
+MEASURED = ROOT / "workflow/rules/measured.smk"
+"""Rules that others take over, without jobs of their own."""
+RULES = sorted({*(ROOT / "workflow" / "rules").glob("*.smk")} - {MEASURED})
 _DIRECTIVE = re.compile(
     r" *(rule|checkpoint|use rule|include|configfile|wildcard_constraints|report|onstart|onsuccess|onerror)\b[^=]*:"
 )
@@ -21,11 +23,13 @@ def text_of(path: Path) -> str:
 def rules_of(path: Path) -> dict[str, str]:
     """Rule -> its text; of a rule that takes over another one, with the directives of that one that it does not replace."""
     rules: dict[str, str] = {}
+    bases = rules_of(MEASURED) if path != MEASURED else rules
     for head, body in re.findall(r"^((?:use )?rule [^\n]+:)\n((?:[ ]+[^\n]*\n|\n)*)", text_of(path), flags=re.M):
         used = re.fullmatch(r"use rule (\w+) as (\w+) with:", head)
         if used:
-            replaced = set(re.findall(r"^    (\w+):", body, flags=re.M))
-            directives = re.findall(r"^    (\w+):(.*\n(?:(?: {8}.*)?\n)*)", rules[used[1]], flags=re.M)
+            # Named parameters are added to those of the other rule.
+            replaced = set(re.findall(r"^    (\w+):", body, flags=re.M)) - {"params"}
+            directives = re.findall(r"^    (\w+):(.*\n(?:(?: {8}.*)?\n)*)", (bases | rules)[used[1]], flags=re.M)
             rules[used[2]] = "".join(f"    {name}:{rest}" for name, rest in directives if name not in replaced) + body
         else:
             rules[re.fullmatch(r"rule (\w+):", head)[1]] = body

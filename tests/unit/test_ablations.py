@@ -21,11 +21,22 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
-from attention_atlas.models.answering import answer_texts, passage_pieces
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
+from attention_atlas.models.task_heads import answer_texts, passage_pieces
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.guan2020.ablation_rows import (
+from attention_atlas.studies.guan2020.ablations import (
+    COLUMNS,
+    answer_all,
+    answered,
+    answers_of,
+    baselines,
+    conditions,
+    other_sets,
+    permuted_sets,
+    scored_rows,
+    sentence_of_pieces,
+)
+from attention_atlas.studies.guan2020.rows import (
     BASELINE,
     INTRA,
     OTHERS,
@@ -40,15 +51,10 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     WHOLE,
     ZERO,
 )
-from attention_atlas.studies.guan2020.ablation_tables import ablation_table
-from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, answered, answers_of, baselines, scored_rows
-from attention_atlas.studies.guan2020.baselines import baselines_table
-from attention_atlas.studies.guan2020.conditions import conditions, other_sets, permuted_sets, sentence_of_pieces
-from attention_atlas.studies.guan2020.table2 import table2
-from attention_atlas.studies.guan2020.table3 import table3
+from attention_atlas.studies.guan2020.rows import baselines as baseline_scores
+from attention_atlas.studies.guan2020.tables import table2, table3
 
 LAYERS, HEADS = 3, 4
-SETTING = RunLabel("Test run", "tiny", "made up", sample=True)
 
 
 def example(record, sizes, seed=0):
@@ -101,7 +107,7 @@ def test_rows_are_those_of_the_paper():
     published = load_published("guan2020")
     words = {DENSE: "Dense", DIAGONAL: "Diagonal", DENSE_VERTICAL: "Dense&Vertical", VERTICAL: "Vertical"}
     for row in ROWS:
-        prefix = {"table2": "t2", "table3": "t3"}[row.table]
+        prefix = {"Table 2": "t2", "Table 3": "t3"}[row.item]
         quantity = published[f"g_{prefix}_{row.number}_em"].quantity
         start = {ZERO: "prune ", UNIFORM: "1/L for ", INTRA: "no intra in ", "inter": "no inter in "}[row.action]
         assert start in quantity
@@ -115,7 +121,7 @@ def test_conditions_change_the_heads_of_their_types(types):
     for number, row in rows.items():
         type_heads = sorted(place for place, name in types.items() if name in row.types)
         own = [c for c in row_conditions if c.row == number]
-        assert {c.sentences for c in own} == set((SEGMENTS, STOPS) if row.table == "table3" else (WHOLE,))
+        assert {c.sentences for c in own} == set((SEGMENTS, STOPS) if row.item == "Table 3" else (WHOLE,))
         assert [list(c.heads) for c in own if c.drawn_from == TYPE] == [type_heads] * len({c.sentences for c in own})
         assert sum(c.drawn_from == PERMUTED for c in own) == (5 if number in PRUNED.values() else 0)
         for condition in own:
@@ -223,13 +229,12 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
     assert differ > 0, "no ablation changed any answer"
 
 
-def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path):
+def test_shards_together_answer_as_all_questions_at_once(model, types):
     row_conditions = conditions(types, HEADS, 1, 0, STOPS, False, 0)
-    whole, files = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
-    for number, part in enumerate((EXAMPLES[:1], EXAMPLES[1:], [])):
-        files.append(tmp_path / f"{number}.parquet")
-        answered(answer_all(model, part, row_conditions, 0, "none")).to_parquet(files[-1], index=False)
-    joined = answers_of([pd.read_parquet(path) for path in files])
+    whole, shards = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
+    for part in (EXAMPLES[:1], EXAMPLES[1:], []):
+        shards.append(answered(answer_all(model, part, row_conditions, 0, "none")))
+    joined = answers_of(shards)
     assert list(joined) == list(whole)
     for key, by_window in joined.items():
         assert by_window.keys() == whole[key].keys()
@@ -251,7 +256,7 @@ def test_the_answer_is_the_best_of_all_windows():
     assert table.to_dict() == {("first", "first"): 0, ("first", "all"): 100, ("all", "first"): 100, ("all", "all"): 100}
 
 
-def test_tables_have_drops_intervals_and_the_control(tmp_path):
+def test_tables_have_drops_intervals_and_the_control():
     generator = np.random.default_rng(1)
     rows = []
     levels = [
@@ -266,17 +271,14 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     for *condition, level in levels:
         hits = 100.0 * (generator.random(60) < level)
         rows += [(*condition, f"q{k}", k // 3, "x", hit, hit) for k, hit in enumerate(hits)]
-    answers, heads = tmp_path / "answers.parquet", tmp_path / "head_types.tsv"
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    frame.to_parquet(answers, index=False)
+    answers = pd.DataFrame(rows, columns=COLUMNS)
     # Layer 1 has two dense heads and two others, layer 2 three of one type and one other.
     of_heads = [DENSE, DENSE, VERTICAL, VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DIAGONAL]
     places = [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)]
     rows = [(*place, UNNAMED if kind == DENSE else kind, kind) for place, kind in zip(places, of_heads, strict=True)]
-    pd.DataFrame(rows, columns=["layer", "head", "type", "cluster"]).to_csv(heads, sep="\t", index=False)
-    ablation_table("table2", answers, heads, 200, 0, tmp_path / "table2.tsv")
-    table = pd.read_csv(tmp_path / "table2.tsv", sep="\t").set_index("row")
-    means = frame[frame["drawn_from"] != PERMUTED].groupby(["row", "draw"])["em"].mean()
+    head_types = pd.DataFrame(rows, columns=["layer", "head", "type", "cluster"])
+    table = table2(answers, head_types, pd.DataFrame(), 200, 0).frame.set_index("row")
+    means = answers[answers["drawn_from"] != PERMUTED].groupby(["row", "draw"])["em"].mean()
     assert list(table.index) == [1, 2, 4]
     row = table.loc[2]
     assert row["em"] == pytest.approx(means[2, 0], abs=1e-3)
@@ -287,47 +289,39 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     assert (row["em_random_min"], row["em_random_max"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
     assert row["em_random_share_below"] == 1
     assert (row["heads"], row["n"], row["passages"], row["random_sets"]) == (2, 60, 20, 2)
-    assert np.isnan(row["random_absent"])
+    assert pd.isna(row["random_absent"])
     assert table.loc[4, ["random_sets", "random_absent"]].tolist() == [0, "too few other heads in layer 2"]
     assert np.isnan(table.loc[4, "em_random_drop"])
     assert table["unnamed"].fillna("").tolist() == ["", DENSE, ""]
-    table3(answers, heads, 200, 0, SETTING, tmp_path / "table3.tsv", tmp_path / "table3.html")
-    table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
-    assert table["sentences"].tolist()[1:] == ["stops"]
-    assert np.isnan(table["em_random_drop"].iloc[1])
-    page = (tmp_path / "table3.html").read_text(encoding="utf-8")
-    assert "sentences of the passage, split at full stops" in page
-    assert table[["paper_em", "paper_f1"]].iloc[1].tolist() == [16.96, 25.29]
-    assert "within sentences" in page
+    shown = table3(answers, head_types, 200, 0)
+    assert shown.frame["sentences"].tolist()[1:] == ["stops"]
+    assert np.isnan(shown.frame["em_random_drop"].iloc[1])
+    assert shown.frame[["paper_em", "paper_f1"]].iloc[1].tolist() == [16.96, 25.29]
+    assert shown.page["sentences"].iloc[1] == "sentences of the passage, split at full stops"
+    assert shown.page["removed"].tolist() == ["nothing", "within sentences"]
 
 
-def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
-    answers, heads, scored = (tmp_path / name for name in ("answers.parquet", "heads.tsv", "scored.tsv"))
+def test_table2_stands_beside_the_baselines_by_the_way_of_scoring():
+    levels = {("all", "all"): 90.0, ("all", "first"): 80.0, ("first", "all"): 70.0, ("first", "first"): 60.0}
+    columns = ["windows", "references", "question", "passage", "em", "f1"]
+    ways = [(*way, f"q{k}", k // 2, level, level) for way, level in levels.items() for k in range(8)]
+    scored = baseline_scores(pd.DataFrame(ways, columns=columns), 200, 0)
+    assert scored.set_index(["windows", "references"])["f1"].to_dict() == levels
+    assert (scored["n"] == 8).all()
     rows = [
         (number, "", TYPE, 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)
     ]
-    pd.DataFrame(rows, columns=COLUMNS).to_parquet(answers, index=False)
-    heads.write_text("layer\thead\ttype\tcluster\n1\t1\tunnamed\tdense\n2\t1\tvertical\tvertical\n")
-    levels = {("all", "all"): 90.0, ("all", "first"): 80.0, ("first", "all"): 70.0, ("first", "first"): 60.0}
-    ways = [(*way, f"q{k}", k // 2, level, level) for way, level in levels.items() for k in range(8)]
-    columns = ["windows", "references", "question", "passage", "em", "f1"]
-    pd.DataFrame(ways, columns=columns).to_csv(scored, sep="\t", index=False)
-    outs = [tmp_path / name for name in ("table2.tsv", "table2.html", "baselines.tsv", "baselines.html")]
-    baselines_table(scored, 200, 0, SETTING, *outs[2:])
-    table2(answers, heads, outs[2], 200, 0, SETTING, *outs[:2])
-    written = pd.read_csv(outs[0], sep="\t")
-    assert written["em"].tolist() == [90, 40]
+    heads = [(1, 1, UNNAMED, DENSE), (2, 1, VERTICAL, VERTICAL)]
+    head_types = pd.DataFrame(heads, columns=["layer", "head", "type", "cluster"])
+    shown = table2(pd.DataFrame(rows, columns=COLUMNS), head_types, scored, 200, 0)
+    assert shown.frame["em"].tolist() == [90, 40]
     # The exact match of the baseline cannot be read in the paper.
-    assert written["paper_f1"].tolist() == [89.68, 87.62]
-    assert written["paper_em"].fillna(-1).tolist() == [-1, 79.92]
-    table = pd.read_csv(outs[2], sep="\t").set_index(["windows", "references"])
-    assert table["f1"].to_dict() == levels
-    assert (table["n"] == 8).all()
-    page = outs[1].read_text(encoding="utf-8")
-    assert "here 90.0 / 90.0 with all windows and all references" in page
-    assert "Test run: " in page
-    assert "none: too few other heads in layer 1" in page
-    assert "n = 8 questions on 4 passages" in page
-    assert "<th>Unnamed (for Dense)</th>" in page
-    assert "not Dense: the cluster assigned to this type does not fit it" in page
-    assert "60.0" in outs[3].read_text(encoding="utf-8")
+    assert shown.frame["paper_f1"].tolist() == [89.68, 87.62]
+    assert shown.frame["paper_em"].fillna(-1).tolist() == [-1, 79.92]
+    notes = " ".join(shown.notes)
+    assert "all or first: 90.0 / 90.0 (all and all), 80.0 / 80.0 (all and first), 70.0 / 70.0 (first and all), 60.0" in notes
+    assert "n = 8 questions on 4 passages" in notes
+    assert "Unnamed (for Dense)" in shown.page
+    row = shown.page.iloc[1]
+    assert row["EM random drop"] == "none: too few other heads in layer 1"
+    assert row["remark"] == "not Dense: the cluster assigned to this type does not fit it"

@@ -11,8 +11,8 @@ from transformers import BertConfig, BertForQuestionAnswering, BertModel
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.answering import answer_texts, best_spans, passage_pieces, span_of_pieces
 from attention_atlas.models.loading import load_trained
+from attention_atlas.models.task_heads import answer_texts, best_spans, passage_pieces, span_of_pieces
 from attention_atlas.studies.guan2020.ablations import score
 
 SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}

@@ -1,105 +1,57 @@
 """Several models: series, findings counted over models, and the page that shows them side by side, in a real browser."""
 
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
 import pytest
+from atlas_tables import as_read, build
 from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
-from compared_models import compared_model, shape_of
-from matplotlib.collections import LineCollection, PolyCollection
+from compared_models import compared_model
 
-from attention_atlas.atlas import series_figure as module_of_series_figure
-from attention_atlas.atlas.correlations import Draws, write_correlations
-from attention_atlas.atlas.embedded_data import data_of_page
-from attention_atlas.atlas.matching import write_matching
-from attention_atlas.atlas.measures import write_heads
-from attention_atlas.atlas.models import CLAIMS, claim_rows, write_models
-from attention_atlas.atlas.page import Evidence, ShownSentences, write_page
-from attention_atlas.atlas.page_models import Comparison
-from attention_atlas.atlas.series import SERIES, series_rows, write_series
-from attention_atlas.atlas.series_figure import series_figure
+from attention_atlas.atlas.correlations import correlations
+from attention_atlas.atlas.measures import heads
+from attention_atlas.atlas.models import models as compare
+from attention_atlas.atlas.page import data_of_page
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_table, write_table
 
-DRAWS = Draws(resamples=200, shuffles=300, seed=1)
-LABEL = RunLabel("Test run", "step2", "text")
+DRAWS = {"resamples": 200, "shuffles": 300, "seed": 1}
+LABELS = {"sentences": RunLabel("Test run", "step2", "text")}
 SERIOUS = ("serious", "critical")
-NO_COMPARISON = Comparison(None, None, None, None, None)
-
-
-def test_a_series_has_the_mean_and_the_range_of_heads_in_its_order():
-    chance = np.random.default_rng(0)
-    layer, head = np.indices((2, 3)).reshape(2, -1) + 1
-    tables = {
-        name: pd.DataFrame({"layer": layer, "head": head, "entropy": chance.random(6), "best_relation": "det"})
-        for name in ("step10", "step2")
-    }
-    tables["step2"].loc[0, "entropy"] = np.nan
-    rows = series_rows(tables, DRAWS)
-    assert list(rows.columns) == SERIES
-    assert rows[["position", "model", "measure"]].to_numpy().tolist() == [[1, "step10", "entropy"], [2, "step2", "entropy"]]
-    second, values = rows.iloc[1], tables["step2"]["entropy"].dropna()
-    assert (second["mean"], second["smallest"], second["largest"]) == pytest.approx((values.mean(), values.min(), values.max()))
-    assert second["ci_low"] < second["mean"] < second["ci_high"]
-    assert second["n"] == 5
-    assert rows["chance"].isna().all()
-    with_chance = series_rows(tables, DRAWS, {"step2": {"entropy": 0.3}})
-    assert with_chance["chance"].tolist() == pytest.approx([np.nan, 0.3], nan_ok=True)
-
-
-def test_findings_are_counted_over_models_without_controls():
-    verdicts = {"a": "holds", "b": "holds", "c": "does not hold", "d": "undecided", "e": "not tested: no", "random": "holds"}
-    findings = pd.DataFrame(
-        {"finding": "one", "model": list(verdicts), "verdict": verdicts.values(), "random_weights": [False] * 5 + [True]}
-    )
-    rows = claim_rows(findings)
-    assert list(rows.columns) == CLAIMS
-    assert rows.to_numpy().tolist() == [["one", "all models", 5, 2, 1, 1, 1, "a, b"]]
-    rows = claim_rows(findings, ["random", "c", "b"])
-    assert rows.to_numpy().tolist() == [
-        ["one", "all models", 5, 2, 1, 1, 1, "a, b"],
-        ["one", "models of the series", 2, 1, 1, 0, 0, "b"],
-    ]
-    assert len(claim_rows(findings, list("abcde"))) == 1, "all are in the series"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Folder of a page of a series of two models and a control; in the second model the heads have changed places."""
+    """Folder of pages of a series of two models and a control; in the second model the heads have changed places."""
     folder = tmp_path_factory.mktemp("models")
-    models = [
-        compared_model(folder, "step2"),
-        compared_model(folder, "step1", mirrored=True),
-        compared_model(folder, "step2-random", random_weights=True),
-    ]
-    shapes = [shape_of(model) for model in models]
-    files = {name: folder / f"{name}.tsv" for name in ("heads", "measures", "correlations", "models", "findings", "claims")}
-    write_heads(models[0]["tables"], "step2", (2, 2), {}, {}, files["heads"], files["measures"], folder / "m.html", "Test run")
-    write_correlations(files["heads"], files["measures"], DRAWS, files["correlations"])
-    write_models(shapes, DRAWS, "Test run", LABEL, files["models"], files["findings"], folder / "f.html", files["claims"])
-    write_matching(shapes, DRAWS, folder / "matches.tsv", folder / "matching.tsv")
-    write_series(shapes, ["step1", "step2"], DRAWS, folder / "series.tsv")
-    comparison = Comparison(
-        folder / "matches.tsv", folder / "matching.tsv", files["models"], files["findings"], folder / "series.tsv"
-    )
-    shown_sentences = ShownSentences(**models[0]["sentences"], count=2, max_tokens=24, shortest=6)
-    page = {
-        "heads_path": files["heads"],
-        "measures_path": files["measures"],
-        "correlations_path": files["correlations"],
-        "relations_path": models[0]["tables"]["clark2019/dependency_head_relations"],
-        "evidence": Evidence(**models[0]["evidence"]),
-        "shown_sentences": shown_sentences,
-        "run": "Test run",
-        "label": LABEL,
+    models = {
+        "step2": compared_model(folder, "step2"),
+        "step1": compared_model(folder, "step1", mirrored=True),
+        "step2-random": compared_model(folder, "step2-random"),
     }
-    write_page(**page, out=folder / "atlas.html", models=models, comparison=comparison, checkpoints=True)
-    write_page(**page, out=folder / "apart.html", models=models, comparison=comparison)
-    write_page(**page, out=folder / "single.html")
-    without_series = replace(comparison, series=None)
-    write_page(**page, out=folder / "pair.html", models=models[:2], comparison=without_series)
+    shapes = dict.fromkeys(models, (2, 2))
+    controls = {model: model.endswith("random") for model in models}
+    measured = heads(models["step2"]["tables"], "step2", (2, 2), {}, {})
+    tables = {name: as_read(table) for name, table in measured.items()}
+    tables["correlations"] = as_read(correlations(tables["heads"], tables["measures"], **DRAWS))
+    compared = {model: of["tables"] for model, of in models.items()}
+    found = {name: as_read(table) for name, table in compare(compared, shapes, controls, **DRAWS).items()}
+    for name, table in found.items():
+        write_table(table, folder / f"{name}.tsv")
+    comparison = {"models": found["models"], "models_findings": found["findings"]}
+    comparison |= {"matches": found["matches"], "matching": found["agreement"]}
+    relations = {model: of["tables"]["clark2019/dependency_head_relations"] for model, of in models.items()}
+
+    def write(name, count, **arguments):
+        names = ("attention", "examples", "dropped", "pairs", "kinds")
+        gathered = {name: {model: models[model][name] for model in list(models)[:count]} for name in names}
+        of_models = {"shapes": shapes, "random_weights": controls, "sources": {key: {} for key in models}, "labels": LABELS}
+        if count > 1:
+            of_models |= {"page_tables": dict(list(compared.items())[:count]), "comparison": comparison}
+        build(tables, folder / f"{name}.html", **gathered, **of_models, relations=relations, **arguments)
+
+    write("atlas", 3, series=["step1", "step2"], checkpoints=True)
+    write("apart", 3, series=["step1", "step2"])
+    write("single", 1)
+    write("pair", 2)
     return folder
 
 
@@ -142,45 +94,10 @@ def test_compared_models_have_the_head_scores_of_the_run_s_model(built):
         assert "entropy" in model["values"]
     # Entropy on the sentences that random models read stays with its null in the cards of each model.
     assert all("sentence_entropy" in other["values"] for other in (data, *data["others"]))
-    for table in ("models", "series"):
-        measured = read_table(built / f"{table}.tsv")
-        assert scores < set(measured["measure"])
-        assert set(measured.groupby("model")["measure"].apply(tuple)) == {tuple(measured["measure"].unique())}
-    assert {"induction", "ov_copying"} < set(read_table(built / "matching.tsv")["measure"])
-
-
-def test_the_figure_of_a_series_is_drawn(built, tmp_path):
-    pictures = {kind: tmp_path / f"series.{kind}" for kind in ("svg", "png", "pdf")}
-    series_figure(built / "series.tsv", LABEL, pictures)
-    text = pictures["svg"].read_text(encoding="utf-8")
-    assert "step1" in text
-    assert "Entropy" in text
-    assert "head without the effect" in text
-    series = read_table(built / "series.tsv").set_index(["model", "measure"])["chance"]
-    assert series["step1", "induction"] == 0.05, "that of uniform attention"
-    assert np.isnan(series["step1", "entropy"])
-
-
-@pytest.mark.parametrize("checkpoints", [True, False])
-def test_only_checkpoints_of_one_training_are_joined(built, tmp_path, checkpoints, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(module_of_series_figure, "save_figure", lambda figure, *_: drawn.update(figure=figure))
-    series_figure(built / "series.tsv", LABEL, {}, checkpoints)
-    panels = [axis for axis in drawn["figure"].axes if axis.lines]
-    lines = [line for axis in panels for line in axis.lines]
-    assert {len(line.get_xdata()) for line in lines} == {2}
-    assert {line.get_linestyle() for line in lines} == ({"-"} if checkpoints else {"None"})
-    filled = [part for axis in panels for part in axis.collections if isinstance(part, PolyCollection)]
-    assert bool(filled) == checkpoints, "no band between two models"
-    induction = next(axis for axis in panels if axis.get_title(loc="left").replace("\n", " ").startswith("Induction"))
-    heights = {
-        round(float(segment[0][1]), 4)
-        for part in induction.collections
-        if isinstance(part, LineCollection)
-        for segment in part.get_segments()
-        if segment[0][1] == segment[1][1]
-    }
-    assert heights == {0.05}, "the value of a head without the effect"
+    measured = read_table(built / "models.tsv")
+    assert scores < set(measured["measure"])
+    assert set(measured.groupby("model")["measure"].apply(tuple)) == {tuple(measured["measure"].unique())}
+    assert {"induction", "ov_copying"} < set(read_table(built / "agreement.tsv")["measure"])
 
 
 @pytest.fixture
@@ -252,9 +169,10 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
         opened.locator("#measure").select_option(measure)
         assert opened.locator("#curve svg").evaluate_all(f"svgs => svgs.map({outside})") in ([0], []), measure
     counts = opened.locator("#model-findings tbody tr td:nth-of-type(1)").all_inner_texts()
-    claims = read_table(built / "claims.tsv")
-    assert counts == [f"{row.holds} of 2" for row in claims.itertuples()]
-    assert 2 in claims["holds"].tolist()
+    holds = read_table(built / "findings.tsv").query("not random_weights and verdict == 'holds'")["finding"].value_counts()
+    findings = [finding["finding"] for finding in data_of(built / "atlas.html")["comparison"]["findings"]]
+    assert counts == [f"{holds.get(finding, 0)} of 2" for finding in findings]
+    assert 2 in holds.tolist()
 
 
 def test_each_model_stands_beside_its_null_distribution(opened, built):

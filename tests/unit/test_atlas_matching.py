@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from attention_atlas.atlas.correlations import Draws
-from attention_atlas.atlas.matching import (
+from attention_atlas.atlas.measures import SOURCES, numeric
+from attention_atlas.atlas.models import (
     AGREEMENT,
     DEPTH,
     MATCHES,
@@ -19,10 +20,6 @@ from attention_atlas.atlas.matching import (
     match_rows,
     matched,
 )
-from attention_atlas.atlas.matching_figure import matching_figure
-from attention_atlas.atlas.measures import SOURCES, numeric
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import write_table
 
 NAMES = ["entropy", "to_next", "to_previous", "to_itself", "to_punctuation"]
 DRAWS = Draws(resamples=200, shuffles=600, seed=1)
@@ -184,13 +181,3 @@ def test_of_models_of_other_shapes_the_smaller_one_is_matched_as_a_whole():
     nothing = second.drop(columns=NAMES)
     assert match_rows("other", first, nothing).empty
     assert agreement_rows("other", False, first, nothing, DRAWS).empty
-
-
-def test_the_figure_is_drawn(tmp_path):
-    chance = np.random.default_rng(8)
-    first, second = heads(chance.normal(size=(12, 5))), heads(chance.normal(size=(12, 5)))
-    rows = [agreement_rows(name, name == "random", first, second, DRAWS) for name in ("other", "random")]
-    write_table(pd.concat(rows), tmp_path / "matching.tsv")
-    pictures = {kind: tmp_path / f"matching.{kind}" for kind in ("svg", "png", "pdf")}
-    matching_figure(tmp_path / "matching.tsv", "first", RunLabel("Test run", "first", "text"), pictures)
-    assert "Mean of the measures" in pictures["svg"].read_text(encoding="utf-8")

@@ -16,32 +16,30 @@ from attention_atlas.atlas.correlations import (
     centred_ranks,
     correlation,
     correlation_rows,
+    correlations,
     shuffles_within,
-    write_correlations,
 )
 from attention_atlas.atlas.figures import correlation_map
-from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
     by_definition,
     calibration,
-    can_be_ranked,
+    heads,
     inside_null,
     measure_rows,
     numeric,
     read_measures,
     why_not_ranked,
-    write_heads,
 )
-from attention_atlas.atlas.overview import ID
+from attention_atlas.atlas.study import ID
+from attention_atlas.atlas.tables import FINDINGS, QUESTIONS, finding_rows
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_measures import Measure, Source, ends_of, parts_of
-from attention_atlas.models.mlm_head import HeadFacts
+from attention_atlas.models.language_models import HeadFacts
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import studies
 
 LAYERS, HEADS = 3, 4
 PLACES = [(layer + 1, head + 1) for layer, head in np.ndindex(LAYERS, HEADS)]
@@ -52,7 +50,7 @@ def rows(**columns):
 
 
 @pytest.fixture
-def tables(tmp_path):
+def tables():
     """Small tables of three studies."""
     entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="entropy_cls", value=2.0, n=48)])
     entropy["value"] += np.arange(len(entropy)) / 100
@@ -63,40 +61,33 @@ def tables(tmp_path):
     changed["value"] = np.arange(len(changed)) / 100
     changed = changed.assign(ci_low=changed["value"] - 0.03, ci_high=changed["value"] + 0.04)
     types = rows(type="dense", n=9)
-    table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
-    paths = {}
-    for name, table in table_of_source.items():
-        paths[name] = tmp_path / f"{name.replace('/', '-')}.tsv"
-        write_table(table, paths[name])
-    return paths
+    return {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
 
 
 def test_columns_come_from_their_rows(tables):
     measured = read_measures(tables, LAYERS, HEADS)
-    heads, absent = measured.table, measured.absent
-    assert list(heads[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
-    assert heads["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
-    assert heads["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
+    table, absent = measured.table, measured.absent
+    assert list(table[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
+    assert table["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
+    assert table["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
     # Real maps of both tasks: rows 0 to 11 and 24 to 35.
-    assert heads["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
-    assert heads["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
-    assert heads["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
+    assert table["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
+    assert table["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
+    assert table["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
     assert absent["unchanged_qnli"] == absent["unchanged_qnli_low"] == "the run has no task QNLI"
-    assert (heads["entropy"] - heads["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
-    assert (heads["unchanged_rte_high"] - heads["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
+    assert (table["entropy"] - table["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
+    assert (table["unchanged_rte_high"] - table["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
     # The mean of two independent tasks.
-    assert (heads["unchanged"] - heads["unchanged_low"]).tolist() == pytest.approx([0.03 / 2**0.5] * 12)
-    assert set(heads["distance_type"]) == {"dense"}
+    assert (table["unchanged"] - table["unchanged_low"]).tolist() == pytest.approx([0.03 / 2**0.5] * 12)
+    assert set(table["distance_type"]) == {"dense"}
     assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
-    assert numeric(heads) == ["entropy", "entropy_cls", "unchanged"]
+    assert numeric(table) == ["entropy", "entropy_cls", "unchanged"]
 
 
-def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
-    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
+def test_every_measure_has_a_row_or_a_reason(tables):
     models, skip_reasons = {"kovaleva2019/figure5": "tiny-tuned"}, {"michel2019/figure1": "its model has another shape"}
-    write_heads(tables, "tiny", (LAYERS, HEADS), models, skip_reasons, *outs, "Test run")
-    heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs[:2])
-    assert list(heads.columns[:3]) == ["model", "layer", "head"]
+    table, measures = heads(tables, "tiny", (LAYERS, HEADS), models, skip_reasons).values()
+    assert list(table.columns[:3]) == ["model", "layer", "head"]
     assert list(measures.columns) == MEASURES
     names = [measure.name for source in SOURCES for measure in source.measures]
     assert measures["measure"].tolist() == names
@@ -106,7 +97,7 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert there.loc["entropy", "heads"] == 12
     assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
-        assert (name in heads) == (not row["note"])
+        assert (name in table) == (not row["note"])
         assert row["calibration"], name
     assert there.loc["entropy", "calibration"].startswith("No null: models with random weights read only the sentences")
     assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
@@ -126,8 +117,8 @@ def test_every_measure_is_compared_with_something_or_says_why_not():
 
 
 def test_calibration_says_what_values_are_compared_with():
-    heads = rows(x=1.0, x_low=0.5, x_high=1.5)
-    tested = heads.assign(x_null_low=0.1, x_null_high=0.2, x_q=0.01)
+    table = rows(x=1.0, x_low=0.5, x_high=1.5)
+    tested = table.assign(x_null_low=0.1, x_null_high=0.2, x_q=0.01)
     none = Source("a/b", None, (), (), no_null="Nobody knows.", no_interval="One example.")
     measure = Measure("x", "X", "Table 1", "share")
     random = replace(measure, null="heads with random weights")
@@ -137,29 +128,29 @@ def test_calibration_says_what_values_are_compared_with():
     by_interval = calibration(measure, none, tested, 0.5, by_interval=True)
     assert by_interval == "Compared with 0.5, the value of a head without the effect: q over all heads, from their intervals."
     assert (
-        calibration(measure, none, heads, 0.5) == "Compared with 0.5, the value of a head without the effect: without a test."
+        calibration(measure, none, table, 0.5) == "Compared with 0.5, the value of a head without the effect: without a test."
     )
     assert calibration(measure, none, tested, 0.0).endswith("without the effect: q over all heads.")
-    assert calibration(measure, none, heads, np.nan) == "No null: nobody knows."
+    assert calibration(measure, none, table, np.nan) == "No null: nobody knows."
     assert calibration(measure, none, rows(x=1.0)) == "No null: nobody knows. No interval: one example."
 
 
 def test_noise_and_ties_are_not_ranked():
     values = pd.Series(np.arange(20) / 20)
     inside = pd.Series(np.arange(20) < 18)
-    assert can_be_ranked(values)
-    assert not can_be_ranked(values, inside), "18 of 20 heads are like the null"
-    assert can_be_ranked(values, inside & (values.index > 0))
-    assert not can_be_ranked(pd.Series(np.arange(20) % 4)), "few values"
-    assert not can_be_ranked(pd.Series([*range(9), *[3] * 11])), "most heads are tied"
+    assert not why_not_ranked(values)
+    assert why_not_ranked(values, inside), "18 of 20 heads are like the null"
+    assert not why_not_ranked(values, inside & (values.index > 0))
+    assert why_not_ranked(pd.Series(np.arange(20) % 4)), "few values"
+    assert why_not_ranked(pd.Series([*range(9), *[3] * 11])), "most heads are tied"
     assert why_not_ranked(values) == ""
     assert why_not_ranked(values, inside) == "18 of 20 heads cannot be distinguished from heads without the effect"
     assert why_not_ranked(pd.Series([*range(9), *[3] * 11])) == "most heads are tied with another head"
     missing = values.where(values.index < 19)
-    assert not can_be_ranked(missing, inside), "a head without a value does not count"
+    assert why_not_ranked(missing, inside), "a head without a value does not count"
 
 
-def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):
+def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing():
     ends = {"adjusted_low": -1.0, "adjusted_high": 0.25, "p_adjusted": 0.7}
     removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14, **ends)
     removed = pd.concat([removed, removed.assign(split="development", documents=8)])
@@ -184,10 +175,7 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
         "stefanik2021/fine_tuning": pd.DataFrame(scores),
         "clark2019/dependency_head_relations": relations,
     }
-    files = {name: tmp_path / f"{name.replace('/', '-')}.tsv" for name in sources}
-    for name, table in sources.items():
-        write_table(table, files[name])
-    measured = read_measures(files, LAYERS, HEADS)
+    measured = read_measures(sources, LAYERS, HEADS)
     assert measured.examples["tagger_without"] == 14
     assert set(measured.table["relation_accuracy_high"]) == {0.95}
     assert set(measured.table["tagger_without_low"]) == {-1.0}
@@ -203,11 +191,11 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     assert table.loc["tagger_without", ["n", "n_unit"]].tolist() == [14, "documents"]
     assert pd.isna(table.loc["masked", "n"])
     # Without heads the taggers lose: removals can be used.
-    write_table(pd.DataFrame(scores | {"delta_high": [0.0, -0.1]}), files["stefanik2021/fine_tuning"])
-    assert read_measures(files, LAYERS, HEADS).warnings == {}
+    sources["stefanik2021/fine_tuning"] = pd.DataFrame(scores | {"delta_high": [0.0, -0.1]})
+    assert read_measures(sources, LAYERS, HEADS).warnings == {}
 
 
-def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
+def test_measures_of_few_examples_have_the_intervals_of_their_tables():
     frames = rows(margin=0.1, margin_ci_low=0.05, margin_ci_high=0.2, n=12)
     masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, p_adjusted=0.3, n=32)
     masked.loc[2, ["ci_high", "p_adjusted"]] = [-1.0, 0.04]
@@ -226,10 +214,7 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
         "michel2019/figure1": pd.concat([other, masked]),
         "stefanik2021/head_ranking": rows(auc=0.7, auc_low=0.55, auc_high=0.8, n=30),
     }
-    files = {name: tmp_path / f"{name.replace('/', '-')}.tsv" for name in table_of_source}
-    for name, table in table_of_source.items():
-        write_table(table, files[name])
-    measured = read_measures(files, LAYERS, HEADS)
+    measured = read_measures(table_of_source, LAYERS, HEADS)
     expected = {
         "frame_margin": (0.1, 0.05, 0.2),
         "masked": (-2, -5, 1),
@@ -268,12 +253,10 @@ def effects_table(words):
 
 
 @pytest.mark.parametrize(("loss", "weak"), [(6.55, True), (5.6, True), (5.4, False), (1.4, False)])
-def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(tmp_path, loss, weak):
+def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(loss, weak):
     """The head must save a quarter of the 7.34 nats of token frequencies: its loss must be at most 5.5."""
     facts = HeadFacts("trained", texts=900, positions=1, steps=1, heldout_loss=loss, heldout_accuracy=0.1, unigram_loss=7.34)
-    path = tmp_path / "relation_effects.tsv"
-    write_table(effects_table(f"masked-LM {facts.words}"), path)
-    measured = read_measures({CAUSAL_EFFECTS: path}, LAYERS, HEADS)
+    measured = read_measures({CAUSAL_EFFECTS: effects_table(f"masked-LM {facts.words}")}, LAYERS, HEADS)
     listed = measure_rows(measured, {}).set_index("measure")
     assert listed.loc["causal_effect", "title"].endswith("minus that on matched words (masked-LM head trained here)")
     assert set(measured.warnings) == ({"relation_loss", "causal_effect"} if weak else set())
@@ -281,10 +264,8 @@ def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(tmp_path, 
         assert f"its held-out loss is {loss:.2f} nats, that of token frequencies 7.34" in listed.loc["causal_effect", "warning"]
 
 
-def test_the_head_of_a_checkpoint_needs_no_caution(tmp_path):
-    path = tmp_path / "relation_effects.tsv"
-    write_table(effects_table("masked-LM head of the checkpoint"), path)
-    measured = read_measures({CAUSAL_EFFECTS: path}, LAYERS, HEADS)
+def test_the_head_of_a_checkpoint_needs_no_caution():
+    measured = read_measures({CAUSAL_EFFECTS: effects_table("masked-LM head of the checkpoint")}, LAYERS, HEADS)
     assert measured.warnings == {}
     listed = measure_rows(measured, {}).set_index("measure")
     assert listed.loc["causal_effect", "title"].endswith("(masked-LM head of the checkpoint)")
@@ -301,14 +282,16 @@ def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
     )
 
 
-def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
+def test_another_shape_two_rows_for_a_head_or_a_missing_column_are_errors(tables):
     with pytest.raises(AtlasError, match="2 layers of 4 heads"):
         read_measures(tables, 2, HEADS)
-    write_table(pd.concat([rows(type="dense", n=9)] * 2), tables["guan2020/head_types"])
+    twice = pd.concat([rows(type="dense", n=9)] * 2)
     with pytest.raises(AtlasError, match="several rows for one head"):
-        read_measures(tables, LAYERS, HEADS)
+        read_measures(tables | {"guan2020/head_types": twice}, LAYERS, HEADS)
+    with pytest.raises(AtlasError, match="guan2020/head_types: the column 'type' is missing"):
+        read_measures({"guan2020/head_types": rows(n=9)}, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no study"):
-        write_heads({}, "tiny", (LAYERS, HEADS), {}, {}, *(tmp_path / name for name in "abc"), "Test run")
+        heads({}, "tiny", (LAYERS, HEADS), {}, {})
 
 
 def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
@@ -332,15 +315,14 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
     assert classes.loc[(1, 2), ["pattern_class", "pattern_share"]].tolist() == ["vertical", 0.5], "a tie: the first class"
 
 
-def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chance(tmp_path):
+def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chance():
     better = rows(mention_type="all", accuracy=0.5, ci_low=0.4, ci_high=0.6, chance=0.3, n=30)
     worse = rows(mention_type="all", accuracy=0.2, ci_low=0.1, ci_high=0.35, chance=0.3, n=30)
     pronouns = rows(mention_type="pronoun", accuracy=0.9, ci_low=0.8, ci_high=1.0, chance=0.1, n=10)
     worse.loc[0, ["accuracy", "ci_high"]] = [0.7, 0.8]
     better.loc[1, "ci_low"] = 0.25
-    path = tmp_path / "coreference_heads.tsv"
-    write_table(pd.concat([pronouns, worse, better]), path)
-    measured = read_measures({"clark2019/coreference_heads": path}, LAYERS, HEADS)
+    table = pd.concat([pronouns, worse, better], ignore_index=True)
+    measured = read_measures({"clark2019/coreference_heads": table}, LAYERS, HEADS)
     columns = ["coreference", "coreference_low", "coreference_high"]
     assert measured.table[columns].iloc[:3].to_numpy().tolist() == [[0.7, 0.1, 0.8], [0.5, 0.25, 0.6], [0.5, 0.4, 0.6]]
     assert measured.chances == {"coreference": 0.3}
@@ -350,44 +332,40 @@ def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chanc
     assert inside_null(measured.table, "coreference", 0.3).tolist() == [True, True, *[False] * 10]
 
 
-def test_measures_that_are_zero_by_construction_are_not_shown(tmp_path):
+def test_measures_that_are_zero_by_construction_are_not_shown():
     """As in a causal model, whose heads do not look ahead."""
     surface = pd.concat([rows(measure=name, value=0.0, ci_low=0.0, ci_high=0.0, n=48) for name in ("next", "previous")])
     surface.loc[surface["measure"] == "previous", "value"] = np.arange(12) / 12
-    path = tmp_path / "surface.tsv"
-    write_table(surface, path)
-    measured = read_measures({"clark2019/surface": path}, LAYERS, HEADS)
+    measured = read_measures({"clark2019/surface": surface}, LAYERS, HEADS)
     assert "to_previous" in measured.table
     assert not {"to_next", "to_next_low", "to_next_high"} & set(measured.table)
     assert measured.absent["to_next"] == measured.absent["to_next_low"] == "all heads have the value 0"
 
 
-def margins(tmp_path, effects, seed):
+def margins(effects, seed):
     """Heads measured by means of 40 examples each, with their intervals."""
     sample = np.random.default_rng(seed).normal(size=(LAYERS * HEADS, 40)) + np.asarray(effects)[:, None]
     half = sample.std(axis=1, ddof=1) / 40**0.5 * norm.ppf(0.975)
     table = rows(n=40).assign(margin=sample.mean(axis=1))
-    path = tmp_path / "figure3.tsv"
-    write_table(table.assign(margin_ci_low=table["margin"] - half, margin_ci_high=table["margin"] + half), path)
-    return read_measures({"kovaleva2019/figure3": path}, LAYERS, HEADS).table
+    table = table.assign(margin_ci_low=table["margin"] - half, margin_ci_high=table["margin"] + half)
+    return read_measures({"kovaleva2019/figure3": table}, LAYERS, HEADS).table
 
 
-def test_q_by_intervals_keeps_its_level_and_has_power(tmp_path):
-    alarms = sum((margins(tmp_path, np.zeros(12), seed)["frame_margin_q"] < 0.05).any() for seed in range(200))
+def test_q_by_intervals_keeps_its_level_and_has_power():
+    alarms = sum((margins(np.zeros(12), seed)["frame_margin_q"] < 0.05).any() for seed in range(200))
     # The normal approximation with 40 examples has p below 0.05 in 5.7 %; 19 of 200 would be 9.5 %.
     assert alarms <= 19
     planted = np.array([0.9, *[0.0] * 11])
-    hits = [margins(tmp_path, planted, seed)["frame_margin_q"] < 0.05 for seed in range(20)]
+    hits = [margins(planted, seed)["frame_margin_q"] < 0.05 for seed in range(20)]
     assert sum(hit[0] for hit in hits) >= 19
 
 
 @pytest.mark.parametrize("random_models", [3, 100])
-def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing(random_models, tmp_path):
+def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing(random_models):
     """All intervals exclude uniform attention, but a head that differs from it can still be like heads with random weights."""
     scores = score_table()
     scores["q"] = 0.9 if random_models == 100 else np.nan
-    write_table(scores, tmp_path / "head_scores.tsv")
-    measured = read_measures({HEAD_SCORES: tmp_path / "head_scores.tsv"}, 2, 2)
+    measured = read_measures({HEAD_SCORES: scores}, 2, 2)
     described = measure_rows(measured, {}).set_index("measure")["calibration"]
     assert not ((measured.table["sink_low"] <= 0.05) & (measured.table["sink_high"] >= 0.05)).any()
     if random_models == 3:
@@ -434,10 +412,10 @@ def test_depth_alone_is_no_finding_and_a_link_beyond_it_is():
 def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
     table = table.assign(four=np.arange(12.0) % 4)
-    correlations = correlation_rows(table, ["a", "b", "flat", "few", "four"], DRAWS)
-    assert list(correlations.columns) == CORRELATIONS
-    assert correlations[["measure_a", "measure_b"]].to_numpy().tolist() == [["a", "b"]]
-    assert correlations["p_holm"].iloc[0] == correlations["p"].iloc[0]
+    pairs = correlation_rows(table, ["a", "b", "flat", "few", "four"], DRAWS)
+    assert list(pairs.columns) == CORRELATIONS
+    assert pairs[["measure_a", "measure_b"]].to_numpy().tolist() == [["a", "b"]]
+    assert pairs["p_holm"].iloc[0] == pairs["p"].iloc[0]
     few = Draws(resamples=300, shuffles=99, seed=0)
     assert correlation_rows(table, ["a", "b"], few)["p_holm"].isna().all(), "1 / 100 is a fifth of the level"
     # A measure that is the same within each layer tells nothing beyond layers.
@@ -448,19 +426,16 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     assert correlation_rows(table.assign(c=LAYER.astype(float)), ["a", "c"], DRAWS).empty, "most heads are tied"
 
 
-def test_measures_of_noise_are_not_correlated(tmp_path):
+def test_measures_of_noise_are_not_correlated():
     """Of the second measure 65 of 72 heads, over 90 %, are like heads without the effect; the third has 64 such heads."""
     table = pd.DataFrame({"model": "tiny", "layer": LAYER + 1, "head": np.tile(np.arange(1, 13), 6)})
     table["entropy"], table["disabled"], table["masked"] = (CHANCE.random(72) + 0.1 for _ in range(3))
     for name, inside in (("disabled", 65), ("masked", 64)):
         table[f"{name}_low"], table[f"{name}_high"] = np.where(np.arange(72) < inside, -1, 0.05), 2.0
     assert correlation_rows(table, ["entropy", "disabled", "masked"], DRAWS).shape[0] == 3, "no chance value is known"
-    write_table(table, tmp_path / "heads.tsv")
     facts = [{"measure": name, "chance": 0.0} for name in ("disabled", "masked")]
-    write_table(pd.DataFrame(facts).reindex(columns=MEASURES), tmp_path / "measures.tsv")
-    write_correlations(tmp_path / "heads.tsv", tmp_path / "measures.tsv", DRAWS, tmp_path / "correlations.tsv")
-    pairs = pd.read_csv(tmp_path / "correlations.tsv", sep="\t")[["measure_a", "measure_b"]]
-    assert pairs.to_numpy().tolist() == [["entropy", "masked"]]
+    pairs = correlations(table, pd.DataFrame(facts).reindex(columns=MEASURES), **vars(DRAWS))
+    assert pairs[["measure_a", "measure_b"]].to_numpy().tolist() == [["entropy", "masked"]]
 
 
 def test_measures_that_count_the_same_are_marked_and_not_tested():
@@ -513,7 +488,7 @@ def test_findings_have_a_verdict_or_a_reason():
         {"layer": layer, "head": np.tile(np.arange(1, 13), 6), "distance_type": kind, "importance": importance}
     )
     table = table.assign(to_sep=sep, disabled=sep + 0.1 * CHANCE.random(72), masked=-sep)
-    tested = findings(table, DRAWS)
+    tested = finding_rows(table, DRAWS)
     assert list(tested.columns) == FINDINGS
     assert len(tested) == len(QUESTIONS)
     vertical, disabled, masked, stable, keyphrases, costs = tested["verdict"]
@@ -526,33 +501,31 @@ def test_findings_have_a_verdict_or_a_reason():
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
     assert tested["value"].iloc[0] == pytest.approx(slow)
-    one_kind = findings(table.assign(distance_type="dense"), DRAWS)
+    one_kind = finding_rows(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
-    unmoved = findings(table.assign(masked=50.0), DRAWS).iloc[2]
+    unmoved = finding_rows(table.assign(masked=50.0), DRAWS).iloc[2]
     assert unmoved["verdict"] == "not tested: masked: fewer than five different values"
     assert unmoved[["value", "p"]].isna().all()
-    four, five = (findings(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
+    four, five = (finding_rows(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
     assert four == unmoved["verdict"]
     assert five == "not tested: masked: most heads are tied with another head"
-    warned = findings(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
+    warned = finding_rows(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
     assert warned.str.startswith("not tested: masked cannot be used here").tolist() == [False, False, True, False, False, True]
     # Holm over the four findings that are tested.
     tested_p = tested["p"].dropna()
     assert tested["p_holm"].dropna().tolist() == pytest.approx(multipletests(tested_p, method="holm")[1])
-    few = findings(table, Draws(resamples=300, shuffles=399, seed=0))
+    few = finding_rows(table, Draws(resamples=300, shuffles=399, seed=0))
     assert few["p_holm"].isna().all(), "4 of 1 / 400 is a fifth of the level"
     assert set(few["verdict"].iloc[:3]) == {"undecided"}
-    by_layer_alone = findings(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
+    by_layer_alone = finding_rows(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
     assert by_layer_alone[["value", "within_layers", "p"]].isna().all()
     assert by_layer_alone["verdict"] == "not tested: masked: most heads are tied with another head"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):
-    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
-    write_heads(tables, "tiny", (LAYERS, HEADS), {}, {}, *outs, "Test run")
-    write_correlations(outs[0], outs[1], DRAWS, tmp_path / "correlations.tsv")
+    table, measures = heads(tables, "tiny", (LAYERS, HEADS), {}, {}).values()
+    pairs = correlations(table, measures, **vars(DRAWS))
     for number in (1, 2):
-        files = {"svg": tmp_path / f"{number}.svg"}
-        correlation_map(tmp_path / "correlations.tsv", outs[1], "Test run", files)
+        correlation_map(pairs, measures).write({"svg": tmp_path / f"{number}.svg"}, {}, run_title="Test run")
     assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
     assert b"Entropy of attention" in (tmp_path / "1.svg").read_bytes()

@@ -3,27 +3,27 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-from atlas_tables import CALIBRATIONS, NO_EVIDENCE, SERIOUS, build, in_full, shown_sentences_of, write_tables
+from atlas_tables import CALIBRATIONS, SERIOUS, as_read, build, in_full, sentences_of, small_atlas
 from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.attended import write_attended
-from attention_atlas.atlas.embedded_data import data_of_page
-from attention_atlas.atlas.page import (
-    Evidence,
-    write_page,
-)
-from attention_atlas.io.tables import write_table
+from attention_atlas.atlas.page import data_of_page
+from attention_atlas.atlas.sentences import attended
+
+
+def evidence_of(shown):
+    """What heads attend to on the sentences that are shown."""
+    tables = attended(iter(shown["attention"]["tiny"]), shown["examples"]["tiny"], strongest_pairs=20)
+    return {name: as_read(table) for name, table in tables.items()}
 
 
 @pytest.fixture
 def opened(browser, tmp_path):
     """A page of a model of 2 x 2 heads, opened from the file system; with its errors, its requests and heads.tsv."""
     write_treebank(tmp_path)
-    table = write_tables(tmp_path, 2, 2)
+    tables = small_atlas(2, 2)
     rows = [
         (layer, head, 1, "det", "dependent_to_head", 40, 0.2 * layer + 0.1 * head, 1, 0.25, 0.2 * layer, 0.1, 0.5, 0.01, 0.02)
         for layer in (1, 2)
@@ -32,10 +32,9 @@ def opened(browser, tmp_path):
     relations = in_full(rows)
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
-    write_table(relations, tmp_path / "relations.tsv")
-    evidence = Evidence(tmp_path / "pairs.tsv", tmp_path / "kinds.tsv")
-    write_attended([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(tmp_path, shown_sentences_of(tmp_path), tmp_path / "relations.tsv", evidence)
+    shown = sentences_of(tmp_path)
+    shown |= {name: {"tiny": table} for name, table in evidence_of(shown).items()}
+    build(tables, tmp_path / "atlas.html", **shown, relations={"tiny": relations})
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
@@ -44,7 +43,7 @@ def opened(browser, tmp_path):
     page.goto((tmp_path / "atlas.html").as_uri())
     page.wait_for_selector("#matrix svg")
     page.wait_for_selector("#scatter svg")
-    yield page, errors, requests, table
+    yield page, errors, requests, tables["heads"]
     page.close()
 
 
@@ -127,11 +126,10 @@ def test_the_tab_key_alone_reaches_every_part_and_a_card(opened):
 
 
 def test_measures_that_go_together_by_definition_are_marked(tmp_path, browser):
-    write_tables(tmp_path, 3, 4)
-    pairs = pd.read_csv(tmp_path / "correlations.tsv", sep="\t")
+    tables = small_atlas(3, 4)
+    pairs = tables["correlations"]
     pairs["definitional"] = (pairs["measure_b"] == "masked").astype(int)
-    write_table(pairs, tmp_path / "correlations.tsv")
-    build(tmp_path)
+    build(tables, tmp_path / "atlas.html")
     page = browser.new_page()
     page.goto((tmp_path / "atlas.html").as_uri())
     page.wait_for_selector("#scatter svg")
@@ -153,7 +151,7 @@ def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened)
     page.locator("#measure").select_option("entropy")
     page.locator("#second").select_option("masked")
     page.wait_for_timeout(500)
-    marks = page.locator("#scatter svg path[aria-roledescription=circle]")
+    marks = page.locator("#scatter svg circle.mark")
     assert marks.count() == 4
     marks.nth(2).click(force=True)
     check_card(page, table.iloc[2])
@@ -250,7 +248,7 @@ def test_the_address_of_a_head_in_the_ranking_opens_its_card(opened):
 
 def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(opened, tmp_path):
     page, errors, _, _ = opened
-    pairs, kinds = (pd.read_csv(tmp_path / f"{name}.tsv", sep="\t") for name in ("pairs", "kinds"))
+    pairs, kinds = evidence_of(sentences_of(tmp_path)).values()
     for index, (layer, head) in ((2, (2, 1)), (0, (1, 1))):
         page.locator("#grid button").nth(index).click()
         rows = pairs[(pairs["layer"] == layer) & (pairs["head"] == head)]
@@ -276,7 +274,7 @@ def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(o
 
 def test_pairs_and_their_kinds_are_linked_by_pointer_click_and_key(opened, tmp_path):
     page, errors, _, _ = opened
-    pairs = pd.read_csv(tmp_path / "pairs.tsv", sep="\t", keep_default_na=False)
+    pairs = evidence_of(sentences_of(tmp_path))["pairs"]
     pairs = pairs[(pairs["layer"] == 1) & (pairs["head"] == 1)]
     page.locator("#grid button").nth(0).click()
     relation = pairs["relation"].iloc[0]
@@ -306,9 +304,8 @@ def test_pairs_and_their_kinds_are_linked_by_pointer_click_and_key(opened, tmp_p
     assert errors == []
 
 
-def test_a_page_without_sentences_has_no_evidence(tmp_path):
-    write_tables(tmp_path, 3, 4)
-    assert data_of_page(build(tmp_path))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
+def test_a_page_without_sentences_has_no_evidence():
+    assert data_of_page(build(small_atlas(3, 4)))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -426,20 +423,16 @@ def test_a_tap_on_a_token_shows_its_lines(opened, browser):
 
 
 def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
-    write_tables(tmp_path, 2, 2)
     write_treebank(tmp_path)
     folder = tmp_path / "atlas"
     folder.mkdir()
     (tmp_path / "a2020").mkdir()
     (tmp_path / "a2020" / "figure 1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
-    sources = {"entropy": [f"{tmp_path}/a2020/surface.tsv", f"{tmp_path}/a2020/figure 1.svg"], "masked": ["a2020/x.tsv"]}
-    paths = [tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
+    sources = {"tiny": {"entropy": [f"{tmp_path}/a2020/surface.tsv"], "masked": ["a2020/x.tsv"]}}
+    linked = {"sources": sources, "figures": {"entropy": [f"{tmp_path}/a2020/figure 1.svg"]}, "folder": str(folder)}
     out = folder / "atlas.html"
-    write_page(*paths, None, NO_EVIDENCE, shown_sentences_of(tmp_path), "Test run", None, out, sources=sources)
-    assert data_of_page(out.read_text(encoding="utf-8"))["sources"]["entropy"] == [
-        "../a2020/surface.tsv",
-        "../a2020/figure 1.svg",
-    ]
+    text = build(small_atlas(2, 2), out, **sentences_of(tmp_path), **linked, labels={})
+    assert data_of_page(text)["sources"]["entropy"] == ["../a2020/surface.tsv", "../a2020/figure 1.svg"]
     page = browser.new_page()
     page.goto(out.as_uri())
     page.wait_for_selector("#matrix svg")

@@ -1,27 +1,29 @@
 """The data of the page of the atlas, against its tables."""
 
 import base64
+import math
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_tables import MOST_BYTES, NO_SENTENCES, build, in_full, shown_sentences_of, write_tables
+from atlas_tables import LIMITS, MOST_BYTES, build, in_full, sentences_of, small_atlas
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.embedded_data import data_of_page
 from attention_atlas.atlas.page import (
+    data_of_page,
+    embedded,
     percentiles,
+    read_page,
     relation_cards,
     sentence_data,
     shown_note,
+    with_data,
 )
-from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import write_table
-from attention_atlas.workflow.render import render
+from attention_atlas.errors import AtlasError, DamagedFile
 
 
 def test_percentiles_are_scipys():
@@ -33,13 +35,12 @@ def test_percentiles_are_scipys():
     assert percentiles([]) == []
 
 
-def test_measures_of_few_values_have_no_percentiles(tmp_path):
+def test_measures_of_few_values_have_no_percentiles():
     four, five = [0.0, 1.0, 2.0, 3.0] * 3, [0.0, 1.0, 2.0, 3.0] * 3 + [4.0]
     assert percentiles([*four, None]) == [None] * 13
     assert None not in percentiles(five)
-    table = write_tables(tmp_path, 3, 4)
-    write_table(table.assign(masked=np.arange(12) % 4 / 12), tmp_path / "heads.tsv")
-    data = data_of_page(build(tmp_path))
+    tables = small_atlas(3, 4)
+    data = data_of_page(build(tables | {"heads": tables["heads"].assign(masked=np.arange(12) % 4 / 12)}))
     assert data["percentiles"]["masked"] == [None] * 12
     assert None not in data["percentiles"]["entropy"]
     assert data["values"]["masked"][1] == pytest.approx(1 / 12, rel=1e-5), "the value stays"
@@ -68,64 +69,59 @@ def test_cards_hold_the_relations_above_their_offset_by_rank():
     assert two == []
 
 
-def test_the_page_reads_the_table_of_relations(tmp_path):
-    write_tables(tmp_path, 3, 4)
-    write_table(relations_table(), tmp_path / "relations.tsv")
-    cards = data_of_page(build(tmp_path, relations=tmp_path / "relations.tsv"))["relations"]
+def test_the_page_reads_the_table_of_relations():
+    cards = data_of_page(build(small_atlas(3, 4), relations={"tiny": relations_table()}))["relations"]
     assert [len(card) for card in cards] == [2, *[0] * 11]
+
+
+def shown_of(folder, most_weights=1_200_000, **limits):
+    """The sentences of a treebank that the page shows, and their attention."""
+    shown = {name: of["tiny"] for name, of in sentences_of(folder).items()}
+    examples = {example.record: example for example in shown["examples"]}
+    return sentence_data(shown["attention"], examples, LIMITS | limits, most_weights), shown["attention"]
 
 
 def test_weights_come_back_within_a_step(tmp_path):
     write_treebank(tmp_path, sentences=5)
-    shown_sentences = shown_sentences_of(tmp_path, max_tokens=10)
-    examples = {example.record: example for example in read_examples([shown_sentences.examples])}
-    sentences = sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences)
+    sentences, attention = shown_of(tmp_path, max_tokens=10)
     assert len(sentences) == 2
     assert sentences[0]["text"] == "w0 w1 w2 w3 w4"
-    for sentence, cached in zip(sentences, read_attention([shown_sentences.shard]), strict=False):
+    for sentence, cached in zip(sentences, attention, strict=False):
         n = len(cached.tokens)
         steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
         assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
-    assert sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences_of(tmp_path, max_tokens=6)) == []
+    assert shown_of(tmp_path, max_tokens=6)[0] == []
 
 
-def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path, monkeypatch):
+def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path):
     write_treebank(tmp_path, sentences=5)
     # Each has 7 tokens, and there are 4 heads.
-    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
-
-    def shown(**changes):
-        shown_sentences = shown_sentences_of(tmp_path, count=20, **changes)
-        return len(sentence_data(read_attention([shown_sentences.shard]), examples, shown_sentences))
-
-    assert (shown(shortest=8), shown(shortest=7)) == (0, 5)
-    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 3 * 4 * 49)
-    assert shown() == 3
-    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 1)
-    assert shown() == 1, "one in any case"
+    assert [len(shown_of(tmp_path, count=20, shortest=least)[0]) for least in (8, 7)] == [0, 5]
+    assert len(shown_of(tmp_path, most_weights=3 * 4 * 49, count=20)[0]) == 3
+    assert len(shown_of(tmp_path, most_weights=1, count=20)[0]) == 1, "one in any case"
 
 
 def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
-    write_tables(tmp_path, 2, 2)
     write_treebank(tmp_path)
-    data = data_of_page(build(tmp_path, shown_sentences_of(tmp_path)))
+    data = data_of_page(build(small_atlas(2, 2), **sentences_of(tmp_path)))
     parts = ["2 of 13 sentences shown", "10 more not shown to keep the page small"]
     assert data["shown_note"] == f"{', '.join(parts)}, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
     none = pd.DataFrame(columns=["id", "reason", "detail"])
-    assert shown_note(none, [5, 25, 30], NO_SENTENCES, 1) == (
+    assert shown_note(none, [5, 25, 30], LIMITS, 1) == (
         "1 of 3 sentences shown, 2 longer than the 24 word pieces that the page draws."
     )
-    assert shown_note(none, [5], NO_SENTENCES, 1) == "1 of 1 sentence shown."
+    assert shown_note(none, [5], LIMITS, 1) == "1 of 1 sentence shown."
     many = pd.DataFrame([(f"line {k}", "too long", "9 pieces") for k in range(5)], columns=list(none))
-    assert shown_note(many, [], NO_SENTENCES, 0).endswith(
+    assert shown_note(many, [], LIMITS, 0).endswith(
         "5 dropped as too long (line 0: 9 pieces; line 1: 9 pieces; line 2: 9 pieces; ...)."
     )
 
 
-def test_the_page_holds_the_tables_and_no_address(tmp_path):
-    table = write_tables(tmp_path, 3, 4)
-    page = build(tmp_path)
+def test_the_page_holds_the_tables_and_no_address():
+    tables = small_atlas(3, 4)
+    table, page = tables["heads"], build(tables)
     data = data_of_page(page)
+    assert (data["relations"], data["sentences"], data["comparison"], data["others"]) == ([], [], {}, [])
     assert (data["layers"], data["heads"]) == (3, 4)
     for name in ("entropy", "to_sep", "masked"):
         values = [np.nan if value is None else value for value in data["values"][name]]
@@ -148,48 +144,68 @@ def test_the_page_holds_the_tables_and_no_address(tmp_path):
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page)
     assert "default-src 'none'" in page
     # A second time the same.
-    assert build(tmp_path) == page
+    assert build(tables) == page
 
 
-def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_path):
-    write_tables(tmp_path, 3, 4)
-    page = build(tmp_path)
-    files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {f"comparison__{name}": [] for name in ("matches", "agreement", "means", "findings", "series")} | {
-        name: []
-        for name in (
-            "relations_path",
-            "evidence__pairs",
-            "evidence__kinds",
-            "shown_sentences__shard",
-            "shown_sentences__examples",
-            "shown_sentences__dropped",
-        )
-    }
-    params = {
-        "shown_sentences": {"count": 2, "max_tokens": 24, "shortest": 6},
-        "run": "Test run",
-        "label": None,
-        "models": [],
-        "sources": {},
-    }
-    render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
-    rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
-    assert data_of_page(rendered) == data_of_page(page)
-    assert (data_of_page(rendered)["relations"], data_of_page(rendered)["sentences"]) == ([], [])
-
-
-def test_a_large_model_fits(tmp_path):
-    write_tables(tmp_path, 12, 12)
+def test_a_large_model_fits():
     sentence = 12 * 12 * 24 * 24 * 4 / 3
-    assert len(build(tmp_path).encode()) + 20 * sentence < MOST_BYTES, "with the most sentences that a run may name"
+    assert len(build(small_atlas(12, 12)).encode()) + 20 * sentence < MOST_BYTES, "with the most sentences that a run may name"
 
 
 def test_tables_of_other_heads_are_errors(tmp_path):
-    table = write_tables(tmp_path, 3, 4)
+    tables = small_atlas(3, 4)
     write_treebank(tmp_path)
     with pytest.raises(AtlasError, match="does not have the 12 heads"):
-        build(tmp_path, shown_sentences_of(tmp_path))
-    write_table(table.iloc[1:], tmp_path / "heads.tsv")
+        build(tables, **sentences_of(tmp_path))
     with pytest.raises(AtlasError, match="11 rows are not one for each head"):
-        build(tmp_path)
+        build(tables | {"heads": tables["heads"].iloc[1:].reset_index(drop=True)})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=10,
+)
+
+
+def html(data):
+    return f'<p>a</p><script type="application/gzip" id="data">{embedded(data)}</script><p>b</p>'
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+def test_any_data_come_back_and_no_text_ends_the_element(data):
+    page = html({**data, "text": "</script><script>alert(1)"})
+    assert data_of_page(page) == {**data, "text": "</script><script>alert(1)"}
+    assert page.count("<script") == 1
+    assert html(data) == html(data)
+    assert with_data(page, data) == html(data)
+
+
+def test_numbers_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embedded({"a": math.nan})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html></html>",
+        html({"sentences": []}),
+        html({"sentences": []}).replace("H4s", "H5s"),
+        html({"a": 1}).replace("=</script>", "</script>").replace("==</script>", "</script>")[:-40],
+        '<script type="application/gzip" id="data">no base64!</script>',
+    ],
+)
+def test_pages_without_the_data_of_an_atlas_are_damaged(tmp_path, text):
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    with pytest.raises(DamagedFile, match="does not have the data of an atlas"):
+        read_page(tmp_path / "page.html")
+    with pytest.raises(DamagedFile):
+        read_page(tmp_path / "absent.html")
+
+
+def test_data_cut_off_are_damaged():
+    text = embedded({"a": list(range(1000))})
+    page = html({}).replace(embedded({}), text[: len(text) // 8 * 4])
+    with pytest.raises(ValueError, match="ended before"):
+        data_of_page(page)

@@ -13,9 +13,8 @@ from attention_atlas.corpora.alignment import WordPieces, without_space_mark
 from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.surface import token_classes
-from attention_atlas.models.card import read_card
+from attention_atlas.models.card import read_card, read_shape
 from attention_atlas.models.loading import describe, locate
-from attention_atlas.models.shape import read_shape
 from attention_atlas.workflow.config import merged, read_configuration, resolve
 from tools.atlas import check_files, check_patterns, in_braces, main, of_one_training, overlay, text_notes
 

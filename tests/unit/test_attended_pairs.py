@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.attended import ATTENDED_PAIRS, pair_cards, write_attended
+from attention_atlas.atlas.page import pair_cards
+from attention_atlas.atlas.sentences import NO_ARC, PART_OF_SPEECH, RELATION, attended, kinds_of_pairs
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import read_table
-from attention_atlas.methods.attended_pairs import NO_ARC, PART_OF_SPEECH, RELATION, attended, kinds_of_pairs
 
 TAGS = ("DET", "NOUN", "VERB")
 
@@ -70,9 +69,9 @@ def loops(examples, cached):
 
 def test_pairs_and_kinds_are_those_of_loops():
     examples, cached = corpus(18)
-    ours = attended(cached, examples, 20)
+    ours = attended(cached, list(examples.values()), 20)
     pairs, weights, even = loops(examples, cached)
-    for place, rows in ours.pairs.groupby(["layer", "head"]):
+    for place, rows in ours["pairs"].groupby(["layer", "head"]):
         slow = sorted(pairs[place], key=lambda pair: -pair[0])[:20]
         assert rows["rank"].tolist() == list(range(1, 21))
         np.testing.assert_allclose(rows["weight"], [pair[0] for pair in slow], rtol=1e-5)
@@ -80,62 +79,59 @@ def test_pairs_and_kinds_are_those_of_loops():
     totals = defaultdict(float)
     for (layer, head, of, _), weight in weights.items():
         totals[layer, head, of] += weight
-    assert len(ours.kinds) == len(weights)
-    for row in ours.kinds.itertuples(index=False):
+    assert len(ours["kinds"]) == len(weights)
+    for row in ours["kinds"].itertuples(index=False):
         layer, head, of, kind, share, even_share, sentences = row
         assert share == pytest.approx(weights[layer, head, of, kind] / totals[layer, head, of], rel=1e-5)
         assert even_share == pytest.approx(even[of, kind])
         assert sentences == 15, "those of one word have no pair"
-    sums = ours.kinds.groupby(["layer", "head", "of"])[["share", "even_share"]].sum()
+    sums = ours["kinds"].groupby(["layer", "head", "of"])[["share", "even_share"]].sum()
     np.testing.assert_allclose(sums, 1)
 
 
 def test_a_head_that_follows_a_relation_shows_it(tmp_path):
     write_treebank(tmp_path)
     examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
-    ours = attended(read_attention([tmp_path / "0.safetensors"]), examples, 20)
-    kinds = ours.kinds.set_index(["layer", "head", "kind"])
+    ours = attended(read_attention([tmp_path / "0.safetensors"]), list(examples.values()), 20)
+    kinds = ours["kinds"].set_index(["layer", "head", "kind"])
     follows = kinds.loc[(2, 1, "det, to its head")]
     assert follows["share"] > 2 * follows["even_share"]
-    strongest = ours.pairs[(ours.pairs["layer"] == 2) & (ours.pairs["head"] == 1)]
+    strongest = ours["pairs"][(ours["pairs"]["layer"] == 2) & (ours["pairs"]["head"] == 1)]
     for row in strongest.itertuples():
         assert examples[row.record].layers["heads"][row.query - 1] == row.key
 
 
 def test_the_table_names_the_kinds_of_each_pair(tmp_path):
     write_treebank(tmp_path)
-    write_attended(
-        [tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 12, 9, tmp_path / "pairs.tsv", tmp_path / "kinds.tsv"
-    )
     examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
-    table = pd.read_csv(tmp_path / "pairs.tsv", sep="\t", keep_default_na=False)
+    table = attended(read_attention([tmp_path / "0.safetensors"]), list(examples.values()), 9)["pairs"]
     for row in table.itertuples():
         heads = examples[row.record].layers["heads"]
         up, down = heads[row.query - 1] == row.key, heads[row.key - 1] == row.query
         expected = "det, to the dependent" if down else "det, to its head" if up else NO_ARC
         assert row.relation == expected or (up and down)
         assert row.part_of_speech == "", "the treebank has no tags"
-    cards = pair_cards(read_table(tmp_path / "pairs.tsv", ATTENDED_PAIRS), pd.DataFrame({"layer": [1, 2], "head": [1, 1]}))[1]
+    cards = pair_cards(table, pd.DataFrame({"layer": [1, 2], "head": [1, 1]}))[1]
     assert [card[4] for card in cards[1]] == [{"relation": kind} for kind in table[table["layer"] == 2]["relation"].head(9)]
 
 
 def test_of_equal_pairs_the_earlier_ones_and_few_pairs_are_all_there():
     examples, cached = corpus(2)
-    ours = attended(cached, examples, 20)
-    assert (ours.pairs.groupby(["layer", "head"]).size() == 2).all(), "a sentence of two words has two pairs"
+    ours = attended(cached, list(examples.values()), 20)
+    assert (ours["pairs"].groupby(["layer", "head"]).size() == 2).all(), "a sentence of two words has two pairs"
     even = [
         CachedExample(c.record, c.id, c.level, c.tokens, c.word, c.gold_words, np.full_like(c.maps, 0.25))
         for c in corpus(18)[1]
     ]
     examples = corpus(18)[0]
-    records = attended(even, examples, 3).pairs.query("layer == 1 and head == 1")["record"].tolist()
+    records = attended(even, list(examples.values()), 3)["pairs"].query("layer == 1 and head == 1")["record"].tolist()
     assert records == sorted(records)
 
 
 def test_sentences_without_trees_and_single_words_are_errors():
     examples, cached = corpus(1)
     with pytest.raises(AtlasError, match="no sentence of the corpus has two words"):
-        attended(cached, examples, 20)
+        attended(cached, list(examples.values()), 20)
     bare = Example(0, "s0", (0,), (0,), ("a",), (0,), ("a",), {})
     with pytest.raises(AtlasError, match="example s0 has no dependency tree"):
         kinds_of_pairs(bare)

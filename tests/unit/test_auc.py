@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
-from attention_atlas.stats.auc import aucs, clustered_auc_intervals
+from attention_atlas.stats.ranks import aucs, clustered_auc_intervals
 
 REPETITIONS = pytest.mark.parametrize("data_sets", [200, pytest.param(2000, marks=pytest.mark.long)])
 

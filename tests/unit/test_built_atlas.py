@@ -10,9 +10,11 @@ import pytest
 from small_treebank import write_treebank
 
 from attention_atlas import atlas
-from attention_atlas.atlas.attended import write_attended
-from attention_atlas.atlas.correlations import Draws, write_correlations
-from attention_atlas.atlas.measures import write_heads
+from attention_atlas.atlas.correlations import correlations
+from attention_atlas.atlas.measures import heads
+from attention_atlas.atlas.sentences import attended
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import all_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 
@@ -28,14 +30,13 @@ def run(tmp_path):
     places = pd.DataFrame({"layer": [1, 1, 2, 2], "head": [1, 2, 1, 2]})
     surface = places.assign(measure="entropy", value=[1.0, 2.0, 3.0, 4.0], ci_low=0.5, ci_high=4.5, n=48)
     types = places.assign(type=["dense", "dense", "vertical", "dense"], n=9)
-    write_table(surface, tmp_path / "surface.tsv")
-    write_table(types, tmp_path / "types.tsv")
-    files = {"clark2019/surface": tmp_path / "surface.tsv", "guan2020/head_types": tmp_path / "types.tsv"}
-    outs = (tables / "heads.tsv", tables / "measures.tsv", tables / "measures.html")
-    write_heads(files, "tiny", (2, 2), {}, {}, *outs, "Test run")
-    write_correlations(outs[0], outs[1], Draws(100, 100, 0), tables / "correlations.tsv")
-    attended = (tables / "models" / "tiny" / f"attended_{name}.tsv" for name in ("pairs", "kinds"))
-    write_attended([maps / "0.safetensors"], [maps / "0.parquet"], 100, 5, *attended)
+    measured = heads({"clark2019/surface": surface, "guan2020/head_types": types}, "tiny", (2, 2), {}, {})
+    measured["correlations"] = correlations(measured["heads"], measured["measures"], resamples=100, shuffles=100, seed=0)
+    examples = all_examples([maps / "0.parquet"])
+    for name, table in attended(read_attention([maps / "0.safetensors"]), examples, strongest_pairs=5).items():
+        measured[f"models/tiny/attended_{name}"] = table
+    for name, table in measured.items():
+        write_table(table, tables / f"{name}.tsv")
     return folder
 
 

@@ -1,17 +1,13 @@
-"""Calls that no type checker sees: scripts call with `snakemake`'s values, pages are called by name. Both fit the functions."""
+"""Calls that no type checker sees: scripts call with `snakemake`'s values, which fit the functions."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from attention_atlas.workflow.render import PICTURES
-from attention_atlas.workflow.studies import studies
-
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "workflow/lib"
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
-PAGES = [page for study in studies().values() for page in study.pages]
 
 
 def parameters(module: str, name: str) -> tuple[set[str], set[str]]:
@@ -55,15 +51,5 @@ def test_scripts_call_functions_by_their_parameters(script):
 
 
 def test_a_wrong_call_is_found():
-    source = "from attention_atlas.methods.dropped import dropped_table\ndropped_table(corpora=1, nobody=2)\n"
-    assert wrong_calls(source) == ["dropped_table has no nobody", "dropped_table needs html_out, line, out, title"]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.rule)
-def test_pages_are_called_by_the_parameters_of_their_functions(page):
-    module, _, name = page.function.partition(":")
-    known, required = parameters(f"attention_atlas.{module}", name)
-    named = {parameter.partition("__")[0] for parameter in (*page.inputs, *page.outputs)} | page.params.keys()
-    named = {name for name in named if name not in PICTURES} | ({"pictures"} if page.pictures else set())
-    assert named <= known
-    assert required <= named
+    source = "from attention_atlas.methods.dropped import dropped_records\ndropped_records(nobody=2)\n"
+    assert wrong_calls(source) == ["dropped_records has no nobody", "dropped_records needs corpora"]

@@ -8,16 +8,17 @@ from test_false_alarms import REPETITIONS, assert_level
 from test_relations import RESAMPLING, make_gold, random_scores
 
 from attention_atlas.methods.dependency_scoring import Scores
+from attention_atlas.methods.head_relations import _tests, relations_frame
+from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.relation_tables import _tests, relations_frame
 from attention_atlas.methods.surface import MEASURES
-from attention_atlas.methods.units import independent_units
-from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.studies.clark2019.claims import surface_claims
-from attention_atlas.studies.clark2019.dependencies import claims_frame
-from attention_atlas.studies.clark2019.probes.table3 import probe_leads, root_gains
-from attention_atlas.studies.clark2019.surface_claims import claim_statistics, middle_layers
+from attention_atlas.studies.clark2019.names import middle_layers
+from attention_atlas.studies.clark2019.probes import probe_leads, root_gains
+from attention_atlas.studies.clark2019.surface import claim_statistics
+from attention_atlas.studies.clark2019.syntax import claims_frame
 
 LAYERS, HEADS, SEGMENTS = 6, 4, 60
 
@@ -32,7 +33,7 @@ def segment_values(seed=0, **planted):
 def statistics(values, documents=None, resamples=200, seed=1):
     units = independent_units(documents or [f"d{k // 3}" for k in range(SEGMENTS)], "segments")
     segments = {name: list(array) for name, array in values.items()}
-    return claim_statistics(segments, units, Resampling(5, resamples, seed)).set_index("claim")
+    return claim_statistics(segments, units, resamples, seed).set_index("claim")
 
 
 def test_the_strongest_head_is_chosen_on_the_other_half_of_the_documents():
@@ -163,7 +164,7 @@ def best_head_tests(seed, planted=0.0):
     """
     generator = np.random.default_rng(seed)
     gold, offsets = EQUAL_GOLD, len(AS_PUBLISHED.offsets)
-    share = np.where(generator.random((gold.sentences, offsets + 12)) < 0.5, np.float32(0.1), np.float32(0.5))
+    share = np.where(generator.random((len(gold.ids), offsets + 12)) < 0.5, np.float32(0.1), np.float32(0.5))
     right = generator.random((len(gold), offsets + 12), dtype=np.float32) < share[gold.sentence]
     right[(gold.relation == "det") & (generator.random(len(gold)) < planted), offsets] = True
     heads, offsets_right = right[:, offsets:].reshape(len(gold), 2, 2, 3), right[:, :offsets]

@@ -7,103 +7,79 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from largest_tables import CORPUS, HEADS, LABEL, LAYERS, all_heads, combined, generator, write
+from largest_tables import CORPUS, HEADS, LABEL, LAYERS, all_heads, combined, generator
 from text_boxes import saved_figures
 
 from attention_atlas.methods.surface import MEASURES
-from attention_atlas.studies.clark2019.drawn_heads import FIGURE5_RELATIONS, KINDS, WINDOW
-from attention_atlas.studies.clark2019.drawn_weights import weights_frame
-from attention_atlas.studies.clark2019.figure1 import figure1
-from attention_atlas.studies.clark2019.figure2 import figure2
-from attention_atlas.studies.clark2019.figure3 import figure3
-from attention_atlas.studies.clark2019.figure4 import figure4
-from attention_atlas.studies.clark2019.figure5 import figure5
-from attention_atlas.studies.clark2019.figure6 import _BEHAVIOURS as BEHAVIOURS
-from attention_atlas.studies.clark2019.figure6 import figure6
-from attention_atlas.studies.clark2019.positions import positions
-from attention_atlas.studies.clark2019.positions_figure import positions_figure
+from attention_atlas.studies.clark2019 import figures as clark_figures
+from attention_atlas.studies.clark2019.figures import BEHAVIOURS
+from attention_atlas.studies.clark2019.maps import FIGURE5_RELATIONS, KINDS, WINDOW, weights_frame
 
 THRESHOLDS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}
 LONG_WORDS = ["[CLS]", "incomprehensib", "counterrevolut", "$1,234,567.89", "misunderstandi", "of", "the", "characteristic"]
 
 
-def surface(folder):
+def surface():
     rows = all_heads()[["layer", "head"]].merge(pd.DataFrame({"measure": MEASURES}), how="cross")
     value = generator().random(len(rows)) ** 3
     frame = rows.assign(value=value, ci_low=value * 0.9, ci_high=value * 1.1, n=12345, unit="documents", units=999)
     frame.loc[frame["measure"].str.startswith("entropy"), "value"] *= 4.8
-    return write(frame, folder / "surface.tsv")
+    return frame
 
 
-def panel(words, **labels):
+def panel(words, unit, **labels):
     n = len(words)
-    return weights_frame(generator().dirichlet(np.full(n, 0.1), size=n), words, labels.pop("unit")).assign(**labels)
+    return weights_frame(generator().dirichlet(np.full(n, 0.1), size=n), words, unit, **labels)
 
 
-def of_figure1(folder, heads="auto", value=4.0):
+def of_figure1(value=4.0):
     tokens = [*LONG_WORDS, *LONG_WORDS][:WINDOW]
-    parts = [panel(tokens, unit="token", kind=kind, layer=24, head=16, value=value, example="document 12345") for kind in KINDS]
-    return partial(figure1, write(pd.concat(parts), folder / "w.tsv"), heads, THRESHOLDS, LABEL)
+    parts = [panel(tokens, "token", kind=kind, layer=24, head=16, value=value, example="document 12345") for kind in KINDS]
+    return {"figure1_weights": pd.concat(parts), "figure1_heads": "auto", "clustering": THRESHOLDS}
 
 
-def of_figure2(folder):
-    return partial(figure2, surface(folder), folder / "surface.tsv", LABEL, folder / "figure2.tsv")
+def of_figure2(random=None):
+    return {"surface": surface(), "random": surface() if random is None else surface().assign(value=random)}
 
 
-def of_figure2_with_narrow_bands(folder):
-    random = pd.read_csv(surface(folder), sep="\t").assign(value=0.1)
-    return partial(figure2, folder / "surface.tsv", write(random, folder / "random.tsv"), LABEL, folder / "figure2.tsv")
-
-
-def of_figure3(folder):
+def of_figure3():
     keys = {"masking": ["masked", "unmasked"], "measure": ["per_weight", "per_query", "gradient_x_attention"]}
     rows = combined(keys | {"target": ["sep", "cls", "punct", "other"]}, {"rows": "predicted", "n": 12345, "mlm_head": "x"})
     rows = rows.merge(all_heads()[["layer", "head"]], how="cross")
-    return partial(
-        figure3, write(rows.assign(value=10 ** generator().normal(-4, 2, len(rows))), folder / "g.tsv"), "predicted", LABEL
-    )
+    rows = rows.assign(value=10 ** generator().normal(-4, 2, len(rows)))
+    return {"frames": {"gradients": rows}, "gradients": {"rows": "predicted"}}
 
 
-def of_figure4(folder):
-    summary = write(pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.79]}), folder / "summary.tsv")
-    return partial(figure4, surface(folder), summary, LABEL, folder / "figure4.tsv")
+def of_figure4():
+    return {"surface": surface(), "surface_summary": pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.79]})}
 
 
-def of_figure5(folder, short=()):
+def of_figure5(short=()):
     parts = []
     for relation in (*FIGURE5_RELATIONS, "coreference"):
         for example in (1,) if relation in short else (1, 2):
             words = [*LONG_WORDS, *LONG_WORDS][: 14 - example]
             labels = {"layer": 24, "head": 16, "direction": "head_to_dependent", "accuracy": 0.9999}
-            part = panel(words, unit="word", relation=relation, example=example, sentence="s", **labels)
+            part = panel(words, "word", relation=relation, example=example, sentence="s", **labels)
             parts.append(part.assign(marked=(part["to_position"] == 3).astype(int)))
-    return partial(figure5, write(pd.concat(parts), folder / "w.tsv"), LABEL, CORPUS)
+    return {"figure5_weights": pd.concat(parts), "titles": {"coreference": CORPUS}}
 
 
-def of_figure6(folder):
+def of_figure6():
     heads = all_heads()[["layer", "head"]]
     places = generator().normal(size=(len(heads), 2))
     names = list(BEHAVIOURS)
     heads = heads.assign(x=places[:, 0], y=places[:, 1], behaviour=[names[k % len(names)] for k in range(len(heads))])
-    heads["relation"] = ""
+    heads["relation"] = None
     heads.loc[[7, 100, 101, 200, 300], "relation"] = [*FIGURE5_RELATIONS[:4], "coreference, pobj"]
     starts = pd.concat(heads[["layer", "head", "x", "y"]].assign(start=start, x=heads["x"] * 0.7) for start in range(1, 6))
-    apart = pd.DataFrame({"layer_distance": range(LAYERS)}).assign(js=0.4, ci_low=0.38, ci_high=0.42)
-    test = pd.DataFrame({"quantity": ["displacement_mean", "layout_radius"], "value": [0.333, 1.414]})
-    return partial(
-        figure6,
-        write(heads, folder / "heads.tsv"),
-        write(apart, folder / "layers.tsv"),
-        write(starts, folder / "starts.tsv"),
-        write(test, folder / "test.tsv"),
-        write(pd.DataFrame({"quantity": ["segments"], "value": [12345]}), folder / "segments.tsv"),
-        LABEL,
-    )
-
-
-def of_positions(folder):
-    positions(surface(folder), LABEL, folder / "positions.tsv", folder / "positions.html")
-    return partial(positions_figure, folder / "positions.tsv", 0.5, LABEL)
+    return {
+        "clustering": heads,
+        "clustering_layers": pd.DataFrame({"layer_distance": range(LAYERS)}).assign(js=0.4, ci_low=0.38, ci_high=0.42),
+        "clustering_starts": starts,
+        "clustering_test": pd.DataFrame({"quantity": ["displacement_mean", "layout_radius"], "value": [0.333, 1.414]}),
+        "surface_summary": pd.DataFrame({"quantity": ["segments"], "value": [12345]}),
+    }
 
 
 FIGURES = {
@@ -111,22 +87,21 @@ FIGURES = {
     "figure1 without heads": partial(of_figure1, value=0.1),
     "figure1 with two heads": partial(of_figure1, value=0.55),
     "figure2": of_figure2,
-    "figure2 with narrow bands": of_figure2_with_narrow_bands,
+    "figure2 with narrow bands": partial(of_figure2, random=0.1),
     "figure3": of_figure3,
     "figure4": of_figure4,
     "figure5": of_figure5,
     "figure5 with one sentence of a relation": partial(of_figure5, short=FIGURE5_RELATIONS[:1]),
     "figure5 with one sentence in a row of relations": partial(of_figure5, short=FIGURE5_RELATIONS[1:3]),
     "figure6": of_figure6,
-    "positions": of_positions,
 }
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
-    draw = FIGURES[name](tmp_path)
+    draw = getattr(clark_figures, name.partition(" ")[0])
     with saved_figures() as figures:
-        draw({"png": tmp_path / f"{name}.png"})
+        draw(**FIGURES[name]()).write({"png": tmp_path / f"{name}.png"}, {"segments": LABEL})
     assert len(figures) == 1
     assert figures[0].problems == []
     assert any(CORPUS[:20] in text for text in figures[0].texts)

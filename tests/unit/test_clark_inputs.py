@@ -6,10 +6,19 @@ from small_config import SMALL
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study_inputs import StudyInputs
 
-INPUTS = Clark2019Inputs(shipped())
-SMALLEST = Clark2019Inputs(resolve(SMALL))
+INPUTS = StudyInputs(shipped(), "clark2019")
+SMALLEST = StudyInputs(resolve(SMALL), "clark2019")
+ITEMS = {item.id: item for item in shown("clark2019")}
+
+
+def read_by(name, run, inputs=INPUTS):
+    """Parameter -> tables below the study's folder that a table or figure reads in a run, of those that a run may lack."""
+    tables = {name: table for name, table in inputs.read_by(ITEMS[name]).items() if callable(table)}
+    folder = f"results/{run}/clark2019/"
+    return {name: [path.removeprefix(folder) for path in table(wildcards(run))] for name, table in tables.items()}
 
 
 @pytest.mark.parametrize(
@@ -24,22 +33,18 @@ SMALLEST = Clark2019Inputs(resolve(SMALL))
 def test_shards_of_a_role(run, folder, count):
     expected = [f"results/{run}/attention/{folder}/{shard}.safetensors" for shard in range(count)]
     assert INPUTS.shards("segments")(wildcards(run)) == expected
-    assert INPUTS.first_shard("segments")(wildcards(run)) == expected[0]
-    assert INPUTS.shard("segments")(wildcards(run, shard=count - 1)) == expected[-1]
+    assert INPUTS.first(INPUTS.shards("segments"))(wildcards(run)) == expected[:1]
 
 
 def test_figures_draw_from_the_first_shard_unless_the_run_names_what_to_draw():
-    drawn = INPUTS.drawn_shards("segments", "figure1_segment", suffix="json")
+    drawn = INPUTS.first(INPUTS.shards("segments", suffix="json"), "figure1_segment")
     assert drawn(wildcards("paper")) == ["results/paper/attention/bert-base-uncased/wikipedia-segments/0.json"]
     config = shipped_copy()
     config["runs"]["paper"]["clark2019"] |= {"figure1_segment": "x", "figure5_sentences": {"det": ["y"]}}
-    named = Clark2019Inputs(config)
+    named = StudyInputs(config, "clark2019")
     roles = {"segments": "figure1_segment", "dependencies": "figure5_sentences"}
     for role, setting in roles.items():
-        assert named.drawn_shards(role, setting)(wildcards("paper")) == named.shards(role)(wildcards("paper"))
-    examples = named.drawn_shards("dependencies", "figure5_sentences", "examples", "parquet")(wildcards("paper"))
-    assert examples == named.examples("dependencies")(wildcards("paper"))
-    assert len(examples) == 7
+        assert named.first(named.shards(role), setting)(wildcards("paper")) == named.shards(role)(wildcards("paper"))
 
 
 def test_a_variant_names_another_corpus_or_another_model():
@@ -55,48 +60,43 @@ def test_a_variant_names_another_corpus_or_another_model():
     ]
 
 
-def test_tables_of_variants():
-    folder = "results/paper/clark2019/variants"
-    assert INPUTS.variant_tables(wildcards("paper")) == {
-        "segment_ids": {"surface": f"{folder}/segment_ids/surface.tsv"},
-        "recipe": {"surface": f"{folder}/recipe/surface.tsv"},
-        "casing": {"surface": f"{folder}/casing/surface.tsv", "dependencies": f"{folder}/casing/dependencies.tsv"},
+def test_tables_that_a_run_may_lack_are_read_where_it_names_what_they_need():
+    assert read_by("options", "paper") == {
+        "segment_ids": ["variants/segment_ids/surface.tsv"],
+        "recipe": ["variants/recipe/surface.tsv"],
+        "casing": ["variants/casing/surface.tsv"],
+        "casing_dependencies": ["variants/casing/dependencies.tsv"],
+        "coreference": ["coreference_options.tsv"],
+        "windows": ["variants/windows/coreference.tsv"],
+        "probes": ["table3_seeds.tsv"],
     }
-    assert INPUTS.variant_files(wildcards("open")) == [
-        f"results/open/clark2019/variants/{name}/{table}.tsv"
-        for name, table in (
-            ("segment_ids", "surface"),
-            ("recipe", "surface"),
-            ("casing", "surface"),
-            ("casing", "dependencies"),
-        )
-    ]
-    assert SMALLEST.variant_files(wildcards("one")) == []
+    assert not any(read_by("options", "one", SMALLEST).values())
+    of_variants = {name: paths for name, paths in read_by("options", "laptop").items() if "variants" in str(paths)}
+    assert {name: bool(paths) for name, paths in of_variants.items()} == {"segment_ids": True, "recipe": True, "windows": True}
+    assert read_by("table2", "laptop") == {"random": ["variants/random/coreference.tsv"]}
+    assert read_by("table2", "any") == {"random": []}
+    assert read_by("dropped", "sample") == {"gap": ["gap_systems.tsv"]}
 
 
-def test_the_coreference_head_is_drawn_where_a_run_has_chains():
-    assert INPUTS.first_coreference(wildcards()) == [
-        "results/sample/attention/minilm/sample-coreference/0.safetensors",
-        "results/sample/examples/minilm/sample-coreference/0.parquet",
-        "results/sample/clark2019/coreference.tsv",
-    ]
-    assert SMALLEST.first_coreference(wildcards("one")) == []
+def test_files_are_those_of_a_role_where_a_run_names_it():
+    first = INPUTS.if_named("coreference", INPUTS.shards("coreference"))
+    assert first(wildcards()) == ["results/sample/attention/minilm/sample-coreference/0.safetensors"]
+    assert SMALLEST.if_named("coreference", SMALLEST.shards("coreference"))(wildcards("one")) == []
     assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
     assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
 
 
 def test_divisions_into_windows_are_those_of_the_corpora():
-    assert INPUTS.divisions(wildcards()) == ["first", "all"]
-    corpora = shipped()["corpora"]
-    limits = [corpora[name]["limit"] for name in ("sample-coreference", "sample-coreference-all")]
-    assert INPUTS.window_limits(wildcards()) == limits
-
-
-def test_lists_of_names_are_inputs_where_a_run_names_them():
-    assert INPUTS.name_lists(wildcards()) == []
     config = shipped_copy()
-    config["runs"]["sample"]["clark2019"]["first_names"] = {"masculine": "data/male.txt", "feminine": "data/female.txt"}
-    assert Clark2019Inputs(config).name_lists(wildcards()) == ["data/male.txt", "data/female.txt"]
+    config["runs"]["sample"]["clark2019"]["coreference_windows"] = "sample-coreference-all"
+    inputs = StudyInputs(config, "clark2019")
+    roles = ("coreference", "coreference_windows")
+    assert [inputs.corpus_value(role, "windows")(wildcards()) for role in roles] == ["first", "all"]
+    limits = [config["corpora"][name]["limit"] for name in ("sample-coreference", "sample-coreference-all")]
+    assert list(inputs.limits(examples=roles[0], window_examples=roles[1])(wildcards()).items()) == [
+        ("examples", limits[0]),
+        ("window_examples", limits[1]),
+    ]
 
 
 def test_a_role_that_a_run_does_not_name_is_a_sentence():
@@ -104,41 +104,33 @@ def test_a_role_that_a_run_does_not_name_is_a_sentence():
         SMALLEST.shards("gap")(wildcards("one"))
 
 
-def test_probes_of_the_runs_model_and_of_random_ones():
-    assert INPUTS.probe_table("tsv")(wildcards("open")) == "results/open/clark2019/probes/bert-base-uncased.tsv"
-    assert INPUTS.training_summary(wildcards()) == ["results/sample/clark2019/probes/minilm.training.tsv"]
-    assert SMALLEST.training_summary(wildcards("one")) == []
-    assert INPUTS.random_probe_tables("training.tsv")(wildcards("open")) == [
-        f"results/open/clark2019/probes/bert-base-random-{number}.training.tsv" for number in (1, 2, 3)
-    ]
-    assert INPUTS.probe_recipe(wildcards()) == {
-        **{"batch": 8, "epochs": 6, "learning_rate": 0.02, "order": "shuffled", "seeds": [0, 1, 2]},
-        **{"development_share": 0.1, "patience": 2, "development_seed": 0, "duplicates": "corrected"},
-    }
-    as_published = {"batch": 1, "epochs": 1, "order": "file", "duplicates": "released_code", "development_share": 0}
-    assert INPUTS.probe_recipe(wildcards("paper")).items() >= as_published.items()
+def test_probes_of_the_runs_model_come_before_those_of_random_ones():
+    probes = INPUTS.of_group("probed", "results/{run}/clark2019/probes/{model}.tsv")
+    names = ["bert-base-uncased", *(f"bert-base-random-{number}" for number in (1, 2, 3))]
+    assert list(probes(wildcards("open")).items()) == [(n, f"results/open/clark2019/probes/{n}.tsv") for n in names]
     # The model in the path, on the corpus of the role.
     random = wildcards(model="minilm-random-1")
-    assert INPUTS.shards_in_path("probe_training", suffix="json")(random) == [
+    assert INPUTS.shards("probe_training", suffix="json")(random) == [
         "results/sample/attention/minilm-random-1/sample-trees-train/0.json"
     ]
 
 
 def test_word_vectors_are_read_where_a_run_names_some(without_files):
-    assert INPUTS.vectors_file()(wildcards()) == []
-    assert INPUTS.vectors_encoding(wildcards()) == ""
-    assert INPUTS.vectors_encoding(wildcards("paper")) == "utf-8"
-    assert INPUTS.title_if("vectors")(wildcards("paper")) == "GloVe 6B, 100 dimensions"
-    assert INPUTS.title_if("vectors")(wildcards()) == ""
+    file = INPUTS.if_named("vectors", INPUTS.raw("vectors"))
+    assert file(wildcards()) == []
+    assert INPUTS.corpus_value("vectors", "encoding")(wildcards()) == ""
+    assert INPUTS.corpus_value("vectors", "encoding")(wildcards("paper")) == "utf-8"
+    assert INPUTS.titles("vectors")(wildcards("paper")) == {"vectors": "GloVe 6B, 100 dimensions"}
+    assert INPUTS.titles("vectors")(wildcards()) == {}
     with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: .* does not exist\. Licence: PDDL"):
-        INPUTS.vectors_file()(wildcards("paper"))
+        file(wildcards("paper"))
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "glove.6B.100d.txt").touch()
-    assert INPUTS.vectors_file()(wildcards("paper")) == ["licensed/glove.6B.100d.txt"]
+    assert file(wildcards("paper")) == ["licensed/glove.6B.100d.txt"]
 
 
 def test_labels():
-    assert INPUTS.label("dependencies")(wildcards("laptop")) == {
+    assert INPUTS.labels("dependencies")(wildcards("laptop"))["dependencies"] == {
         "run": "Laptop run (freely available corpora, MiniLM-L6)",
         "model": "minilm",
         "corpus": "UD English EWT dev, converted to Stanford Dependencies",
@@ -148,7 +140,7 @@ def test_labels():
         "converted": True,
         "stand_in": False,
     }
-    label = INPUTS.label("dependencies")(wildcards("paper"))
+    label = INPUTS.labels("dependencies")(wildcards("paper"))["dependencies"]
     assert (label["model_reference"], label["corpus_reference"]) == ("bert-base-uncased", "wsj-sd-dev")
     assert not label["converted"]
     labels = INPUTS.labels("gap", "vectors", "coreference")(wildcards())
@@ -162,20 +154,15 @@ def test_labels():
 def test_a_table_of_what_was_left_out_counts_each_corpus_once():
     config = shipped_copy()
     config["runs"]["sample"]["limits"] = {"sample-trees": 600}
-    by_corpus = Clark2019Inputs(config).shards_by_corpus(wildcards())
+    by_corpus = StudyInputs(config, "clark2019").shards_by_corpus(wildcards())
     assert list(by_corpus) == [
         "generated sample, segments by the authors' recipe",
         "generated sample, Stanford Dependencies",
         "generated sample, coreference",
-        "generated sample, coreference in all windows",
         "generated sample, ambiguous pronouns",
         "generated sample, further documents",
         "generated sample, further documents (minilm-random-1)",
         "generated sample, Stanford Dependencies (minilm-random-1)",
-        "generated sample, segments by the authors' recipe (minilm-random-1)",
-        "generated sample, coreference (minilm-random-1)",
-        "generated sample, segments with 0/1 segment ids",
-        "generated sample, segments by the clean recipe",
     ]
     folder = "results/sample/examples/minilm/sample-trees"
     assert by_corpus["generated sample, Stanford Dependencies"] == [

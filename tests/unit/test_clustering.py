@@ -7,27 +7,28 @@ from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist
 from small_shards import write_example_shards
 
+from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
-    ClusterTables,
     behaviours,
     by_layer_distance,
-    cluster_heads,
+    clusters,
+    head_distances,
     layout_quality,
     layouts,
     mean_between,
     mean_within,
     named_heads,
     on_layout,
+    pairs_frame,
     permutation_p,
     root_mean_square,
+    square,
 )
-from attention_atlas.studies.clark2019.figure6 import figure6
-from attention_atlas.studies.clark2019.figure6_test import figure6_test
-from attention_atlas.studies.clark2019.head_distances import measure_head_distances, pairs_frame, read_distances
+from attention_atlas.studies.clark2019.figures import figure6
 
 OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
 
@@ -37,39 +38,42 @@ def symmetric(generator, size):
     return half + half.T
 
 
-def test_pairs_survive_the_table(tmp_path):
+def test_pairs_survive_the_table():
     distances = symmetric(np.random.default_rng(0), 6)
-    write_table(pairs_frame(distances, heads=3), tmp_path / "d.tsv")
-    table = read_table(tmp_path / "d.tsv")
+    table = pairs_frame(distances, heads=3)
     assert len(table) == 15
     row = table.query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
     assert row["js"] == pytest.approx(distances[2, 3], rel=1e-5)
-    matrix, names = read_distances(tmp_path / "d.tsv")
+    matrix, names = square(table)
     assert matrix == pytest.approx(distances, rel=1e-5)
     assert names.to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]]
 
 
-def test_a_table_without_all_pairs_is_refused(tmp_path):
-    write_table(pairs_frame(symmetric(np.random.default_rng(0), 6), 3).iloc[:-2], tmp_path / "d.tsv")
+def test_a_table_without_all_pairs_is_refused():
     with pytest.raises(AtlasError, match="13 pairs of 6 heads"):
-        read_distances(tmp_path / "d.tsv")
+        square(pairs_frame(symmetric(np.random.default_rng(0), 6), 3).iloc[:-2])
+
+
+def measured(shards, limit, blocks):
+    """Distances of the first segments."""
+    cached = list(read_attention(shards, limit))
+    return head_distances(iter(cached), cached, 0.001, blocks, 1)
 
 
 def test_distances_of_segments_are_means_over_tokens(tmp_path):
     shards, maps = write_example_shards(tmp_path, sizes=[5, 9, 4], layers=2, heads=2)
-    measure_head_distances(shards, 3, 0.001, 2, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
+    tables = measured(shards, 3, 2)
     total = sum(head_divergence(m.reshape(4, *m.shape[2:]), 0.001) for m in maps)
-    matrix, _ = read_distances(tmp_path / "d.tsv")
+    matrix, _ = square(tables["distances"])
     assert matrix == pytest.approx(total / 18, abs=1e-6)
-    blocks = read_table(tmp_path / "b.tsv")
+    blocks = tables["blocks"]
     assert blocks.groupby("block")["tokens"].first().tolist() == [9, 9]
     assert blocks["pairs"].tolist() == [2, 4, 2, 4]
     within = blocks[blocks["layer_distance"] == 0]
     mean = np.average(within["js"], weights=within["tokens"])
     assert mean == pytest.approx(mean_within(matrix, np.array([1, 1, 2, 2])), abs=1e-5)
-    measure_head_distances(shards, 1, 0.001, 2, 1, tmp_path / "one.tsv", tmp_path / "b1.tsv")
     one = head_divergence(maps[0].reshape(4, 5, 5), 0.001) / 5
-    assert read_distances(tmp_path / "one.tsv")[0] == pytest.approx(one, abs=1e-6)
+    assert square(measured(shards, 1, 2)["distances"])[0] == pytest.approx(one, abs=1e-6)
 
 
 def test_points_of_the_plane_are_found_again():
@@ -196,7 +200,7 @@ def test_displacements_are_of_layouts_from_other_seeds():
 
 def test_tables_and_figure_from_shards(tmp_path):
     shards, _ = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
-    measure_head_distances(shards, 4, 0.001, 4, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
+    distances = measured(shards, 4, 4)
     surface = pd.concat(
         [
             surface_of({m: [0.7] * 3 for m in ("next",)} | {m: [0.1] * 3 for m in ("previous", "entropy", "punct")}).assign(
@@ -205,32 +209,28 @@ def test_tables_and_figure_from_shards(tmp_path):
             for k in (1, 2, 3)
         ]
     )
-    write_table(surface, tmp_path / "surface.tsv")
-    write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "dependencies.tsv")
-    write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "surface_summary.tsv")
-    setting = RunLabel("r", "m", "c")
-    paths = [tmp_path / name for name in ("heads.tsv", "layers.tsv", "test.tsv", "starts.tsv")]
-    inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "dependencies.tsv")]
-    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, *paths)
-    first = [path.read_bytes() for path in paths]
-    heads = read_table(paths[0])
+    relations = pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]})
+    inputs = [distances["distances"], distances["blocks"], surface, relations]
+    tables = clusters(*inputs, OPTIONS, 100, 0)
+    for name, frame in clusters(*inputs, OPTIONS, 100, 0).items():
+        pd.testing.assert_frame_equal(frame, tables[name], check_exact=True)
+    for name, frame in tables.items():
+        write_table(frame, tmp_path / f"{name}.tsv")
+        tables[name] = read_table(tmp_path / f"{name}.tsv")
+    heads = tables["heads"]
     assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
     assert heads["behaviour"].tolist() == ["next"] * 9
     assert heads.loc[heads["relation"].notna(), ["layer", "head", "relation"]].to_numpy().tolist() == [[2, 3, "det"]]
-    starts = read_table(paths[3])
+    starts = tables["starts"]
     assert starts.columns.tolist() == ["start", "layer", "head", "x", "y"]
     assert starts.groupby("start").size().tolist() == [9] * 5
-    test = read_table(paths[2]).set_index("quantity")
+    test = tables["test"].set_index("quantity")
     assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
     assert test["meaning"].notna().all()
-    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, *paths)
-    assert [path.read_bytes() for path in paths] == first
-    figure6_test(paths[2], tmp_path / "b.tsv", 1000, setting, tmp_path / "test.html")
-    page = (tmp_path / "test.html").read_text(encoding="utf-8")
-    assert "9 heads." in page
-    assert "shuffled 1000 times. Interval: bootstrap over 4 segments." in page
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure6(paths[0], paths[1], paths[3], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
+    summary = pd.DataFrame({"quantity": ["segments"], "value": [4]})
+    drawn = figure6(heads, tables["layers"], starts, tables["test"], summary)
+    drawn.write(pictures, {"segments": RunLabel("r", "m", "c")})
     shown = pictures["svg"].read_text(encoding="utf-8")
     numbers = test["value"]
     assert f"RMS displacement {numbers['displacement_mean']:.3f}, RMS radius {numbers['layout_radius']:.3f}" in shown

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
-from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import (
+    CLAIM_COLUMNS,
     CLOSE,
     COLUMNS,
     EXACT,
@@ -26,7 +26,7 @@ from attention_atlas.published.compare import (
     verdict,
 )
 from attention_atlas.published.values import Number, Published, load_published
-from attention_atlas.studies.clark2019.comparison import comparison
+from attention_atlas.studies.clark2019.tables_published import claims, comparison
 
 PUBLISHED = load_published("clark2019")
 SEGMENTS = RunLabel("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")
@@ -69,6 +69,14 @@ def relation_claims(width=0.02, **values) -> pd.DataFrame:
     return frame.assign(unit="documents", units=35)
 
 
+def noop(**values) -> pd.DataFrame:
+    """Attention to [SEP] and [CLS] from words to which a relation does not apply, with intervals of half-width 0.02."""
+    shares = {"dobj": 0.7, "det": 0.6} | values
+    frame = pd.DataFrame(shares.items(), columns=["relation", "value"]).assign(token="sep", level=0.975)
+    frame = frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02, n=900, unit="documents", units=35)
+    return pd.concat([frame.assign(applying=0.1), frame.assign(token="cls", value=0.2, applying=0.3)])
+
+
 def published_tables() -> dict[str, pd.DataFrame]:
     """The tables of a run that finds exactly what was published."""
     values = {measure: np.zeros((12, 12)) for measure in MEASURES}
@@ -109,6 +117,7 @@ def published_tables() -> dict[str, pd.DataFrame]:
     return {
         "surface_claims": surface_claims(),
         "dependency_claims": relation_claims(),
+        "dependency_noop": noop(),
         "surface": surface,
         "surface_summary": pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}),
         "dependencies": relations,
@@ -120,9 +129,11 @@ def published_tables() -> dict[str, pd.DataFrame]:
 def run(folder, tables, segments=SEGMENTS, treebank=TREEBANK, **more_settings) -> pd.DataFrame:
     for name, frame in tables.items():
         write_table(frame, folder / f"{name}.tsv")
-    paths = {name: folder / f"{name}.tsv" for name in tables}
-    settings = {"segments": segments, "dependencies": treebank, **more_settings}
-    comparison(paths, settings, THRESHOLDS, folder / "c.tsv", folder / "c.html", folder / "claims.tsv", folder / "claims.html")
+    frames = {name: read_table(folder / f"{name}.tsv") for name in tables}
+    labels = {"segments": segments, "dependencies": treebank, **more_settings}
+    for name, table in {"c": comparison(frames, THRESHOLDS, labels), "claims": claims(frames, labels)}.items():
+        write_table(table.frame, folder / f"{name}.tsv")
+        table.write_page(folder / f"{name}.html", name, joint_lines(labels.values()))
     return read_table(folder / "c.tsv").set_index("id", drop=False)
 
 
@@ -288,6 +299,7 @@ def test_claims_come_out_each_way(tmp_path, tables, width, moved, expected):
     assert set(frame["comparable"]) == {QUALITATIVE}
     table = read_table(tmp_path / "claims.tsv", [*CLAIM_COLUMNS]).assign(place=lambda t: t["claim"].str.partition(":")[0])
     tested = table[table["claim"] != table["claim"].where(table["claim"].str.contains("fixed offset"))]
+    tested = tested[~tested["claim"].str.contains("does not apply")]
     assert tested["verdict"].tolist() == [expected] * (len(CLAIMS) + 1)
     assert tested["place"].tolist() == ["Section 1", *["Section 3.1"] * 2, *["Section 3.2"] * 2, "Section 3.3", "Section 4.2"]
     assert table.loc[1, "claim"] == "Section 3.1: some heads put over half of their attention on the previous token"
@@ -325,8 +337,9 @@ def test_claims_on_sep_name_the_special_token_with_most_attention(tmp_path, tabl
     run(tmp_path, tables)
     claims = read_table(tmp_path / "claims.tsv").set_index("claim")["ours"]
     named = "Special tokens by attention, mean over heads from layer 2 on: [CLS] (36.0 %), [SEP] (2.0 %); on Wikipedia"
-    assert [ours.endswith(named) for ours in claims[claims.index.str.contains("SEP")]] == [True, True]
-    assert claims.str.contains("CLS").sum() == 2
+    of_sep = claims[claims.index.str.contains("SEP") & ~claims.index.str.contains("apply")]
+    assert [ours.endswith(named) for ours in of_sep] == [True, True]
+    assert of_sep.str.contains("CLS").sum() == 2
 
 
 def test_broad_heads_are_judged_by_their_median_with_the_largest_beside_it(tmp_path, tables):
@@ -369,6 +382,20 @@ def test_no_head_does_well_overall_below_half(tmp_path, tables):
     ]
     assert row[["value", "threshold", "verdict"]].tolist() == [35, 50, "holds"]
     assert "best fixed offset: 26.3 %" in row["ours"]
+
+
+@pytest.mark.parametrize(("det", "verdict"), [(0.6, "holds"), (0.51, "undecided"), (0.4, "does not hold")])
+def test_heads_attend_to_sep_where_their_relation_does_not_apply(tmp_path, tables, det, verdict):
+    tables["dependency_noop"] = noop(det=det)
+    run(tmp_path, tables)
+    (row,) = read_table(tmp_path / "claims.tsv").query("claim.str.contains('does not apply')", engine="python").itertuples()
+    assert row.claim.startswith("Section 3.2: where their function does not apply, heads mostly attend to [SEP]")
+    assert (row.verdict, row.value) == (verdict, pytest.approx(100 * det))
+    shown = f"to [SEP]: dobj 70.0 (10.0), det {100 * det:.1f} (10.0); to [CLS]: dobj 20.0 (30.0), det 20.0 (30.0)"
+    assert shown in row.ours
+    tables["dependency_noop"] = noop().query("token == 'cls'")
+    run(tmp_path, tables)
+    assert "does not apply" not in (tmp_path / "claims.tsv").read_text(encoding="utf-8"), "a model without [SEP]"
 
 
 def test_the_claim_on_relations_shows_the_one_that_decides(tmp_path, tables):

@@ -7,7 +7,7 @@ from test_comparison import PUBLISHED, SAMPLE, SEGMENTS, TREEBANK, claim_rows, p
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.models.mlm_head import HeadFacts
+from attention_atlas.models.language_models import HeadFacts
 from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, SETTING
 
 ONTONOTES = RunLabel("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012")

@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 
 from attention_atlas.workflow.config import read_schema, resolve
-from attention_atlas.workflow.lookups import limit_of, shard_count, study_model, study_runs
-from attention_atlas.workflow.studies import studies, study_corpora
+from attention_atlas.workflow.paths import limit_of, shard_count, study_model, study_runs
+from attention_atlas.workflow.study import studies, study_corpora
 
 SCHEMA = read_schema()
 
@@ -33,7 +33,6 @@ def test_everything_that_is_not_said_has_its_default():
         "accept_licences": [],
         "data_mirror": None,
         "device": "auto",
-        "preload": True,
         "gpu_precision": "float32",
         "keep_attention": True,
         "sample": {"documents": 220, "train_documents": 125, "seed": 2019},

@@ -88,25 +88,25 @@ MISTAKES = [
     (
         "models/tiny/source/hub",
         "a/b",
-        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned, untrained; found path and hub.",
+        "config: models.tiny.source: give exactly one of untrained, fine_tuned, package, path, hub; found path and hub.",
     ),
     (
         "models/tiny/source",
         {"folder": "x"},
-        "models.tiny.source: give exactly one of package, path, hub, fine_tuned, untrained; found none of them.",
+        "models.tiny.source: give exactly one of untrained, fine_tuned, package, path, hub; found none of them.",
     ),
     (
         "corpora/trees/source/url",
         URL["url"],
-        "trees.source: give exactly one of sample, path, url, hub, sacrebleu; found path and url.",
+        "trees.source: give exactly one of sacrebleu, sample, path, url, hub; found path and url.",
     ),
-    ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
+    ("corpora/trees/source", {"url": URL["url"]}, "trees.source: the source url needs the key 'sha256' as well. SHA-256 of"),
     (
         "models/tiny/source",
         {"hub": "a/b"},
         "the shape of a/b is not known yet: state layers, heads and hidden_size, or run `hf download a/b config.json` first.",
     ),
-    ("models/tiny/source", {"package": "p"}, "models.tiny.source: a source of kind package needs the key 'module' as well."),
+    ("models/tiny/source", {"package": "p"}, "models.tiny.source: the source package needs the key 'module' as well."),
     ("corpora/trees/source", {**HUB, "revision": "../x"}, "trees.source.revision: '../x' does not match '^[A-Za-z0-9]"),
     ("corpora/trees/source", {**URL, "url": "http://x"}, "config: corpora.trees.source.url: 'http://x' does not match"),
     ("models/tiny/sha256", "0" * 63, "config: models.tiny.sha256:"),
@@ -178,8 +178,10 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ({"runs": {"laptop": {"clark2019": {"dependncies": "x"}}}}, "config: runs.laptop.clark2019: unknown key 'dependncies'"),
         ({"runs": {"laptop": {"titel": "x"}}}, "config: runs.laptop: unknown key 'titel'"),
         ({"runs": {"open": {"titel": "x"}}}, "config: runs.open: unknown key 'titel'"),
-        ({"corpora": {"ewt-dev": {"source": {"rows": 3}}}}, "corpora.ewt-dev.source.rows: this key does not belong to"),
-        ({"corpora": {"sample-trees": {"source": {"sample": "sentences.txt"}}}}, "the reader conllu cannot read sentences.txt"),
+        (
+            {"corpora": {"ewt-dev": {"source": {"rows": 3}}}},
+            "corpora.ewt-dev.source.rows: this key belongs to the source hub, not to url",
+        ),
         (
             {"corpora": {"sample-segments": {"level": "words"}}},
             "runs.sample.clark2019.segments: its measures are over word pieces",
@@ -205,18 +207,21 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             {"models": {"minilm-squad": {"source": {"fine_tuned": "bert"}}}},
             "models.minilm-squad.source.fine_tuned: there is no",
         ),
-        ({"models": {"minilm-squad": {"layers": 7}}}, "models.minilm-squad.layers: it is 7, but 'minilm' has 6"),
+        (
+            {"models": {"minilm-squad": {"layers": 7}}},
+            "models.minilm-squad.layers: 7 contradicts its base 'minilm', which says 6",
+        ),
         (
             {"models": {"minilm-squad": {"training": {"corpus": "sample-trees"}}}},
             "models.minilm-squad.training.corpus: corpus 'sample-trees' has the reader conllu, but squad is needed here",
         ),
         (
             {"models": {"minilm": {"training": {"task": "questions", "corpus": "squad-flat"}}}},
-            "models.minilm.training: only a model with source: {fine_tuned: ...} is trained",
+            "models.minilm: a source of kind fine_tuned and the key training (task, corpus) go together",
         ),
         (
             {"models": {"other": {"source": {"fine_tuned": "minilm"}, "layers": 6}}},
-            "models.other.training: a fine-tuned model needs a task and a corpus",
+            "models.other: a source of kind fine_tuned and the key training (task, corpus) go together",
         ),
         (
             {
@@ -234,7 +239,10 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             {"models": {"marian-sample-untrained": {"init": "pretrained"}}},
             "marian-sample-untrained.init: an untrained model has no pre-trained weights",
         ),
-        ({"models": {"marian-sample-untrained": {"heads": 7}}}, "untrained.hidden_size: 128 cannot be shared among 7 heads"),
+        (
+            {"models": {name: {"heads": 7} for name in ("marian-sample-untrained", "marian-sample")}},
+            "untrained: a hidden size of 128 does not fit 7 heads",
+        ),
         (
             {"models": {"marian-sample-untrained": {"source": {"untrained": {"corpus": "sample-trees"}}}}},
             "source.untrained.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
@@ -250,11 +258,11 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ({"corpora": {"sample-trees": {"languages": ["en", "fr"]}}}, "corpora.sample-trees.languages: this key belongs to"),
         (
             {"corpora": {"mine": {"reader": "parallel", "source": {"path": "a.jsonl"}, "limit": 3}}},
-            "corpora.mine.languages: the reader parallel needs two languages",
+            "corpora.mine: the reader parallel needs the key 'languages' as well",
         ),
         (
             {"corpora": {"mine": {"reader": "parallel", "source": {"sacrebleu": ["wmt13"]}, "limit": 3}}},
-            "corpora.mine.source: a source of kind sacrebleu needs the key 'pair' as well",
+            "corpora.mine.source: the source sacrebleu needs the key 'pair' as well",
         ),
         (
             {"corpora": {"mine": {"reader": "lines", "source": {"sacrebleu": ["wmt13"], "pair": "en-fr"}, "limit": 3}}},
@@ -278,7 +286,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
-            "corpora.mine.edge_tasks: the reader edges needs tasks, such as [pos]",
+            "corpora.mine: the reader edges needs the key 'edge_tasks' as well",
         ),
         (
             {"corpora": {"mine": {"reader": "glue", "task": "mrpc", "part": "all", "source": {"path": "x"}, "limit": 3}}},

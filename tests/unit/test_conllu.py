@@ -2,8 +2,7 @@
 
 import pytest
 
-from attention_atlas.corpora.conllu import count_sentences, read_conllu
-from attention_atlas.corpora.trees import Tree
+from attention_atlas.corpora.conllu import Tree, read_conllu, tree_builders
 from attention_atlas.errors import AtlasError
 
 
@@ -42,7 +41,6 @@ def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
         upos=("X",) * 5,
         xpos=("XX",) * 5,
         feats=("Number=Sing",) * 5,
-        text="We don't go.",
         spaces=(False, True, False, True, False),
     )
 
@@ -51,7 +49,6 @@ def test_subtypes_stay_and_ids_are_counted_when_missing(tmp_path):
     trees = list(read_conllu(write(tmp_path, GOOD + SHORT)))
     assert [tree.id for tree in trees] == ["first", "s2"]
     assert trees[1].relations == ("nmod:poss", "root")
-    assert trees[1].text == ""
 
 
 def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
@@ -74,22 +71,15 @@ def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_spac
     assert [(tree.document, tree.words) for tree in trees] == [("a", words), ("b", words)]
 
 
-def test_ranges_by_position_and_blocks_of_comments(tmp_path):
+def test_blocks_of_comments_are_no_sentences(tmp_path):
     bodies = [f"# sent_id = n{index}\n{row(1, 'x', 0, 'root')}" for index in range(6)]
     path = write(tmp_path, "# a heading\n\n" + "\n".join(bodies[:3]) + "\n# between\n\n" + "\n".join(bodies[3:]))
-    assert count_sentences(path) == 6
-    names = [f"n{index}" for index in range(6)]
-    for start in range(8):
-        for stop in [None, *range(8)]:
-            assert [tree.id for tree in read_conllu(path, start, stop)] == names[start:stop]
-    with pytest.raises(ValueError, match="negative"):
-        list(read_conllu(path, -1))
+    assert [tree.id for tree in read_conllu(path)] == [f"n{index}" for index in range(6)]
 
 
-def test_sentences_outside_the_range_are_not_parsed(tmp_path):
+def test_a_sentence_is_parsed_when_it_is_needed(tmp_path):
     path = write(tmp_path, GOOD + "rubbish\n\n" + SHORT)
-    assert [tree.id for tree in read_conllu(path, 2)] == ["s3"]
-    assert [tree.id for tree in read_conllu(path, 0, 1)] == ["first"]
+    assert [build().id for build in list(tree_builders(path))[::2]] == ["first", "s3"]
     stream = read_conllu(path)
     assert next(stream).id == "first"
     with pytest.raises(AtlasError, match=r"trees\.conllu:11: 1 column instead of 10"):
@@ -166,8 +156,7 @@ def test_faults_name_the_line(tmp_path, content, message):
 
 
 def test_missing_file_and_directory(tmp_path):
-    for call in (count_sentences, lambda path: list(read_conllu(path))):
-        with pytest.raises(AtlasError, match=r"nowhere\.conllu: there is no such file"):
-            call(tmp_path / "nowhere.conllu")
-        with pytest.raises(AtlasError, match="this is a directory"):
-            call(tmp_path)
+    with pytest.raises(AtlasError, match=r"nowhere\.conllu: there is no such file"):
+        list(read_conllu(tmp_path / "nowhere.conllu"))
+    with pytest.raises(AtlasError, match="this is a directory"):
+        list(read_conllu(tmp_path))

@@ -4,20 +4,16 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.agreement import Names
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.mentions import Mention, Names, census_names, names_of
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_quantities, read_table, write_table
-from attention_atlas.methods.units import Units
-from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
+from attention_atlas.methods.head_tables import Units
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     DEFAULT,
@@ -29,18 +25,21 @@ from attention_atlas.studies.clark2019.antecedents import (
 from attention_atlas.studies.clark2019.coreference import (
     DIRECTIONS,
     Outcome,
+    baselines_of,
+    choice_of,
     claims_frame,
     heads_frame,
+    heldout_of_units,
     judge,
-    measure_coreference,
     outcomes,
     picked_words,
-    table2_frame,
+    preferred,
+    table2_rows,
+    windows,
 )
-from attention_atlas.studies.clark2019.coreference_windows import DIVISION_COLUMNS, DividedCorpus, compare_windows
-from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
-from attention_atlas.studies.clark2019.systems import heldout_of_units
-from attention_atlas.studies.clark2019.table2 import table2_pages
+from attention_atlas.studies.clark2019.coreference import coreference as measured
+from attention_atlas.studies.clark2019.coreference import gap as measured_gap
+from attention_atlas.studies.clark2019.tables import gap, table2
 
 #        0       1     2     3     4      5     6       7     8      9
 WORDS = ("Mary", "met", "the", "dog", "of", "Tom", ".", "The", "dog", "liked", "her", "and", "Tom")
@@ -224,7 +223,6 @@ def cache_of(tmp_path, examples):
         for described in facts["examples"]:
             described["id"] = examples[described["record"]].id
         path.write_text(json.dumps(facts))
-    write_examples(tmp_path / "0.parquet", examples)
     return shards, maps
 
 
@@ -232,9 +230,8 @@ def test_tables_from_the_cache(tmp_path):
     examples = [example(k) for k in range(6)]
     shards, maps = cache_of(tmp_path, examples)
     options_of_run = {"candidates": "earlier_mentions", "head_rule": "auto"}
-    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv", "claims.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, [], Resampling(3, 100, 0), *outs)
-    heads = read_table(outs[1])
+    tables = measured(read_attention(shards), examples, census_names(), options_of_run, True, 3, 100, 0)
+    heads = tables["heads"]
     columns = ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy", "ci_low", "ci_high", "chance"]
     assert heads.columns.tolist() == columns
     task = task_of(examples[0], DEFAULT, "dependency")
@@ -244,62 +241,45 @@ def test_tables_from_the_cache(tmp_path):
     shown = heads.query("mention_type == 'all'").pivot(index=["direction", "layer"], columns="head", values="correct")
     for number, direction in enumerate(DIRECTIONS):
         assert (shown.loc[direction].to_numpy() == counts[number]).all()
-    table = read_table(outs[0]).set_index(["system", "mention_type"])
+    table = tables["table"].set_index(["system", "mention_type"])
     assert table.loc[("nearest", "all"), "accuracy"] == 0
     assert table.loc[("head_match", "all"), "accuracy"] == pytest.approx(2 / 3, abs=1e-5)
     assert table.loc[("rule_based", "nominal"), ["n", "accuracy"]].tolist() == [6, 1]
     assert table.loc[("chance", "all"), "accuracy"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3, abs=1e-5)
     best = table.loc[("best_head", "all")]
     assert best["correct"] == counts.max()
-    options = read_table(outs[2])
+    options = tables["options"]
     assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
     assert "name_lists" in set(options["option"]), "names of the census are moved, too"
-    divided = read_table(outs[0]).assign(division="first", documents=6)
-    write_table(pd.concat([divided, divided.assign(division="all")])[list(DIVISION_COLUMNS)], tmp_path / "windows.tsv")
-    table2_pages(
-        outs[0],
-        outs[2],
-        outs[3],
-        tmp_path / "windows.tsv",
-        outs[0],
-        RunLabel("r", "m", "c"),
-        tmp_path / "t2.tsv",
-        tmp_path / "a.html",
-        tmp_path / "o.tsv",
-        tmp_path / "o.html",
-    )
-    page = (tmp_path / "a.html").read_text()
-    assert "Rule-based (four sieves)" in page
-    assert f"Random weights: best attention head {int(best['layer'])}-{int(best['head'])}" in page
-    written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
-    assert written["random_best_head"].tolist() == written["best_head"].tolist()
-    published = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])[["paper_head", "paper_accuracy"]]
+    shown = table2(tables["table"], tables["summary"], tables["table"])
+    systems = shown.page["system"].tolist()
+    assert "Rule-based (four sieves)" in systems
+    assert f"Random weights: best attention head {best['layer']}-{best['head']}" in systems
+    written = shown.frame.set_index(["system", "mention_type"])
+    assert written.loc["random_best_head", "heldout_accuracy"].tolist() == written.loc["best_head", "heldout_accuracy"].tolist()
+    published = written[["paper_head", "paper_accuracy"]].replace("", None)
     kinds = ["all", "pronoun", "proper", "nominal"]
     assert published.loc["rule_based", "paper_accuracy"][kinds].tolist() == [0.69, 0.7, 0.77, 0.6]
     assert published.loc["best_head", "paper_accuracy"][kinds].tolist() == [0.65, 0.64, 0.73, 0.58]
     assert published.loc["best_head", "paper_head"].tolist() == ["5-4"] * 4
     assert published.loc[["chance", "random_best_head"]].isna().all(axis=None)
-    assert "1,5" in page.partition(" first names (the US Census")[0][-8:], "about 1,500 names"
-    settings = set(read_table(tmp_path / "o.tsv").query("option == 'windows'")["setting"])
-    assert settings == {"first, 6 documents in both", "all, 6 documents in both"}
-    page = (tmp_path / "o.html").read_text()
-    assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction'].replace('_', ' ')}" in page
+    assert "1,5" in shown.notes[0].partition(" first names (the US Census")[0][-8:], "about 1,500 names"
 
 
 def test_lists_of_names_are_read_and_moved_alone(tmp_path):
     examples = [named_dog(example(k, mentions=(MENTIONS[0], MENTIONS[1], MENTIONS[4]))) for k in range(6)]
     shards, _ = cache_of(tmp_path, examples)
-    lists = [tmp_path / "masculine.txt", tmp_path / "feminine.txt"]
-    lists[0].write_text("Dog\n")
-    lists[1].write_text("Ilse\n")
-    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv", "claims.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, {}, True, lists, Resampling(3, 100, 0), *outs)
-    rows = read_table(outs[2]).query("system == 'rule_based'").set_index("option")
+    lists = {gender: str(tmp_path / f"{gender}.txt") for gender in ("feminine", "masculine")}
+    (tmp_path / "masculine.txt").write_text("Dog\n")
+    (tmp_path / "feminine.txt").write_text("Ilse\n")
+    tables = measured(read_attention(shards), examples, names_of(lists), {}, True, 3, 100, 0)
+    rows = tables["options"].query("system == 'rule_based'").set_index("option")
     # Dog is a masculine name in these lists, so that her antecedent is Mary; without them the nearer dog agrees.
     assert rows.loc["none", "accuracy"] == 1
     assert rows.loc["name_lists", ["setting", "accuracy"]].tolist() == ["no", 0]
-    assert read_quantities(outs[3])["first_names"] in (2, "2")
+    assert tables["summary"].set_index("quantity")["value"]["first_names"] == 2
+    assert names_of({}) == census_names()
 
 
 def test_divisions_into_windows_are_compared_on_the_same_documents(tmp_path):
@@ -309,19 +289,23 @@ def test_divisions_into_windows_are_compared_on_the_same_documents(tmp_path):
     for division, names in (("first", ["a", "b", "c", "d"]), ("all", ["c#1", "c#2", "e#1", "e#2", "b#1"])):
         folder = tmp_path / division
         folder.mkdir()
-        windows = [
+        divided = [
             replace(example(k, mentions=early if name[0] in "ade" else MENTIONS, name=name), document=name[0])
             for k, name in enumerate(names)
         ]
-        shards, maps = cache_of(folder, windows)
-        corpora.append(DividedCorpus(division, shards, [folder / "0.parquet"], len(windows)))
+        shards, maps = cache_of(folder, divided)
+        corpora.append((shards, divided))
         expected[division] = np.zeros((2, 2, 3))
-        for window, weights in zip(windows, maps, strict=True):
+        for window, weights in zip(divided, maps, strict=True):
             if window.id[0] in "bc":
                 task = task_of(window, DEFAULT, "dependency")
                 expected[division] += judge(slow_picks(weights.astype(np.float32), task), task).sum(axis=0)
-    compare_windows(corpora, {}, [], Resampling(2, 100, 0), tmp_path / "windows.tsv")
-    table = read_table(tmp_path / "windows.tsv", list(DIVISION_COLUMNS)).query("mention_type == 'all'")
+
+    def compared():
+        caches = [part for shards, divided in corpora for part in (read_attention(shards), divided)]
+        return windows(*caches, "first", "all", census_names(), {}, 2, 100, 0)
+
+    table = compared().query("mention_type == 'all'")
     best = table[table["system"] == "best_head"].set_index("division")
     assert best["documents"].tolist() == [2, 2], "b and c"
     assert best["n"].to_dict() == {"first": 6, "all": 9}
@@ -330,10 +314,10 @@ def test_divisions_into_windows_are_compared_on_the_same_documents(tmp_path):
     nearest = table[table["system"] == "head_match"].set_index("division")
     assert nearest["accuracy"].tolist() == pytest.approx([2 / 3, 2 / 3], abs=1e-5)
     (tmp_path / "other").mkdir()
-    shards, _ = cache_of(tmp_path / "other", [replace(example(0, name="z"), document="z")])
-    corpora[1] = DividedCorpus("all", shards, [tmp_path / "other/0.parquet"], 1)
-    compare_windows(corpora, {}, [], Resampling(2, 100, 0), tmp_path / "windows.tsv")
-    assert read_table(tmp_path / "windows.tsv", list(DIVISION_COLUMNS)).empty
+    others = [replace(example(0, name="z"), document="z")]
+    corpora[1] = (cache_of(tmp_path / "other", others)[0], others)
+    assert compared().empty
+    assert compared().columns.tolist() == table.columns.tolist()
 
 
 def test_heldout_choice_never_sees_its_own_documents():
@@ -344,7 +328,7 @@ def test_heldout_choice_never_sees_its_own_documents():
     systems = {name: np.zeros(20) for name in ("chance", *BASELINES)}
     outcome = Outcome(Units(np.repeat([0, 1], 10), 2, "documents"), np.array(["pronoun"] * 20), heads, systems)
     assert not heldout_of_units(outcome.heads, outcome.units, Resampling(2, 100, 0)).any()
-    table = table2_frame(outcome, Resampling(2, 100, 0)).set_index(["system", "mention_type"])
+    table = table2_rows(outcome, Resampling(2, 100, 0)).set_index(["system", "mention_type"])
     assert table.loc[("best_head", "all"), "accuracy"] == 0.5
     assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0
     assert table.loc[("best_head", "proper"), "n"] == 0
@@ -457,17 +441,17 @@ def test_preference_by_hand():
 def test_gap_tables(tmp_path):
     examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
     shards, maps = cache_of(tmp_path, examples)
-    outs = [tmp_path / name for name in ("gap.tsv", "heads.tsv", "gap.html")]
-    measure_gap(shards, [tmp_path / "0.parquet"], 4, Resampling(2, 100, 0), RunLabel("r", "m", "c"), *outs)
-    table = read_table(outs[0]).set_index(["system", "gender"])
+    tables = measured_gap(read_attention(shards), examples, 2, 100, 0)
+    table = tables["systems"].set_index(["system", "gender"])
     assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
     assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)
     assert table.loc[("nearest_name", "masculine"), "n"] == 0
     assert table.loc[("chance", "all"), "accuracy"] == 0.5
-    heads = read_table(outs[1]).query("gender == 'all' and direction == 'pronoun_to_name'")
+    heads = tables["heads"].query("gender == 'all' and direction == 'pronoun_to_name'")
     right = [(1, 6), (6, 1), (1, 6)]
     decided_maps = [maps[k].astype(np.float32) for k in (0, 1, 3)]
     expected = sum(m[..., 11, good] > m[..., 11, bad] for m, (good, bad) in zip(decided_maps, right, strict=True))
     assert heads["correct"].tolist() == expected.ravel().tolist()
-    assert "1 passages in which the pronoun refers to neither" in outs[2].read_text()
-    assert isinstance(pd.read_csv(outs[0], sep="\t"), pd.DataFrame)
+    page = gap(tables["systems"]).page
+    assert page["system"].tolist()[-3].startswith("Best attention head ")
+    assert page["ratio"].isna().tolist() == [True] * len(page), "no passage of a man"

@@ -10,7 +10,7 @@ import yaml
 from small_config import sentence
 
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from attention_atlas.workflow.studies import artifacts
+from attention_atlas.workflow.study import artifacts
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import write_shard
-from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.studies.clark2019.drawn_heads import display_token, figure1_weights, figure5_weights
-from attention_atlas.studies.clark2019.drawn_weights import weights_frame
+from attention_atlas.studies.clark2019.maps import display_token, figure1_weights, figure5_weights
 
 
 def random_maps(n: int, seed: int) -> np.ndarray:
@@ -21,7 +20,6 @@ def write_cache(folder, examples, maps):
     facts = [{"record": e.record, "id": e.id, "tokens": e.tokens, "word": e.word, "words": e.words} for e in examples]
     arrays = {e.record: m.astype(np.float16) for e, m in zip(examples, maps, strict=True)}
     write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": "tokens", "examples": facts})
-    write_examples(folder / "0.parquet", examples)
 
 
 # --- Figure 1 --------------------------------------------------------------------------------------------------------
@@ -33,7 +31,7 @@ def segment(record, n):
     return Example(record, f"seg{record}", (0,) * n, (0,) * n, tokens, word, tuple(f"t{i}" for i in range(n - 3)), {})
 
 
-def surface_table(folder, **strongest):
+def surface_table(**strongest):
     """Measures that are highest in the head given for each; all others are low."""
     rows = []
     for measure in ("entropy", "next", "sep", "punct", "cls"):
@@ -41,17 +39,18 @@ def surface_table(folder, **strongest):
             for head in (1, 2):
                 best = strongest.get(measure) == (layer, head)
                 rows.append((measure, layer, head, 0.9 if best else 0.1 * layer + 0.01 * head))
-    write_table(pd.DataFrame(rows, columns=["measure", "layer", "head", "value"]), folder / "surface.tsv")
-    return folder / "surface.tsv"
+    return pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
+
+
+STRONGEST = surface_table(entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
 
 
 def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps=None, named="auto"):
     examples = [segment(i, n) for i, n in enumerate(lengths)]
     maps = maps or [random_maps(n, seed=i) for i, n in enumerate(lengths)]
     write_cache(folder, examples, maps)
-    surface = surface or surface_table(folder, entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
-    figure1_weights([folder / "0.safetensors"], surface, heads, named, folder / "f1.tsv")
-    return read_table(folder / "f1.tsv"), maps
+    surface = STRONGEST if surface is None else surface
+    return figure1_weights(read_attention([folder / "0.safetensors"]), surface, heads, named), maps
 
 
 def test_a_segment_that_is_named_is_drawn(tmp_path):
@@ -62,15 +61,13 @@ def test_a_segment_that_is_named_is_drawn(tmp_path):
 
 
 def test_a_segment_of_another_shard_can_be_named(tmp_path):
-    surface = surface_table(tmp_path, entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
     maps = []
     for shard in (0, 1):
         (tmp_path / str(shard)).mkdir()
         maps.append(random_maps(17, seed=shard))
         write_cache(tmp_path / str(shard), [segment(shard, 17)], maps[-1:])
     shards = [tmp_path / "0" / "0.safetensors", tmp_path / "1" / "0.safetensors"]
-    figure1_weights(shards, surface, "auto", "seg1", tmp_path / "f1.tsv")
-    table = read_table(tmp_path / "f1.tsv")
+    table = figure1_weights(read_attention(shards), STRONGEST, "auto", "seg1")
     assert set(table["example"]) == {"seg1"}
     row = maps[1][0, 0, 6, 2:].astype(float)
     drawn = table[(table["kind"] == "broad") & (table["from_position"] == 5)]["weight"].to_numpy()
@@ -107,15 +104,14 @@ def test_tokens_of_the_window(tmp_path):
 def test_heads_that_are_named_are_drawn_with_their_own_values(tmp_path):
     table, maps = drawn_segment(tmp_path, heads=[[2, 2], [1, 1], [1, 1], [2, 1]])
     first_rows = table.groupby("kind", sort=False)[["layer", "head", "value"]].first()
-    assert first_rows.to_numpy().tolist() == [[2, 2, 0.22], [1, 1, 0.11], [1, 1, 0.11], [2, 1, 0.21]]
+    np.testing.assert_allclose(first_rows, [[2, 2, 0.22], [1, 1, 0.11], [1, 1, 0.11], [2, 1, 0.21]])
     first = table[(table["kind"] == "broad") & (table["from_position"] == 5) & (table["to_position"] == 6)]["weight"].item()
     whole = maps[1][1, 1].astype(float)
     assert first == pytest.approx(whole[6, 7] / whole[6, 2:].sum(), abs=1e-4)
 
 
 def test_a_kind_of_head_that_the_model_cannot_have_is_left_out(tmp_path):
-    surface = surface_table(tmp_path)
-    write_table(read_table(surface).query("measure != 'sep'"), surface)
+    surface = surface_table().query("measure != 'sep'")
     table, _ = drawn_segment(tmp_path, surface=surface)
     assert table["kind"].unique().tolist() == ["broad", "next token", "punctuation"]
 
@@ -168,19 +164,17 @@ def looking(example, right, forward=True, strength=0.6):
     return maps
 
 
-def relations_table(folder, **best):
+def relations_table(**best):
     rows = [(relation, layer, head, direction, 0.75) for relation, (layer, head, direction) in best.items()]
     columns = ["relation", "layer", "head", "direction", "accuracy"]
-    write_table(pd.DataFrame(rows, columns=columns), folder / "relations.tsv")
-    return folder / "relations.tsv"
+    return pd.DataFrame(rows, columns=columns)
 
 
 def drawn_sentences(folder, examples, maps, heads="auto", sentences="auto", **best):
     write_cache(folder, examples, maps)
     best = best or {"det": (2, 1, "dependent_to_head")}
-    files = ([folder / "0.safetensors"], [folder / "0.parquet"], relations_table(folder, **best))
-    figure5_weights(*files, heads, sentences, folder / "f5.tsv")
-    return read_table(folder / "f5.tsv")
+    shards = [read_attention([folder / "0.safetensors"])]
+    return figure5_weights(shards, [examples], relations_table(**best), heads, sentences, {})
 
 
 def test_sentences_where_the_head_works_best_are_drawn(tmp_path):
@@ -229,18 +223,16 @@ def test_sentences_that_are_named_are_drawn_even_if_the_head_is_wrong(tmp_path):
 
 def test_a_sentence_of_another_shard_can_be_named(tmp_path):
     best = {"det": (2, 1, "dependent_to_head"), "dobj": (2, 1, "dependent_to_head")}
-    shards, example_files = [], []
+    shards, all_examples = [], []
     for number, records in enumerate([(0, 1), (2, 3)]):
         folder = tmp_path / str(number)
         folder.mkdir()
         examples = [sentence(record) for record in records]
         # The head does better on sentences of the second shard.
         write_cache(folder, examples, [looking(e, right=[1, 5, 6] if number else []) for e in examples])
-        shards.append(folder / "0.safetensors")
-        example_files.append(folder / "0.parquet")
-    relations = relations_table(tmp_path, **best)
-    figure5_weights(shards, example_files, relations, "auto", {"det": ["s3", "s0"]}, tmp_path / "f5.tsv")
-    table = read_table(tmp_path / "f5.tsv")
+        shards.append(read_attention([folder / "0.safetensors"]))
+        all_examples.append(examples)
+    table = figure5_weights(shards, all_examples, relations_table(**best), "auto", {"det": ["s3", "s0"]}, {})
     drawn = table.groupby("relation")["sentence"].unique()
     assert list(drawn["det"]) == ["s3", "s0"]
     assert set(drawn["dobj"]) == {"s0", "s1"}, "relations that are not named have sentences of the first shard"
@@ -295,14 +287,6 @@ def test_sentences_too_short_too_long_or_of_long_words_are_not_drawn(tmp_path):
         drawn_sentences(tmp_path, examples[:3], maps[:3])
 
 
-def test_relations_of_the_paper_are_drawn_in_its_order(tmp_path):
-    best = {"amod": (1, 1), "det": (2, 1), "dobj": (1, 2), "pobj": (1, 1)}
-    best = {relation: (*place, "dependent_to_head") for relation, place in best.items()}
-    table = drawn_sentences(tmp_path, [sentence(0)], [looking(sentence(0), right=[1, 5])], **best)
-    assert table["relation"].unique().tolist() == ["dobj", "det"]
-    assert table.groupby("relation")[["layer", "head"]].first().loc["dobj"].tolist() == [1, 2]
-
-
 def test_heads_that_are_named_are_drawn(tmp_path):
     maps = [looking(sentence(0), right=[1, 5])]
     heads = {"det": [1, 2], "amod": [2, 1]}
@@ -340,17 +324,6 @@ def test_word_pieces_are_drawn_as_words(tmp_path):
     weights = table["weight"].to_numpy().reshape(8, 8)
     np.testing.assert_allclose(weights[1], [0, 0, 0.1, 0.4, 0, 0, 0, 0.5], atol=1e-3)
     np.testing.assert_allclose(weights[3], [0, 0.2, 0, 0, 0.1, 0, 0, 0.5], atol=1e-3)
-
-
-def test_a_frame_of_weights_is_row_by_row():
-    frame = weights_frame(np.array([[0.1, 0.9], [0.3, 0.7]]), ["a", "b"], "token")
-    assert frame.to_numpy().tolist() == [
-        [1, "a", 1, "a", 0.1],
-        [1, "a", 2, "b", 0.9],
-        [2, "b", 1, "a", 0.3],
-        [2, "b", 2, "b", 0.7],
-    ]
-    assert frame.columns.tolist() == ["from_position", "from_token", "to_position", "to_token", "weight"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Targets as tensors, training of probes, and counts, against slow and obvious ways."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -8,17 +9,33 @@ import torch
 from edge_examples import LABELS, LAYERS, TELLING, edge_example, telling_states
 from hypothesis import given
 from hypothesis import strategies as st
+from pretend_gpu import PretendGpu
 from sklearn.metrics import f1_score
 
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.tenney2019 import training
-from attention_atlas.studies.tenney2019.names import CONTROL_TASK, SHUFFLED_LABELS
-from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
-from attention_atlas.studies.tenney2019.recipe import Recipe
-from attention_atlas.studies.tenney2019.scores import f1_of
-from attention_atlas.studies.tenney2019.targets import control_labels, piece_spans, probed_cases, task_targets
-from attention_atlas.studies.tenney2019.training import _EarlyStopping, answers, count_answers, train_probes
+from attention_atlas.models import devices
+from attention_atlas.studies.tenney2019 import probes as probes_module
+from attention_atlas.studies.tenney2019.probes import (
+    EdgeProbes,
+    ProbeKey,
+    _EarlyStopping,
+    ahead,
+    answers,
+    count_answers,
+    optimiser,
+    train_probes,
+)
+from attention_atlas.studies.tenney2019.targets import (
+    CONTROL_TASK,
+    SHUFFLED_LABELS,
+    Recipe,
+    control_labels,
+    f1_of,
+    piece_spans,
+    probed_cases,
+    task_targets,
+)
 
 RECIPE = Recipe(
     batch=8,
@@ -94,31 +111,30 @@ def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
     task = word_task(training=200)
     by_word = {}
     for sentence in (*task.training, *task.development):
-        for target, row in zip(sentence.targets, sentence.control, strict=True):
+        for target, row in zip(sentence.targets, sentence.control_task, strict=True):
             assert row.sum() == 1
             word = sentence.example.words[target.span1[1] - 1]
             assert by_word.setdefault(word, int(row.argmax())) == int(row.argmax())
     assert len(set(by_word.values())) > 1
-    assert word_task(training=200, seed=1).training[0].control.tolist() != task.training[0].control.tolist()
+    assert word_task(training=200, seed=1).training[0].control_task.tolist() != task.training[0].control_task.tolist()
     one = EdgeTarget((0, 1), None, ("only",), "pos")
-    assert control_labels("pos", [one], 0)[edge_example(0, "pos", False), one] == ("only",)
+    assert control_labels("pos", [one], 0)(edge_example(0, "pos", False), one) == ("only",)
 
 
 def test_shuffled_labels_are_those_of_the_training_targets_in_another_order():
     task = word_task(training=60, most=4)
-    truth, shuffled = (np.concatenate([getattr(s, name) for s in task.training]) for name in ("truth", "shuffled"))
+    truth, shuffled = (np.concatenate([getattr(s, name) for s in task.training]) for name in ("truth", "shuffled_labels"))
     assert shuffled.sum(0).tolist() == truth.sum(0).tolist(), "each label as often"
     assert (shuffled.sum(1) == 1).all()
     agreement = (shuffled == truth).all(1).mean()
     by_chance = ((truth.sum(0) / len(truth)) ** 2).sum()
     assert agreement == pytest.approx(by_chance, abs=0.1)
-    assert all((sentence.shuffled == sentence.truth).all() for sentence in task.development), "evaluated on the real labels"
-    again, other = word_task(training=60, most=4), word_task(training=60, most=4, seed=1)
-    assert all((a.shuffled == b.shuffled).all() for a, b in zip(task.training, again.training, strict=True))
-    assert any(
-        a.shuffled.shape != b.shuffled.shape or (a.shuffled != b.shuffled).any()
-        for a, b in zip(task.training, other.training, strict=True)
+    assert all((sentence.shuffled_labels == sentence.truth).all() for sentence in task.development), (
+        "evaluated on the real labels"
     )
+    again, other = word_task(training=60, most=4), word_task(training=60, most=4, seed=1)
+    assert all((a.shuffled_labels == b.shuffled_labels).all() for a, b in zip(task.training, again.training, strict=True))
+    assert any((a.shuffled_labels != b.shuffled_labels).any() for a, b in zip(task.training, other.training, strict=True))
 
 
 def test_a_probe_of_shuffled_labels_finds_nothing():
@@ -234,7 +250,7 @@ def test_probes_of_one_seed_that_take_the_same_steps_differ_by_their_dropout_alo
 
     assert difference() > 1e-2
     for rate in ("MIX_DROPOUT", "CLASS_DROPOUT"):
-        monkeypatch.setattr(f"attention_atlas.studies.tenney2019.probes.{rate}", 0.0)
+        monkeypatch.setattr(probes_module, rate, 0.0)
     assert difference() < 1e-5, "rounding"
 
 
@@ -331,6 +347,65 @@ def test_the_checkpoint_is_chosen_by_all_labels(monkeypatch):
         seen.append(scored.tolist())
         return count_answers(probes, sentences, states, scored, batch, device)
 
-    monkeypatch.setattr(training, "count_answers", counted)
+    monkeypatch.setattr(probes_module, "count_answers", counted)
     train_probes(task, telling_states, [ProbeKey(0, 1)], replace(RECIPE, max_steps=10))
     assert seen == [[True, True, True]]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_training_on_a_gpu_gives_the_weights_of_the_cpu(pairs, monkeypatch):
+    """A pretended GPU, with the order of sums of the CPU; batches are prepared by a thread there."""
+    monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
+    task, recipe = word_task("pos", pairs), replace(RECIPE, max_steps=20)
+    reference = train_probes(task, telling_states, KEYS, recipe)
+    with PretendGpu():
+        trained = train_probes(task, telling_states, KEYS, recipe, "cuda")
+        scored = torch.from_numpy(task.scored).to("cuda")
+        counts = count_answers(trained.probes, task.development, telling_states, scored, 5, "cuda")
+        weights = [parameter.detach().cpu() for parameter in trained.probes.parameters()]
+    assert all(torch.equal(a, b.detach()) for a, b in zip(weights, reference.probes.parameters(), strict=True))
+    assert (trained.best_steps == reference.best_steps).all()
+    expected = count_answers(reference.probes, task.development, telling_states, torch.from_numpy(task.scored), 5)
+    assert (counts == expected).all()
+
+
+def test_values_are_prepared_ahead_in_their_order():
+    prepared, threads = [], set()
+
+    def numbers():
+        for number in range(5):
+            prepared.append(number)
+            threads.add(threading.get_ident())
+            yield number
+
+    values = ahead(numbers())
+    assert next(values) == 0
+    assert next(values) == 1
+    assert prepared[:2] == [0, 1]
+    assert list(values) == [2, 3, 4]
+    assert threading.get_ident() not in threads
+    assert len(threads) == 1
+
+
+def test_what_fails_in_the_thread_fails_where_values_are_used():
+    def numbers():
+        yield 1
+        raise OSError("no such disk")
+
+    values = ahead(numbers())
+    assert next(values) == 1
+    with pytest.raises(OSError, match="no such disk"):
+        next(values)
+
+
+def test_no_thread_is_left_when_training_ends_early():
+    def endless():
+        number = 0
+        while True:
+            yield (number := number + 1)
+
+    before = threading.active_count()
+    values = ahead(endless())
+    assert next(values) == 1
+    values.close()
+    assert threading.active_count() == before

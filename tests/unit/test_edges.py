@@ -13,11 +13,11 @@ from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, constituent_label, read_edge_records, role_targets
-from attention_atlas.corpora.edges import EdgeRecord, edge_line, read_edges
+from attention_atlas.corpora.conllu import proposition_builders
+from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
+from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line, read_edges
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.layers import EdgeTarget
-from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.errors import AtlasError
 
 TREE = """\
@@ -99,7 +99,7 @@ def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
     # All words below "man" hold the predicate "slept" itself.
     slept = [((3, 4), (1, 2), "ARG0"), ((3, 4), (2, 3), "R-ARG0"), ((3, 4), (4, 5), "ARGM-MNR")]
     assert spans(record) == [*slept, ((5, 6), (0, 5), "ARG0"), ((5, 6), (6, 8), "ARG1")]
-    ((tree, propositions),) = read_propositions(path)
+    ((tree, propositions),) = (build() for build in proposition_builders(path))
     heads = role_targets(tree, propositions, whole=False)
     assert [target.span2 for target in heads[3:]] == [(1, 2), (7, 8)]
 
@@ -115,13 +115,12 @@ def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
             ":3: 10 columns",
         ),
         ("4\tslept\tsleep\tVERB\tVBD\t_\t2", "4\tslept\tsleep\tVERB\tVBD\t_\t99", "file.txt:5"),
-        (PROPOSITIONS, "\n", "there is no sentence"),
     ],
 )
 def test_malformed_propositions_are_named(tmp_path, old, new, message):
     assert old in PROPOSITIONS
     with pytest.raises(AtlasError) as error:
-        list(read_propositions(written(tmp_path, PROPOSITIONS.replace(old, new))))
+        [build() for build in proposition_builders(written(tmp_path, PROPOSITIONS.replace(old, new)))]
     assert message in str(error.value)
 
 
@@ -386,15 +385,15 @@ def test_parts_share_no_record_and_lose_none(tmp_path):
 
 def test_a_sentence_without_predicates_may_have_an_empty_column(tmp_path):
     text = TREE.replace("\t_\t_\n", "\t_\t_\t_\t\n").replace("SpaceAfter=No\n", "SpaceAfter=No\t_\t\n")
-    ((tree, propositions),) = read_propositions(written(tmp_path, text))
-    assert (len(tree), propositions) == (4, ())
+    ((tree, propositions),) = (build() for build in proposition_builders(written(tmp_path, text)))
+    assert (len(tree.words), propositions) == (4, ())
 
 
 def test_roles_that_are_not_utf8_are_named(tmp_path):
     path = tmp_path / "latin.conllu"
     path.write_bytes(PROPOSITIONS.replace("ARG1", "ARG\u00e9").encode("latin-1"))
     with pytest.raises(AtlasError, match=r"latin\.conllu:9: byte 4 \(0xe9\) is not UTF-8"):
-        list(read_propositions(path))
+        [build() for build in proposition_builders(path)]
 
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=whitespace), min_size=1, max_size=5)

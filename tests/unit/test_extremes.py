@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
-from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.extremes import (
     largest_interval,
     largest_of_intervals,
@@ -15,6 +14,7 @@ from attention_atlas.stats.extremes import (
     smallest_interval,
     widths,
 )
+from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import two_sided_p
 
 

@@ -17,18 +17,25 @@ from attention_atlas.atlas.models import MOST, depth_correlation
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.names import KEYS
 from attention_atlas.methods.names import ONE as MASKED_ALONE
-from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.extremes import largest_of_intervals
-from attention_atlas.stats.paired_tests import mean_interval
+from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import simultaneous_interval
-from attention_atlas.studies.kovaleva2019 import disabling_tables
-from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, CORRELATION, F1
+from attention_atlas.studies.kovaleva2019 import scores as disabling_tables
+from attention_atlas.studies.kovaleva2019.scores import ACCURACY, CORRELATION, F1
 from attention_atlas.studies.michel2019 import effects
-from attention_atlas.studies.michel2019.bleu import sentence_counts
-from attention_atlas.studies.stefanik2021.detection import _relative_rows
-from attention_atlas.studies.stefanik2021.names import DEVELOPMENT, METRICS, ONE, REMOVED, TEST
-from attention_atlas.studies.stefanik2021.phrases import percent, resampled_percent
-from attention_atlas.studies.stefanik2021.removal_tables import Removals, _exchanged, ablation_rows
+from attention_atlas.studies.michel2019.effects import sentence_counts
+from attention_atlas.studies.stefanik2021.scores import (
+    METRICS,
+    REMOVED,
+    SPLITS,
+    Removals,
+    ablation_rows,
+    exchanged_percent,
+    percent,
+    resampled_percent,
+)
+from attention_atlas.studies.stefanik2021.words import mean_rows_of_heads
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
 PLANTED = 2
@@ -109,7 +116,7 @@ def masked_heads(metric, seed, lost=0.0, translations=None):
 def removed_heads(seed, lost=0.0, documents=16):
     """Families of rows of `ablation_rows`, by metric and split; the planted head loses a share of the right words."""
     generator = np.random.default_rng(seed)
-    sets = [(ONE, split, 0, 0, int(head > 0), min(head, 1), head) for split in (DEVELOPMENT, TEST) for head in range(HEADS + 1)]
+    sets = [("one", split, 0, 0, int(head > 0), min(head, 1), head) for split in SPLITS for head in range(HEADS + 1)]
     counts = {}
     for metric in METRICS:
         values = np.full((len(sets), 2 * documents, 3), np.nan)
@@ -256,7 +263,7 @@ def test_intervals_of_removed_heads(data_sets):
         answered = generator.binomial(expected + 2, 0.6, (2, 14))
         counts = np.stack([generator.binomial(np.minimum(answered, expected), 0.5), answered, [expected] * 2], axis=-1)
         parts = counts.astype(float)
-        (low,), (high,) = simultaneous_interval(np.diff(percent(parts)), _exchanged(parts, DRAWS, seed))
+        (low,), (high,) = simultaneous_interval(np.diff(percent(parts)), exchanged_percent(parts, DRAWS, seed))
         single += int(not low <= 0 <= high)
         resampled = resampled_percent(parts, DRAWS, seed)
         low, high = percentile_interval(resampled[:, 1] - resampled[:, 0])
@@ -290,10 +297,10 @@ def test_the_head_with_the_largest_relative_attention(data_sets):
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         by_document = generator.normal(size=(24, 1, HEADS)) + generator.normal(size=(24, 1, 1))
-        rows = _relative_rows(by_document, DRAWS, seed)
+        rows = mean_rows_of_heads(by_document, DRAWS, seed)
         alarms += int((rows["adjusted_low"] > 0).any() or (rows["adjusted_high"] < 0).any())
         if seed < 50:
-            planted = _relative_rows(by_document + 1.5 * (np.arange(HEADS) == PLANTED), DRAWS, seed)
+            planted = mean_rows_of_heads(by_document + 1.5 * (np.arange(HEADS) == PLANTED), DRAWS, seed)
             detected += int(planted["adjusted_low"].iloc[PLANTED] > 0)
     print(f"stefanik2021, relative attention: {alarms / data_sets:.4f}, power {detected / 50:.2f}")
     assert alarms <= binom.ppf(0.9995, data_sets, 0.05)

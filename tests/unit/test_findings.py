@@ -7,19 +7,14 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, spearmanr
 
-from attention_atlas.atlas.correlations import Draws, shuffles_within, within_layers
-from attention_atlas.atlas.findings import (
-    FINDINGS,
-    QUESTIONS,
-    UNDECIDED,
-    findings,
-    null_interval,
-    within_verdict,
-    write_findings,
+from attention_atlas.atlas.correlations import (
+    Draws,
+    shuffles_within,
+    within_layers,
 )
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.io.tables import write_table
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS
+from attention_atlas.atlas.tables import FINDINGS, QUESTIONS, finding_rows, findings, null_interval, within_verdict
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.simultaneous import enough_draws
 
 LAYERS, HEADS = 6, 12
@@ -69,8 +64,8 @@ def draws_of(seed, level=0.05):
 
 
 def tables_of(data_sets, level=0.05, **made):
-    """`findings` of each data set."""
-    return [findings(heads_table(seed, **made), draws_of(seed, level), level) for seed in range(data_sets)]
+    """`finding_rows` of each data set."""
+    return [finding_rows(heads_table(seed, **made), draws_of(seed, level), level) for seed in range(data_sets)]
 
 
 def verdicts(data_sets, level=0.05, **made):
@@ -81,7 +76,7 @@ def verdicts(data_sets, level=0.05, **made):
 
 @REPETITIONS
 def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
-    table = findings(heads_table(0, depth=3.0), Draws(resamples=200, shuffles=200, seed=0))
+    table = finding_rows(heads_table(0, depth=3.0), Draws(resamples=200, shuffles=200, seed=0))
     sides = [question.sign for question in QUESTIONS]
     assert (np.sign(table["ci_low"]) == sides).all(), "depth makes all values large: intervals over all heads exclude 0"
     assert (np.sign(table["ci_high"]) == sides).all()
@@ -104,7 +99,7 @@ def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
 
 
 def verdicts_at(table, level):
-    """Verdicts of a table of `findings` at another level than it was made for: the shuffles are the same."""
+    """Verdicts of a table of `finding_rows` at another level than it was made for: the shuffles are the same."""
     rows = zip(table["within_layers"], table["p_holm"], QUESTIONS, strict=True)
     return [within_verdict(within, p, question.sign, level) for within, p, question in rows]
 
@@ -119,30 +114,26 @@ def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, de
         assert counts[opposite] == 0, statement
 
 
-def test_a_page_says_how_verdicts_are_given(tmp_path):
-    write_table(heads_table(0, depth=3.0, within=2.0), tmp_path / "heads.tsv")
-    outs = tmp_path / "findings.tsv", tmp_path / "findings.html"
+def test_a_page_says_how_verdicts_are_given():
+    heads, draws = heads_table(0, depth=3.0, within=2.0), vars(draws_of(0))
     facts = [{"measure": "entropy", "warning": "it says nothing"}, {"measure": "to_sep", "model": "tiny"}]
     facts += [{"measure": "masked", "model": "tiny-qnli"}]
-    measures = pd.DataFrame(facts).reindex(columns=MEASURES).fillna("")
-    write_table(measures, tmp_path / "measures.tsv")
-    write_findings(tmp_path / "heads.tsv", tmp_path / "measures.tsv", {"clark2019": "tiny"}, "Test run", draws_of(0), *outs)
-    table, page = pd.read_csv(outs[0], sep="\t"), outs[1].read_text(encoding="utf-8")
+    measures = pd.DataFrame(facts).reindex(columns=MEASURES)
+    page = findings(heads, measures, {"clark2019": "tiny"}, **draws)
+    table, notes = page.frame, " ".join(page.notes)
     assert list(table.columns) == FINDINGS
     assert (table["verdict"] == HOLDS).all()
-    assert "95 % (within_low to within_high)" in page
-    assert "undecided unless p_holm" in page
-    assert "it says nothing" not in page, "no finding needs the entropy"
+    assert "within_low to within_high: its 95 % interval" in notes
+    assert "undecided unless p_holm" in notes
+    assert "it says nothing" not in notes, "no finding needs the entropy"
     linked = table.set_index(["measure_a", "measure_b"]).loc[("to_sep", "masked")]
     assert linked[["model_a", "model_b"]].tolist() == ["tiny", "tiny-qnli"]
-    assert "different models" in page
-    measures.loc[measures["measure"] == "masked", ["warning", "chance"]] = ["it says nothing", ""]
-    write_table(measures, tmp_path / "measures.tsv")
-    write_findings(tmp_path / "heads.tsv", tmp_path / "measures.tsv", {"clark2019": "tiny"}, "Test run", draws_of(0), *outs)
-    assert "masked: it says nothing" in outs[1].read_text(encoding="utf-8")
+    assert "different models" in notes
+    measures.loc[measures["measure"] == "masked", "warning"] = "it says nothing"
+    assert findings(heads, measures, {"clark2019": "tiny"}, **draws).notes[-1] == "masked: it says nothing"
 
 
-def test_a_finding_on_noise_is_not_tested(tmp_path):
+def test_a_finding_on_noise_is_not_tested():
     """A measure of which at least 90 % of heads are like heads without the effect has an order, but it is that of noise."""
     table = heads_table(0, depth=0.0, within=2.0)
     table["disabled_low"], table["disabled_high"] = table["disabled"] - 0.1, table["disabled"] + 0.1
@@ -150,7 +141,7 @@ def test_a_finding_on_noise_is_not_tested(tmp_path):
     noisy = table.assign(disabled_low=table["disabled"] - reach, disabled_high=table["disabled"] + reach)
     statement = "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)"
     rows = {
-        name: findings(heads, draws_of(0), chances={"disabled": 0.0}).set_index("finding").loc[statement]
+        name: finding_rows(heads, draws_of(0), chances={"disabled": 0.0}).set_index("finding").loc[statement]
         for name, heads in (("clear", table), ("noise", noisy))
     }
     assert rows["clear"]["verdict"] == HOLDS
@@ -161,7 +152,7 @@ def test_a_finding_on_noise_is_not_tested(tmp_path):
     )
     assert rows["noise"][["value", "within_layers", "p", "p_holm"]].isna().all()
     # Without a chance value nothing is known about the heads.
-    unknown = findings(noisy, draws_of(0)).set_index("finding").loc[statement]
+    unknown = finding_rows(noisy, draws_of(0)).set_index("finding").loc[statement]
     assert unknown["verdict"] == HOLDS
 
 
@@ -182,7 +173,7 @@ def test_groups_are_compared_within_layers_pair_by_pair():
     values[1:16:2] = values[:16:2]  # ties, but not of most heads
     table["importance"] = values
     draws = Draws(resamples=2, shuffles=60, seed=3)
-    row = findings(table, draws).iloc[0]
+    row = finding_rows(table, draws).iloc[0]
     inside, values, layer = (table["distance_type"] == "vertical").to_numpy(), table["importance"].to_numpy(), table["layer"]
     layer = layer.to_numpy()
     assert row["within_layers"] == pytest.approx(slow_pairs(inside, values, layer))
@@ -190,7 +181,7 @@ def test_groups_are_compared_within_layers_pair_by_pair():
     beyond = np.sum(np.abs(shuffled) >= abs(row["within_layers"]) - 1e-12)
     assert row["p"] == pytest.approx((beyond + 1) / 61)
     only_by_layer = table.assign(distance_type=np.where(table["layer"] > 3, "vertical", "dense"))
-    row = findings(only_by_layer, draws).iloc[0]
+    row = finding_rows(only_by_layer, draws).iloc[0]
     assert row["verdict"] == "not tested: no layer has heads of both kinds"
     assert np.isfinite(row["value"])
     assert row[["within_layers", "p", "within_low", "within_high"]].isna().all()

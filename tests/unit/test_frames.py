@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from small_tokenizer import save_tokenizer
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.frames import GAP, LONGEST_SENTENCE, FrameSentence, first_occurrence, read_frames
+from attention_atlas.corpora.marked_text import GAP, LONGEST_SENTENCE, FrameSentence, first_occurrence, read_frames
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019.frame_heads import (
+from attention_atlas.studies.kovaleva2019 import frames as frame_module
+from attention_atlas.studies.kovaleva2019.changes import OPTIONS
+from attention_atlas.studies.kovaleva2019.frames import (
     ALL,
     BOTH,
     FIRST,
@@ -28,6 +31,7 @@ from attention_atlas.studies.kovaleva2019.frame_heads import (
     example_sentence,
     frame_pairs,
     frame_rows,
+    frames,
     largest_weights,
     linked_pairs,
     variant_scores,
@@ -251,10 +255,32 @@ def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
             example.record, example.id, "tokens", example.tokens, example.word, example.words, maps.astype(np.float16)
         )
 
-    scores, controls = variant_scores(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
-    margin = np.nanmean(scores[0] - controls[0], axis=0)
+    (scores,), controls = variant_scores(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
+    margin = np.nanmean(scores - controls, axis=0)
     assert margin[0, 0] == 1, margin
     assert margin[0, 1] == pytest.approx(0)
+
+
+def test_options_change_one_choice_at_a_time(examples, monkeypatch):
+    """Head 1 links elements with targets, head 2 targets with elements."""
+    cached = [(e, SimpleNamespace(maps=np.zeros((1, 2, len(e.tokens), len(e.tokens)), np.float16))) for e in examples]
+    for example, shown in cached:
+        for a, b in frame_pairs(example, ALL, FROM_ELEMENT, SPANS):
+            shown.maps[0, 0, a, b] = shown.maps[0, 1, b, a] = 1
+    monkeypatch.setattr(frame_module, "with_attention", lambda read, attention: iter(cached))
+    table = frames(iter(()), examples, ALL, FROM_ELEMENT, 50, 0)["options"]
+    assert table.columns.tolist() == OPTIONS
+    assert (table["option_a"] + " " + table["option_b"]).tolist() == [
+        "all zip",
+        "fe_to_target target_to_fe",
+        "fe_to_target both",
+        "first_piece words",
+    ]
+    assert set(table["n"]) == {len(examples)}
+    reversed_, both = (table[table["option_b"] == name].iloc[0] for name in (FROM_TARGET, BOTH))
+    assert reversed_["rho"] == pytest.approx(-1)
+    assert (abs(reversed_["largest_change"]), reversed_["mean_change"]) == (1, 0)
+    assert (both["largest_change"], both["mean_change"]) == (1, 0.5)
 
 
 def test_the_example_sentence_has_its_roles(examples):

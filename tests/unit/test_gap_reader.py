@@ -3,7 +3,7 @@
 import pytest
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.gap import COLUMNS, read_gap
+from attention_atlas.corpora.marked_text import COLUMNS, read_gap
 from attention_atlas.errors import AtlasError
 
 TEXT = 'Ann "Café" Lee met Mr. Bo Ray-Day. She liked him.'

@@ -15,9 +15,10 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import build_shard, from_labelled
+from attention_atlas.corpora.building import ExampleBuilder, build_shard
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, Unusable, read_glue
+from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, labelled_example, read_glue
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 
 MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe said no\n0\t7\t8\tA b\tC "d"\n'
@@ -52,7 +53,7 @@ def test_every_task_is_read_as_text_and_as_json_lines(tmp_path, task):
 
 def test_examples_without_a_label_keep_their_place(tmp_path):
     text = "sentence1\tsentence2\tgold_label\na\tb\t-\nc\td\tneutral\n"
-    assert read(tmp_path, text, "mnli") == [Unusable("1", "no label"), Labelled("2", ("c", "d"), "neutral")]
+    assert read(tmp_path, text, "mnli") == [Dropped("1", "no label"), Labelled("2", ("c", "d"), "neutral")]
 
 
 @pytest.mark.parametrize(("task", "missing"), [("rte", -1), ("stsb", -1.0), ("mnli", "-1")])
@@ -60,7 +61,7 @@ def test_rows_of_the_hubs_test_sets_have_no_label(tmp_path, task, missing):
     first, label = ("premise", "label") if task == "mnli" else ("sentence1", "label")
     second = "hypothesis" if task == "mnli" else "sentence2"
     row = {first: "a", second: "b", label: missing}
-    assert read(tmp_path, json.dumps(row) + "\n", task) == [Unusable("1", "no label")]
+    assert read(tmp_path, json.dumps(row) + "\n", task) == [Dropped("1", "no label")]
 
 
 @pytest.mark.parametrize("task", ["sst2", "stsb"])
@@ -70,12 +71,12 @@ def test_spellings_of_a_label_are_one_class_and_missing_ones_none(tmp_path, task
     labels = [1, 1.0, "1", "1.0", " 1.00", None, float("nan"), "NaN", "", -1.0, 2.5]
     lines = "".join(json.dumps(dict.fromkeys(names, "x") | {"label": label}) + "\n" for label in labels)
     items = read(tmp_path, lines, task)
-    assert [item.reason for item in items if isinstance(item, Unusable)] == ["no label"] * 5
+    assert [item.reason for item in items if isinstance(item, Dropped)] == ["no label"] * 5
     kept = [item.label for item in items if isinstance(item, Labelled)]
     assert kept == (["1"] * 5 + ["2.5"] if task == "sst2" else ["1", "1.0", "1", "1.0", "1.00", "2.5"])
     for text in (None, float("nan")):
         row = dict.fromkeys(names, text) | {"label": 1}
-        assert read(tmp_path, json.dumps(row), task) == [Unusable("1", "empty text")]
+        assert read(tmp_path, json.dumps(row), task) == [Dropped("1", "empty text")]
 
 
 QQP = (
@@ -91,8 +92,8 @@ def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tm
     """Its training file has questions without text and rows that end after three of six columns."""
     assert read(tmp_path, QQP, "qqp") == [
         Labelled("1", ("What is a cat?", "What are cats?"), "1"),
-        Unusable("2", "empty text"),
-        Unusable("3", "incomplete row", "3 of 6 columns"),
+        Dropped("2", "empty text"),
+        Dropped("3", "incomplete row", "3 of 6 columns"),
         Labelled("4", ('"Is it so?', "Is it?"), "0"),
     ]
     (tmp_path / "qqp.tsv").write_text(QQP)
@@ -142,7 +143,7 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
     except AtlasError:
         return
     for item in items:
-        assert isinstance(item, Unusable) or all(part.strip() for part in (*item.texts, item.label))
+        assert isinstance(item, Dropped) or all(part.strip() for part in (*item.texts, item.label))
 
 
 def test_pairs_become_examples_with_their_label(tmp_path):
@@ -323,9 +324,13 @@ def test_a_word_of_a_layer_may_contain_a_no_break_space(tmp_path):
     assert item.tagged[0].words == ("10\u00a0000", "cats")
 
 
+def built(item, tokenizer, bound, overlong):
+    return labelled_example(ExampleBuilder({"overlong": overlong}, "raw", tokenizer, bound), item)
+
+
 def labelled(texts, overlong, bound, tokenizer):
     tags = [Tagged(tuple(t.split()), tuple("X" for _ in t.split()), tuple("r" for _ in t.split())) for t in texts]
-    return from_labelled(Labelled("1", tuple(texts), "yes", tuple(tags)), 0, tokenizer, bound, overlong)
+    return built(Labelled("1", tuple(texts), "yes", tuple(tags)), tokenizer, bound, overlong)
 
 
 def test_heads_of_a_pair_are_numbered_on_and_those_of_lost_words_are_unknown(tmp_path):
@@ -333,17 +338,16 @@ def test_heads_of_a_pair_are_numbered_on_and_those_of_lost_words_are_unknown(tmp
     first = Tagged(("the", "cat", "sat"), ("DT", "NN", "VBD"), ("det", "nsubj", "root"), (2, 3, 0))
     second = Tagged(("cats", "sat"), ("NNS", "VBD"), ("nsubj", "root"), (-1, 0))
     pair = Labelled("1", ("the cat sat", "cats sat"), "yes", (first, second))
-    whole = from_labelled(pair, 0, tokenizer, 40, "truncate")
+    whole = built(pair, tokenizer, 40, "truncate")
     assert whole.layers["heads"] == (2, 3, 0, -1, 0)
     assert whole.texts == pair.texts
     room = len(whole.input_ids)
-    cut = from_labelled(pair, 0, tokenizer, room - len(tokenizer.pieces(["sat"])[0]), "truncate")
+    cut = built(pair, tokenizer, room - len(tokenizer.pieces(["sat"])[0]), "truncate")
     assert cut.words[:2] == ("the", "cat")
     assert (cut.words[2] != "sat") == (cut.layers["heads"][1] == -1)
     assert cut.texts == pair.texts
-    without = from_labelled(
-        Labelled("1", ("the cat",), "yes", (Tagged(("the", "cat"), ("DT", "NN"), ("det", "root")),)), 0, tokenizer, 40, "drop"
-    )
+    single = Labelled("1", ("the cat",), "yes", (Tagged(("the", "cat"), ("DT", "NN"), ("det", "root")),))
+    without = built(single, tokenizer, 40, "drop")
     assert "heads" not in without.layers
 
 

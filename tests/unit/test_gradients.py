@@ -12,23 +12,26 @@ from tiny_models import HEADS, LAYERS, PAD, tiny
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.units import independent_units
+from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.models.card import read_card
-from attention_atlas.models.masking import mask_pieces, unmasked
-from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, ModelFiles, load_masked_model
+from attention_atlas.models.language_models import (
+    HeadFacts,
+    HeadFile,
+    MaskedModel,
+    load_masked_model,
+    mask_pieces,
+    read_mlm_head,
+    unmasked,
+)
 from attention_atlas.studies.clark2019 import gradients as module
-from attention_atlas.studies.clark2019.figure3 import figure3
-from attention_atlas.studies.clark2019.figure3_variants import figure3_variants
+from attention_atlas.studies.clark2019.figures import figure3
 from attention_atlas.studies.clark2019.gradients import (
-    GradientOutputs,
     attention_gradients,
     claims_frame,
     gradients,
-    measure_gradients,
+    segment_gradients,
     variants_table,
 )
-from attention_atlas.studies.clark2019.sink import strongest_special_token
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 
@@ -150,7 +153,7 @@ def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch
     expected = {rows: slow(masked_model(), card, examples, masking, 5, cls_is_other, rows) for rows in module.ROWS}
     for batch_tokens in (1024, 16):
         monkeypatch.setattr(module, "GRADIENT_TOKENS", batch_tokens)
-        measured = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
+        measured = segment_gradients(masked_model(), card, examples, masking, 5, cls_is_other)
         assert set(measured) == set(product(module.ROWS, module.MEASURES))
         for (rows, measure), values in measured.items():
             assert values == pytest.approx(expected[rows][measure], rel=2e-4, nan_ok=True), (rows, measure)
@@ -160,7 +163,7 @@ def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch
 def test_the_last_layer_is_averaged_over_the_rows_of_the_other_layers(tmp_path):
     """In the last layer rows of tokens that are not predicted have no gradient: leaving them out there alone makes a jump."""
     setup(tmp_path, "bert_mlm", EXAMPLES)
-    measured = gradients(masked_model(), read_card(tmp_path / "card.json"), EXAMPLES, "masked", 5)
+    measured = segment_gradients(masked_model(), read_card(tmp_path / "card.json"), EXAMPLES, "masked", 5)
     predicted, everywhere, mixed = (measured[rows, "per_weight"][:, 3].mean(axis=(0, 2)) for rows in module.ROWS)
     shares = [mask_pieces(e, MASK, 60, 5).chosen.sum() / len(e.tokens) for e in EXAMPLES]
     assert mixed[:-1] == pytest.approx(everywhere[:-1])
@@ -190,62 +193,44 @@ def test_the_claim_starts_in_layer_5_of_12(layers, first):
     assert table["layer"].tolist() == list(range(first, layers + 1))
 
 
-def surface_table(folder):
-    rows = [(name, layer, 1, value) for name, value in (("cls", 0.3), ("sep", 0.02)) for layer in (1, 2)]
-    frame = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
-    frame.loc[frame["layer"] == 1, "value"] = 0.9
-    write_table(frame, folder / "surface.tsv")
-    return folder / "surface.tsv"
+OPTIONS = {"cls_is_other": True, "rows": "predicted"}
+LABELS = {"segments": RunLabel("r", "m", "c")}
 
 
 def test_tables_and_figure(tmp_path):
-    entry = setup(tmp_path, "bert", [with_comma(example(k)) for k in range(20)])
+    examples = [with_comma(example(k)) for k in range(20)]
+    entry = setup(tmp_path, "bert", examples)
     head, facts = prepare(tmp_path, entry, steps=3)
-
-    def measure(out):
-        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "claims.tsv")]
-        files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
-        data = [[tmp_path / "0.parquet"], 15]
-        measure_gradients(files, *data, {"cls_is_other": True, "rows": "predicted"}, 100, 0, 1, GradientOutputs(*paths))
-        return paths
-
-    paths = measure("a")
-    table = read_table(paths[0])
+    assert read_mlm_head(str(head)) == HeadFile(str(head), facts)
+    card = read_card(tmp_path / "card.json")
+    tables = gradients(entry, card, read_mlm_head(str(head)), examples[:15], OPTIONS, 100, 0)
+    table = tables["gradients"]
     assert table.columns.tolist() == list(module.COLUMNS)
     assert len(table) == 2 * 3 * 3 * 4 * LAYERS * HEADS
     assert set(table["n"]) == {15}
     assert set(table["mlm_head"]) == {facts.words}
     assert ((table["ci_low"] <= table["value"]) & (table["value"] <= table["ci_high"])).all()
-    card = read_card(tmp_path / "card.json")
     model = load_masked_model(entry, head, facts)
-    expected = gradients(model, card, [with_comma(example(k)) for k in range(15)], "masked", 0)["all", "per_query"].mean(axis=0)
+    expected = segment_gradients(model, card, examples[:15], "masked", 0)["all", "per_query"].mean(axis=0)
     shown = table.query("masking == 'masked' and rows == 'all' and measure == 'per_query' and target == 'punct'")["value"]
     assert shown.to_numpy() == pytest.approx(expected[2].ravel(), rel=1e-4)
-    variants = read_table(paths[1])
+    variants = tables["variants"]
     assert len(variants) == 18 * LAYERS
     assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
-    assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
-    pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), pictures)
-    assert "[SEP]" in pictures["svg"].read_text()
-    assert strongest_special_token(surface_table(tmp_path)).endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
-    figure3_variants(*paths[:2], tmp_path / "surface.tsv", RunLabel("r", "m", "c"), tmp_path / "h.html")
-    assert "Special token with most attention in this model" in (tmp_path / "h.html").read_text()
-    assert "[SEP] to other" in (tmp_path / "h.html").read_text()
-    assert f"Prediction of masked tokens: {facts.words}." in (tmp_path / "h.html").read_text()
+    again = gradients(entry, card, read_mlm_head(str(head)), examples[:15], OPTIONS, 100, 0)
+    for name, frame in tables.items():
+        pd.testing.assert_frame_equal(frame, again[name], check_exact=True)
+    figure3({"gradients": table}, OPTIONS).write({"svg": tmp_path / "f.svg"}, LABELS)
+    assert "[SEP]" in (tmp_path / "f.svg").read_text()
 
 
 def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):
     entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
     head, _ = prepare(tmp_path, entry)
-    paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "c.tsv")]
-    files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
-    data = [[tmp_path / "0.parquet"], 15]
-    measure_gradients(files, *data, {"cls_is_other": True, "rows": "predicted"}, 100, 0, 1, GradientOutputs(*paths))
-    figure3_variants(*paths[:2], surface_table(tmp_path), RunLabel("r", "m", "c"), tmp_path / "h.html")
-    assert read_table(paths[0]).empty
-    assert "the model has no [MASK]" in (tmp_path / "h.html").read_text()
-    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    card = read_card(tmp_path / "card.json")
+    tables = gradients(entry, card, read_mlm_head(str(head)), EXAMPLES, OPTIONS, 100, 0)
+    assert all(frame.empty for frame in tables.values())
+    figure3({"gradients": tables["gradients"]}, OPTIONS).write({"svg": tmp_path / "f.svg"}, LABELS)
     assert "The model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 

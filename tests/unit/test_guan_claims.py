@@ -7,12 +7,20 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL
-from attention_atlas.methods.layer_halves import shares_by_half
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL, shares_by_half
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
-from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.stats.intervals import expanded_level
 from attention_atlas.stats.levels import LEVEL
-from attention_atlas.studies.guan2020.ablation_rows import (
+from attention_atlas.studies.guan2020.ablations import COLUMNS
+from attention_atlas.studies.guan2020.claims import (
+    F1Drops,
+    beside_permutations,
+    claims,
+    drops_of,
+    fewest_permutations,
+    paired_parts,
+)
+from attention_atlas.studies.guan2020.rows import (
     BASELINE,
     OTHERS,
     PERMUTED,
@@ -20,17 +28,8 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     ROWS,
     TYPE,
     UNIFORMED,
+    passage_interval,
     sentences_of,
-)
-from attention_atlas.studies.guan2020.ablation_tables import passage_interval
-from attention_atlas.studies.guan2020.ablations import COLUMNS
-from attention_atlas.studies.guan2020.claims import (
-    F1Drops,
-    beside_permutations,
-    claims,
-    fewest_permutations,
-    paired_parts,
-    read_drops,
 )
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
@@ -234,15 +233,14 @@ def test_questions_on_one_passage_are_drawn_together():
     assert claim.value == pytest.approx(difference.mean())
 
 
-def test_drops_are_read_by_question_and_by_permutation(tmp_path):
+def test_drops_by_question_and_by_permutation():
     rows = []
     for number, sentences in CHANGES:
         rows += [(number, sentences, TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
         rows += [(number, sentences, OTHERS, 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
     rows += [(BASELINE, "", TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
     rows += [(PRUNED[DENSE], "", PERMUTED, draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
-    pd.DataFrame(rows, columns=COLUMNS).to_parquet(tmp_path / "answers.parquet", index=False)
-    drops = read_drops(tmp_path / "answers.parquet")
+    drops = drops_of(pd.DataFrame(rows, columns=COLUMNS))
     assert drops.by_question[12, "stops"].tolist() == [12, 13, 14]
     assert drops.passages.tolist() == [0, 0, 1]
     assert {kind: values.tolist() for kind, values in drops.permuted.items()} == {DENSE: [9, 8]}

@@ -3,27 +3,29 @@
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import give_model
 
-from attention_atlas.studies.guan2020.study import STUDY, compared_models
-from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
-from attention_atlas.workflow.needs import required_for
-from attention_atlas.workflow.studies import extracted
+from attention_atlas.studies.guan2020.study import ID, STUDY, compared_models
+from attention_atlas.workflow.requirements import required_for
+from attention_atlas.workflow.study import extracted
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
-INPUTS = Guan2020Inputs(shipped())
+INPUTS = StudyInputs(shipped(), ID)
+FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"
 
 
 def test_features_are_averaged_over_so_many_records():
     config = shipped_copy()
     config["runs"]["laptop"]["guan2020"]["samples"] = 150
-    inputs = Guan2020Inputs(config)
+    inputs = StudyInputs(config, ID)
     job = wildcards("laptop", model="minilm", corpus="xquad-en")
+    shards = [each.shards("questions", "samples", suffix="json") for each in (INPUTS, inputs)]
     # Of three shards of 100 questions, those with the first 150.
-    assert INPUTS.sampled_shards("json")(job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(3)]
-    assert inputs.sampled_shards("json")(job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(2)]
+    assert shards[0](job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(3)]
+    assert shards[1](job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(2)]
     squad = wildcards("laptop", model="minilm-squad-laptop", corpus="xquad-en")
-    assert inputs.sampled_shards("parquet", "examples")(squad) == [
+    assert inputs.examples("questions", "samples")(squad) == [
         f"results/laptop/examples/minilm/xquad-en/{n}.parquet" for n in range(2)
     ]
-    assert (INPUTS.sampled_records(job), inputs.sampled_records(job)) == (240, 150)
+    assert [each.bounded("questions", "samples")(job) for each in (INPUTS, inputs)] == [240, 150]
     assert ("minilm-squad-laptop", "xquad-en", 150) in extracted(config, "laptop", "guan2020")
 
 
@@ -31,17 +33,15 @@ def test_compared_models_the_pretrained_one_first():
     assert list(compared_models(shipped(), "sample").items()) == [
         ("pretrain", ("minilm", "sample-questions")),
         ("squad", ("minilm-squad", "sample-questions")),
-        ("mrpc", ("minilm-glue-mrpc-42", "sample-mrpc")),
-        ("mnli", ("minilm-glue-mnli-42", "sample-mnli")),
     ]
     features = "results/laptop/guan2020/features"
-    assert list(INPUTS.features_by_model(wildcards("laptop")).items()) == [
+    assert list(INPUTS.of_group("compared", FEATURES)(wildcards("laptop")).items()) == [
         ("pretrain", f"{features}/minilm/xquad-en.safetensors"),
         ("squad", f"{features}/minilm-squad-laptop/xquad-en.safetensors"),
         ("stsb", f"{features}/minilm-glue-laptop-stsb-42/stsb-dev.safetensors"),
     ]
-    assert INPUTS.base_features(wildcards("laptop")) == f"{features}/minilm-squad-laptop/xquad-en.safetensors"
-    labels = INPUTS.compared_labels(wildcards("laptop"))
+    assert INPUTS.of_role("questions", FEATURES)(wildcards("laptop")) == f"{features}/minilm-squad-laptop/xquad-en.safetensors"
+    labels = INPUTS.labels("compared")(wildcards("laptop"))
     assert {name: (label["model"], label["corpus"]) for name, label in labels.items()} == {
         "pretrain": ("minilm", "XQuAD English"),
         "squad": ("minilm-squad-laptop", "XQuAD English"),
@@ -57,7 +57,7 @@ def test_models_that_are_missing_or_whose_corpora_are_are_compared_only_where_th
     assert list(compared_models(skipping, "paper")) == ["squad"]
     give_model(without_files, skipping["models"]["bert-large-wwm"])
     assert list(compared_models(skipping, "paper")) == ["pretrain", "squad"]
-    assert Guan2020Inputs(skipping).compared_features(wildcards("paper")) == [
+    assert leaves(StudyInputs(skipping, ID).of_group("compared", FEATURES))(wildcards("paper")) == [
         f"results/paper/guan2020/features/{model}/squad-dev.safetensors" for model in ("bert-large-wwm", "bert-large-wwm-squad")
     ]
 

@@ -12,14 +12,22 @@ from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, r
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_parquet, write_parquet, write_table
-from attention_atlas.methods import head_gradients as gradients_module
-from attention_atlas.methods.head_gradients import head_gradients
+from attention_atlas.io.tables import write_parquet
+from attention_atlas.methods import masked_heads as gradients_module
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
-from attention_atlas.methods.masking import KINDS, heads_of, plan_without
+from attention_atlas.methods.masked_heads import (
+    KINDS,
+    Step,
+    ascending,
+    head_gradients,
+    heads_of,
+    next_places,
+    plan_without,
+    step_answers,
+    steps,
+)
 from attention_atlas.methods.names import (
     ANSWERS,
     CLASSIFICATION,
@@ -33,21 +41,16 @@ from attention_atlas.methods.names import (
     STEP,
     TRANSLATION,
 )
-from attention_atlas.methods.pruning import Step, ascending, next_places, random_orders, step_answers, steps
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.classifying import logits, predicted
-from attention_atlas.models.pruning import prune_heads as cut_heads
+from attention_atlas.models.card import ModelCard
+from attention_atlas.models.head_weights import prune_heads as cut_heads
+from attention_atlas.models.task_heads import logits, predicted
 from attention_atlas.models.translating import UNCOUNTED, target_loss
-from attention_atlas.studies.michel2019 import heldout_answers as heldout_module
-from attention_atlas.studies.michel2019 import masked_answers as masked_module
-from attention_atlas.studies.michel2019 import pruned_answers as pruned_module
-from attention_atlas.studies.michel2019 import speed
-from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
-from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
-from attention_atlas.studies.michel2019.pruned_answers import PruningOptions, _gradient_rows
-from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
-from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, SpeedOptions, measure_speed, places_of
-from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
+from attention_atlas.studies.michel2019 import experiments
+from attention_atlas.studies.michel2019.ablations import HEAD_IMPORTANCE, head_importance
+from attention_atlas.studies.michel2019.effects import EVEN, GLOBAL, VARIANTS, WHOLE
+from attention_atlas.studies.michel2019.effects import LAYERS as WHOLE_LAYERS
+from attention_atlas.studies.michel2019.experiments import STABLE, TIMING, Classification, gradient_rows, places_of, timing
+from attention_atlas.studies.michel2019.tables import TABLE4, table4
 
 
 def example(record, size, label="no"):
@@ -233,24 +236,20 @@ def test_importance_has_norm_one_in_each_layer(values):
 
 def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
     of = random_derivatives()
-    examples = [example(k, 5) for k in range(len(of.gradient))]
-    write_parquet(_gradient_rows(of, examples), tmp_path / "g.parquet")
+    write_parquet(gradient_rows(of, range(len(of.gradient))), tmp_path / "g.parquet")
     back = read_derivatives(tmp_path / "g.parquet")
     assert back.gradient == pytest.approx(of.gradient)
     assert back.by_position == pytest.approx(of.by_position)
-    settings = {f"{CLASSIFICATION}_importance": RunLabel("run", "tiny", "corpus")}
-    outs = (tmp_path / "t.tsv", tmp_path / "t.html", tmp_path / "s.tsv")
-    importance_table({CLASSIFICATION: tmp_path / "g.parquet"}, {CLASSIFICATION: "tiny"}, settings, 4, 200, 0, *outs)
-    table = pd.read_csv(outs[0], sep="\t")
-    assert list(table.columns) == COLUMNS
-    assert len(table) == 6 * len(DEFINITIONS)
-    paper_rows = table[table["definition"] == PAPER]
+    models = {TRANSLATION: "other", CLASSIFICATION: "tiny"}
+    table = head_importance(random_derivatives(1), back, models, 4, 200, 0)["importance"]
+    assert list(table.columns) == HEAD_IMPORTANCE
+    assert len(table) == 2 * 6 * len(DEFINITIONS)
+    paper_rows = table[(table["definition"] == PAPER) & (table["model"] == "tiny")]
     assert paper_rows["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
-    assert (paper_rows["spearman"] == 1).all()
+    assert paper_rows["spearman"].to_numpy() == pytest.approx(1)
     assert paper_rows["ci_low"].le(paper_rows["importance"]).all()
     assert paper_rows["ci_high"].ge(paper_rows["importance"]).all()
     assert table.loc[table["definition"] == SCRIPT, "ci_low"].isna().all()
-    assert "run_bertology" in outs[1].read_text(encoding="utf-8")
 
 
 def test_steps_round_as_the_published_code():
@@ -267,13 +266,6 @@ def test_orders_are_permutations_and_ties_keep_their_order(values):
     assert places == sorted(range(len(values)), key=lambda place: (values[place], place))
     first = next_places(values, places[:1], min(3, len(values)))
     assert first == places[: min(3, len(values))]
-
-
-def test_random_orders_are_the_same_for_the_same_seed():
-    orders = random_orders(12, 4, 1)
-    assert orders == random_orders(12, 4, 1)
-    assert len({tuple(order) for order in orders}) == 4
-    assert all(sorted(order) == list(range(12)) for order in orders)
 
 
 CUTS = {
@@ -357,82 +349,80 @@ def test_variants_of_speed_lose_the_least_important_heads():
     assert places_of(WHOLE_LAYERS, table, 50) == [4, 5, 6, 7]
 
 
-def speed_table(folder, monkeypatch):
-    """Table 4 of a small classifier with random weights, and its page."""
-
-    def load(entry, task, device):
-        model = tiny("bert_classifier")
-        install(model)
-        return model
-
-    monkeypatch.setattr(speed, "load_trained", load)
-    write_examples(folder / "e.parquet", EXAMPLES)
-    write_card(ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32"), folder / "card.json")
-    rows = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
-    write_table(rows.assign(importance=range(12), unnormalised=range(12)), folder / "importance.tsv")
-    options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4, 6], repeats=2, records=5)
-    outs = (folder / "t.tsv", folder / "t.html")
-    files = (folder / "card.json", ExampleFiles([folder / "e.parquet"], 7), folder / "importance.tsv")
-    measure_speed({}, *files, options, RunLabel("run", "tiny", "corpus"), 1, *outs)
-    return pd.read_csv(outs[0], sep="\t"), outs[1].read_text(encoding="utf-8")
+SPEED = {"share": 50, "batches": [1, 4, 6], "repeats": 2}
 
 
-def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
-    table, page = speed_table(tmp_path, monkeypatch)
-    assert list(table.columns) == SPEEDS
-    assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
-    assert (table["examples_per_second"] > 0).all()
-    whole = table[(table["variant"] == WHOLE) & (table["status"] == speed.STABLE)]
+@pytest.fixture
+def times():
+    """Times of a small classifier with random weights, on five examples."""
+    model = tiny("bert_classifier")
+    install(model)
+    card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32")
+    heads = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
+    heads = heads.assign(importance=range(12), unnormalised=range(12))
+    return lambda **changed: timing(model, card, EXAMPLES[:5], heads, {"definition": PAPER}, SPEED | changed)
+
+
+def test_speed_is_measured_for_every_variant_and_batch(times):
+    measured = times()
+    assert list(measured.columns) == TIMING
+    assert measured.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
+    assert (measured["examples_per_second"] > 0).all()
+    whole = measured[(measured["variant"] == WHOLE) & (measured["status"] == STABLE)]
     assert (whole[["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
-    assert table.set_index(["batch", "variant"]).loc[(1, GLOBAL), "published_speedup"] == 1.9
-    # All eight published speeds: the full model and the least important half of its heads, at four batch sizes.
-    speeds = table.set_index(["batch", "variant"])["published_examples_per_second"]
-    assert speeds.dropna().to_dict() == {(1, WHOLE): 17.0, (1, GLOBAL): 17.3, (4, WHOLE): 67.3, (4, GLOBAL): 69.1}
-    assert set(table["unit"]) == {"examples"}
-    for heading in ("speedup (%)", "spread (%)", "length (tokens)", "paper: examples per second"):
-        assert f">{heading}<" in page, heading
-    assert set(table["n"]) == {5}
-    # The order by importance takes layers from the first on: six of the twelve heads.
-    assert table.loc[table["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
-    assert "GTX 1080 Ti" in page
-    assert "Left out: batches of 6" in page, "five examples"
+    assert set(measured["unit"]) == {"examples"}
+    assert set(measured["n"]) == {5}
+    # The order by importance takes layers from the first on: six of the twelve heads, which the weights then lack.
+    assert measured.loc[measured["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
+    sizes = measured[measured["batch"] == 1].set_index("variant")["parameters"]
+    assert sizes[WHOLE] == sum(weights.numel() for weights in tiny("bert_classifier").parameters())
+    assert sizes[WHOLE] - sizes[GLOBAL] == 6 * (4 * 4 * 16 + 3 * 4)
     with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
-        speed.possible_batches([6, 9], 5)
+        times(batches=[6, 9])
+    shown = table4(measured, SPEED)
+    assert list(shown.frame.columns) == TABLE4
+    # All eight published speeds: the full model and the least important half of its heads, at four batch sizes.
+    rows = shown.frame.set_index(["batch", "variant"])
+    assert rows.loc[(1, GLOBAL), "published_speedup"] == 1.9
+    speeds = rows["published_examples_per_second"].dropna().to_dict()
+    assert speeds == {(1, WHOLE): 17.0, (1, GLOBAL): 17.3, (4, WHOLE): 67.3, (4, GLOBAL): 69.1}
+    assert "published_speedup" in shown.names
+    assert any("Left out: batches of 6" in note for note in shown.notes), "five examples"
+    quarter = table4(measured, SPEED | {"share": 25}).frame.set_index(["batch", "variant"])["published_examples_per_second"]
+    assert set(quarter.dropna().to_dict()) == {(1, WHOLE), (4, WHOLE)}, "the paper prunes half"
 
 
-def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(tmp_path, monkeypatch):
+def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(times, monkeypatch):
     """The full model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four."""
 
     def timed(models, inputs, examples, repeats):
         fastest = 111.0 if len(inputs) == 5 else 109.0
         return {name: np.array([100.0, fastest]) * (1 if name == WHOLE else 1.2) for name in models}
 
-    monkeypatch.setattr(speed, "timed", timed)
-    table, page = speed_table(tmp_path, monkeypatch)
-    by_batch = dict(list(table.groupby("batch")))
-    assert by_batch[1]["status"].tolist() == ["unstable"] * len(speed.VARIANTS), "every row, that of the full model included"
-    assert by_batch[1]["spread"].tolist() == pytest.approx([11] * len(speed.VARIANTS))
+    monkeypatch.setattr(experiments, "timed", timed)
+    by_batch = dict(list(times().groupby("batch")))
+    assert by_batch[1]["status"].tolist() == ["unstable"] * len(VARIANTS), "every row, that of the full model included"
+    assert by_batch[1]["spread"].tolist() == pytest.approx([11] * len(VARIANTS))
     assert by_batch[1][["speedup", "speedup_low", "speedup_high"]].isna().all(axis=None)
     assert by_batch[1]["examples_per_second"].notna().all()
-    assert by_batch[4]["status"].tolist() == ["stable"] * len(speed.VARIANTS)
+    assert by_batch[4]["status"].tolist() == ["stable"] * len(VARIANTS)
     assert by_batch[4]["speedup"].tolist() == pytest.approx([0, 20, 20, 20])
-    assert page.count(">unstable<") == len(speed.VARIANTS)
 
 
 def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
     baseline, speeds = np.array([100.0, 104.0, 98.0]), np.array([120.0, 130.0, 118.0])
-    row = speed.speedup(speeds, baseline)
+    row = experiments.speedup(speeds, baseline)
     ratios = np.log(speeds / baseline)
     interval = ttest_1samp(ratios, 0).confidence_interval(0.95)
     assert row["speedup"] == pytest.approx(100 * (np.exp(ratios.mean()) - 1))
     assert (row["speedup_low"], row["speedup_high"]) == pytest.approx(
         (100 * np.expm1(interval.low), 100 * np.expm1(interval.high))
     )
-    assert np.isnan(speed.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
-    unstable = speed.speedup(speeds, np.array([100.0, 111.0, 105.0]))
+    assert np.isnan(experiments.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
+    unstable = experiments.speedup(speeds, np.array([100.0, 111.0, 105.0]))
     assert np.isnan(unstable["speedup"]), "the full model's slowest pass takes 11 % longer than its fastest"
     assert unstable["examples_per_second"] == pytest.approx(speeds.mean())
-    assert speed.spread(np.array([100.0, 109.0])) == pytest.approx(9)
+    assert experiments.spread(np.array([100.0, 109.0])) == pytest.approx(9)
 
 
 def test_models_take_turns_after_each_has_seen_every_shape():
@@ -443,58 +433,47 @@ def test_models_take_turns_after_each_has_seen_every_shape():
 
     inputs = [{"input_ids": torch.zeros(shape)} for shape in ((2, 5), (2, 4), (2, 5), (1, 3))]
     shapes = [(2, 5), (2, 4), (2, 5), (1, 3)]
-    speeds = speed.timed({"a": model("a"), "b": model("b")}, inputs, 7, 3)
+    speeds = experiments.timed({"a": model("a"), "b": model("b")}, inputs, 7, 3)
     seen = [(name, shape) for name in "ab" for shape in ((2, 5), (2, 4), (1, 3))]
     assert calls[:6] == seen
     assert calls[6:] == [(name, shape) for name in ("a", "b", "b", "a", "a", "b") for shape in shapes]
     assert {name: len(values) for name, values in speeds.items()} == {"a": 3, "b": 3}
 
 
-def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(tmp_path, monkeypatch):
+@pytest.fixture
+def classifier():
+    """An experiment with a small classifier."""
     model = installed("bert_classifier").requires_grad_(False)
     model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
-    experiment = Classification(model, PAD)
-    monkeypatch.setattr(masked_module, "open_experiment", lambda *arguments: experiment)
-    write_examples(tmp_path / "e.parquet", EXAMPLES)
-    outs = (tmp_path / "answers.parquet", tmp_path / "second.parquet")
-    corpora = [ExampleFiles([tmp_path / "e.parquet"], limit) for limit in (4, 7)]
-    masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
-    table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
+    return Classification(model, PAD)
+
+
+def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(classifier):
+    table, second = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES).values()
+    assert list(table.columns) == list(second.columns) == [*KEYS, *ANSWERS]
     assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
-    keys = ["masked", "layer", "head"]
+    keys, labels = ["masked", "layer", "head"], ["no", "yes", "maybe"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
-        with watch(model, plan=plan):
-            assert masked_rows["answer"].tolist() == predicted(logits(model, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
-    monkeypatch.setattr(heldout_module, "open_experiment", lambda *arguments: experiment)
-    files = (ExampleFiles([tmp_path / "e.parquet"], 7), outs[0], 1, tmp_path / "heldout.parquet")
-    heldout_module.answer_with_one_head(CLASSIFICATION, ModelSource({}, "", "", {}), *files)
-    heldout = read_parquet(files[-1], [*KEYS, *ANSWERS])
+        with watch(classifier.model, plan=plan):
+            assert masked_rows["answer"].tolist() == predicted(logits(classifier.model, EXAMPLES[:4], PAD), labels, False)
+    heldout = experiments.heldout(classifier, EXAMPLES, table)
     assert len(heldout) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the full model"
     shared = heldout[heldout["record"] < 4].merge(table, on=[*KEYS, "record"])
     assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
-    model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
+    classifier.model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
     with pytest.raises(AtlasError, match="knows the labels no, never, maybe, but the corpus has maybe, no, yes"):
-        masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
+        experiments.masked(classifier, EXAMPLES[:4], EXAMPLES)
 
 
-def test_pruning_has_the_steps_of_all_curves(tmp_path, monkeypatch):
-    model = installed("bert_classifier").requires_grad_(False)
-    model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
-    experiment = Classification(model, PAD)
-    for module in (masked_module, pruned_module):
-        monkeypatch.setattr(module, "open_experiment", lambda *arguments: experiment)
-    write_examples(tmp_path / "e.parquet", EXAMPLES)
-    source, files = ModelSource({}, "", "", {}), ExampleFiles([tmp_path / "e.parquet"], 7)
-    masked, second = tmp_path / "masked.parquet", tmp_path / "second.parquet"
-    masked_module.mask_heads(CLASSIFICATION, source, files, files, 1, masked, second)
-    gradients = tmp_path / "gradients.parquet"
-    pruned_module.differentiate(CLASSIFICATION, source, files, 1, gradients)
-    options = PruningOptions("paper", True, 4, 25, 2, True)
-
-    path = tmp_path / "pruned.parquet"
-    pruned_module.prune_heads(CLASSIFICATION, source, files, files, masked, gradients, options, 0, 1, path)
-    table = read_parquet(path, [*STEP, *ANSWERS])
+def test_pruning_has_the_steps_of_all_curves(classifier, tmp_path):
+    answers = experiments.masked(classifier, EXAMPLES, EXAMPLES)["answers"]
+    write_parquet(experiments.gradients(classifier, EXAMPLES), tmp_path / "gradients.parquet")
+    derivatives = read_derivatives(tmp_path / "gradients.parquet")
+    pruning = {"step": 50, "classification_step": 25, "random_orders": 2, "recomputed": True}
+    options = {"definition": PAPER, "scaled": True, "batch": 4}, pruning
+    table = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, derivatives, *options, 0)
+    assert list(table.columns) == [*STEP, *ANSWERS]
     # Each curve has five steps of all examples.
-    assert len(table) == 6 * 5 * len(EXAMPLES[:7])
+    assert len(table) == 6 * 5 * len(EXAMPLES)
     assert list(table["order"].unique()) == ["importance", "ablation", "ablation_heldout", "random", "recomputed"]

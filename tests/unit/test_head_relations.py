@@ -13,8 +13,8 @@ from test_relations import make_gold
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, score
 from attention_atlas.methods.head_relations import HEAD_RELATIONS, NONE, above_baseline, best_relations, head_relations
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, folds_of
+from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import exchange_p, random_exchanges, two_sided_p
 
 SHAPE = (2, 3)  # layers, heads
@@ -27,7 +27,7 @@ POWER = 40
 
 def in_documents(gold, unit):
     """The trees with a document for each token's unit."""
-    first = np.searchsorted(gold.sentence, np.arange(gold.sentences))
+    first = np.searchsorted(gold.sentence, np.arange(len(gold.ids)))
     return replace(gold, documents=tuple(f"document {unit[token]}" for token in first))
 
 

@@ -15,6 +15,7 @@ from torch import nn
 from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES
+from attention_atlas.atlas.head_properties import copying_scores, repeated_sequences, surface_measures
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
     Draws,
@@ -23,17 +24,13 @@ from attention_atlas.atlas.head_scores import (
     random_entries,
     score_rows,
     scores_of,
-    surface_measures,
 )
 from attention_atlas.atlas.measures import inside_null
 from attention_atlas.attention.engine import attention_layers, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.ov_copying import copying_scores, embedding_product
-from attention_atlas.methods.repeated_tokens import repeated_sequences
-from attention_atlas.models.projections import separate_projections, value_outputs
-from attention_atlas.models.pruning import prune_heads
+from attention_atlas.models.head_weights import prune_heads, separate_projections, value_outputs
 
 SMALL = {
     "vocab_size": 60,
@@ -153,7 +150,7 @@ def test_copying_is_that_of_the_whole_matrix_of_pieces():
     heads, size, width, pieces = 5, 4, 12, 30
     value, output = torch.randn(heads, size, width, generator=generator), torch.randn(heads, width, size, generator=generator)
     embedding, unembedding = torch.randn(pieces, width, generator=generator), torch.randn(pieces, width, generator=generator)
-    ours = copying_scores(value, output, embedding_product(embedding, unembedding))
+    ours = copying_scores(value, output, embedding.T @ unembedding)
     for head in range(heads):
         whole = unembedding.double() @ output[head].double() @ value[head].double() @ embedding.double().T
         eigenvalues = np.linalg.eigvals(whole.numpy())
@@ -196,7 +193,7 @@ def test_copying_needs_embeddings_of_the_width_of_layers_and_an_unembedding(tmp_
     whole = GPTNeoXForCausalLM(settings)
     whole.save_pretrained(tmp_path)
     scores = scores_of(entry, inputs_for())["ov_copying"]
-    product = embedding_product(whole.base_model.embed_in.weight, whole.get_output_embeddings().weight)
+    product = whole.base_model.embed_in.weight.T @ whole.get_output_embeddings().weight
     install(whole.base_model)
     expected = [
         copying_scores(layer.value, layer.output, product).detach().numpy() for layer in value_outputs(whole.base_model)

@@ -10,10 +10,19 @@ from sklearn.metrics import adjusted_rand_score
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_type_fits import fits, profiles
-from attention_atlas.methods.head_type_names import UNNAMED
-from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, nearest_clusters, types_of
-from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
+from attention_atlas.methods.head_types import (
+    METHODS,
+    TYPES,
+    UNNAMED,
+    clusters,
+    fits,
+    matched,
+    names,
+    nearest_clusters,
+    profiles,
+    types_of,
+)
+from attention_atlas.studies.guan2020.types import HALVES, consistent_in_all, halved_labels, pairwise_agreement
 
 # Mass on special tokens, near, far.
 PLANTED = {

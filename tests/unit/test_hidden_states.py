@@ -1,4 +1,6 @@
-"""Cached hidden states against the output of the model, one example at a time, and what is refused."""
+"""Hidden states against the output of the model, one example at a time, and what is refused."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +8,8 @@ import torch
 from test_extract import EXAMPLES
 from tiny_models import LAYERS, PAD, WIDTH, tiny
 
+from attention_atlas.corpora.examples import Corpus
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import write_shard
 from attention_atlas.models.hidden_states import HiddenStates, hidden_states
 
 HALF = 4e-3
@@ -52,41 +54,17 @@ def test_states_that_are_not_finite_are_refused():
         model.encoder.layer[1].output.dense.bias.data = bias
 
 
-def cached(folder, model="m", examples=EXAMPLES, name="0"):
-    states = {e.record: np.full((3, len(e.input_ids), 4), e.record, np.float16) for e in examples}
-    facts = {
-        "model": {"name": model},
-        "layers": 2,
-        "lexical": False,
-        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens} for e in examples],
-    }
-    path = folder / f"{name}.safetensors"
-    write_shard(path, path.with_suffix(".json"), states, facts)
-    return path
-
-
-def test_examples_are_read_at_random_and_in_time_with_their_pieces(tmp_path):
-    paths = [cached(tmp_path, examples=EXAMPLES[:2]), cached(tmp_path, examples=EXAMPLES[2:], name="1")]
-    cache = HiddenStates(paths)
-    assert (len(cache), cache.layers, cache.lexical) == (len(EXAMPLES), 2, False)
-    for e in reversed(EXAMPLES):
-        assert cache[e].shape == (3, len(e.input_ids), 4)
-        assert (cache[e] == e.record).all()
-    retokenised = EXAMPLES[1].__class__(**{**vars(EXAMPLES[1]), "tokens": ("other",)})
-    with pytest.raises(AtlasError, match="it has no hidden states"):
-        cache[retokenised]
-    with pytest.raises(AtlasError, match="it has no hidden states"):
-        HiddenStates(paths, limit=3)[EXAMPLES[-1]]
-    cache.close()
-
-
-def test_damaged_and_mixed_shards_are_refused(tmp_path):
-    first = cached(tmp_path)
-    second = cached(tmp_path, model="other", name="1")
-    with pytest.raises(AtlasError, match="of one model are required, not of 2: m, other"):
-        HiddenStates([first, second])
-    raw = bytearray(first.read_bytes())
-    raw[-3] ^= 1
-    first.write_bytes(raw)
-    with pytest.raises(AtlasError, match="the checksum is wrong"):
-        HiddenStates([first])
+def test_stored_states_are_those_of_the_examples_with_their_pieces(tmp_path):
+    model, corpus = tiny("bert"), Corpus([EXAMPLES[:2], EXAMPLES[2:]], 8)
+    stored = HiddenStates(model, corpus, lambda e: range(1, len(e.tokens), 2), PAD, tmp_path / "states")
+    assert (len(stored), stored.layers, stored.lexical) == (len(corpus.examples), LAYERS, True)
+    of_shards = {e.record: states for shard in corpus.shards for e, states in hidden_states(model, shard, PAD)}
+    for e in reversed(corpus.examples):
+        assert np.array_equal(stored[e][:, 1::2], of_shards[e.record][:, 1::2])
+        assert not stored[e][:, ::2].any()
+    retokenised = replace(EXAMPLES[1], tokens=("other",))
+    (beyond,) = [e for e in EXAMPLES if e.record >= corpus.limit]
+    for example in (retokenised, beyond):
+        with pytest.raises(AtlasError, match="it has no hidden states"):
+            stored[example]
+    assert len(HiddenStates(model, corpus, lambda e: [], PAD, tmp_path / "none")) == 0

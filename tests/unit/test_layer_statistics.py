@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.tenney2019.layers import (
+from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,
     differential_scores,
     divergence_of_gains,
     divergence_of_weights,
     expected_layer,
-    gain_is_noise,
 )
 
 PUBLISHED = load_published("tenney2019")
@@ -78,5 +77,3 @@ def test_a_task_that_gains_nothing_has_no_expected_layer():
     assert np.isnan(expected_layer([50.0, 60.0, 50.0]))
     assert np.isnan(expected_layer([50.0, 40.0, 30.0]))
     assert np.isnan(divergence_of_gains([50.0, 40.0, 30.0]))
-    assert gain_is_noise([50.0, 60.0, 51.0], [0.5, 0.5, 0.5])
-    assert not gain_is_noise([50.0, 60.0, 55.0], [0.5, 0.5, 0.5])

@@ -7,7 +7,7 @@ from small_config import SHIPPED, changed, sentence
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.paths import raw_path
+from attention_atlas.workflow.requirements import raw_path
 
 LICENCE = "CC BY-NC-ND 4.0"
 SHARED = {"reader": "conllu", "source": {"hub": "a/trees", "revision": "1" * 40}, "limit": 5, "accept_licence": LICENCE}

@@ -8,8 +8,8 @@ from small_config import ABSENT, SMALL, changed
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.lookups import has_files, limit_of, local_file, shard_count, study_model, study_runs
-from attention_atlas.workflow.paths import raw_path
+from attention_atlas.workflow.paths import has_files, limit_of, local_file, shard_count, study_model, study_runs
+from attention_atlas.workflow.requirements import raw_path
 
 
 def test_limits_and_whole_shards():

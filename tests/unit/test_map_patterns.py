@@ -1,58 +1,66 @@
-"""Classes of maps: numbers of the rules against loops, pictures, the network, labels, agreement, and the labelling page."""
+"""Classes of maps: numbers of the rules against loops, pictures, the network, labels, and agreement."""
 
 from __future__ import annotations
 
 import json
-import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.numpy import save_file
 from sklearn.metrics import f1_score
 from small_tokenizer import save_tokenizer
 from tiny_models import installed
 
 from attention_atlas.corpora.alignment import SPECIAL as SPECIAL_WORD
+from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import read_table
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.studies.kovaleva2019 import annotations, drawn_patterns
-from attention_atlas.studies.kovaleva2019.annotations import (
-    FOLDER,
-    LABELS,
-    TEXTS,
-    LabelledMap,
-    annotated_maps,
-    by_annotator,
-    read_labels,
+from attention_atlas.models.card import ModelCard
+from attention_atlas.studies.kovaleva2019 import patterns as patterns_module
+from attention_atlas.studies.kovaleva2019.classes import (
+    VIEWS,
+    MapNetwork,
+    Thresholds,
+    as_pictures,
+    classifiers_of,
+    classify,
+    load_network,
+    map_numbers,
+    rule_labels,
+    train_network,
+    tuned_thresholds,
 )
-from attention_atlas.studies.kovaleva2019.drawn_patterns import candidates, draw_patterns, far_block
-from attention_atlas.studies.kovaleva2019.labelling_page import write_labelling_page
-from attention_atlas.studies.kovaleva2019.map_network import VIEWS, MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import (
     BLOCK,
     CLASSES,
     DIAGONAL,
-    FOLDS,
-    GENERATED,
+    HEAD,
     HETEROGENEOUS,
+    LAYER,
     NETWORK,
     RULES,
+    TEXT,
     VERTICAL,
     VERTICAL_DIAGONAL,
 )
 from attention_atlas.studies.kovaleva2019.patterns import (
+    GENERATED,
     MAJORITY,
-    PatternOutputs,
-    PatternSettings,
+    TEXTS,
     agreement,
     between_annotators,
-    read_patterns,
-    train_patterns,
+    by_annotator,
+    candidates,
+    drawn,
+    far_block,
+    labelled_maps,
+    patterns,
+    read_labels,
 )
-from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels, tuned_thresholds
 
 N = 14
 SPECIAL = torch.tensor([k in (0, 6, N - 1) for k in range(N)])
@@ -168,16 +176,13 @@ def test_the_network_has_eight_convolutions_and_learns():
 def test_the_labels_that_come_with_the_workflow():
     labels = read_labels()
     assert len(labels) >= 400
-    texts = {}
-    for line in (FOLDER / TEXTS).read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        texts[entry["id"]] = entry["texts"]
-    assert {map_.text for map_ in labels} <= set(texts)
-    counts = np.bincount([map_.label for map_ in labels], minlength=len(CLASSES))
-    assert counts.min() >= 20
+    entries = [json.loads(line) for line in Path(TEXTS).read_text(encoding="utf-8").splitlines()]
+    texts = {entry["id"]: entry["texts"] for entry in entries}
+    assert set(labels["text"]) <= set(texts)
+    assert np.bincount(labels["label"], minlength=len(CLASSES)).min() >= 20
     # A single sentence has no blocks.
-    assert all(len(texts[map_.text]) == 2 for map_ in labels if CLASSES[map_.label] == BLOCK)
-    assert (FOLDER / "RUBRIC.md").is_file()
+    assert {len(texts[text]) for text in labels.loc[labels["label"] == CLASSES.index(BLOCK), "text"]} == {2}
+    assert Path(TEXTS).with_name("RUBRIC.md").is_file()
 
 
 @pytest.mark.parametrize(
@@ -208,111 +213,60 @@ def test_agreement_counts_as_scikit_learn_and_groups_texts():
 
 
 def test_a_second_annotator_is_compared_on_the_maps_that_both_labelled():
-    def label(text, kind, annotator):
-        return LabelledMap(text, 1, 1, CLASSES.index(kind), annotator)
+    def labels(annotator, **kinds):
+        rows = {"text": list(kinds), "label": [CLASSES.index(kind) for kind in kinds.values()]}
+        return pd.DataFrame(rows).assign(layer=1, head=1, annotator=annotator)
 
-    first = [label(f"t{k}", kind, "A") for k, kind in enumerate([BLOCK, BLOCK, VERTICAL, VERTICAL, DIAGONAL])]
-    second = [label(f"t{k}", kind, "B") for k, kind in enumerate([BLOCK, BLOCK, VERTICAL, BLOCK])] + [label("new", BLOCK, "B")]
-    (row,) = between_annotators([*second, *first, label("t9", BLOCK, "A")]).to_dict("records")
+    first = labels("A", t0=BLOCK, t1=BLOCK, t2=VERTICAL, t3=VERTICAL, t4=DIAGONAL, t9=BLOCK)
+    both = pd.concat([labels("B", t0=BLOCK, t1=BLOCK, t2=VERTICAL, t3=BLOCK, new=BLOCK), first])
+    (row,) = between_annotators(both).to_dict("records")
     assert (row["annotator"], row["with"], row["n"]) == ("B", "A", 4)
     # Alike in 3 of 4; by chance 3/4 * 2/4 + 1/4 * 2/4.
     assert row["kappa"] == pytest.approx((0.75 - 0.5) / 0.5)
     assert between_annotators(first).empty
-    assert [maps[0].annotator for maps in by_annotator([*second, *first, label("t9", BLOCK, "A")])] == ["A", "B"]
+    assert [maps["annotator"].iloc[0] for maps in by_annotator(both)] == ["A", "B"]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Patterns of a tiny model on a few labelled maps of its own."""
-    folder = tmp_path_factory.mktemp("patterns")
-    model = installed("bert")
-    save_tokenizer(folder / "tokenizer.json")
-    card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
-    write_card(card, folder / "card.json")
+CARD = ModelCard("tiny", "made up", "bert", 3, 4, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """A tiny model with its card and tokenizer, and texts and labels of a few of its maps."""
+    save_tokenizer(tmp_path / "tokenizer.json")
     texts = [{"id": f"t-{k}", "texts": ["the cat b c d", "the b"][: 1 + k % 2]} for k in range(6)]
-    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
     rows = [f"t-{k},{1 + h % 3},{1 + h % 4},{CLASSES[(k + h) % 5]},A" for k in range(6) for h in range(5)]
-    (folder / "labels.csv").write_text("\n".join(["text,layer,head,label,annotator", *dict.fromkeys(rows)]) + "\n")
-    patch = pytest.MonkeyPatch()
-    patch.setattr(annotations, "load_model", lambda entry, device: model)
-    yield folder, patch
-    patch.undo()
+    (tmp_path / "labels.csv").write_text("\n".join(["text,layer,head,label,annotator", *dict.fromkeys(rows)]) + "\n")
+    model = installed("bert"), CARD, WordPieces(tmp_path / "tokenizer.json")
+    return model, (str(tmp_path / "texts.jsonl"), str(tmp_path / "labels.csv"))
 
 
-def test_patterns_are_trained_written_and_read(trained, monkeypatch):
-    folder, _ = trained
-    module = "attention_atlas.studies.kovaleva2019.patterns.annotated_maps"
-    files = (folder / "texts.jsonl", folder / "labels.csv")
-    monkeypatch.setattr(module, lambda entry, card, tokenizer: annotated_maps(entry, card, tokenizer, *files))
-    names = ("network", "thresholds", "table", "page.html", "labelling.html")
-    settings = PatternSettings(size=16, scale="sqrt", epochs=2, folds=2)
-    outputs = PatternOutputs(*(folder / name for name in names))
-    train_patterns({}, folder / "card.json", folder / "tokenizer.json", settings, 100, 0, "Test run", 1, outputs)
-    network, thresholds, size, scale = read_patterns(outputs.network, outputs.thresholds)
-    assert (size, scale) == (16, "sqrt")
-    assert isinstance(thresholds, Thresholds)
-    assert classify(network, torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
-    table = pd.read_csv(outputs.table, sep="\t")
+def test_patterns_are_trained_and_read_again(labelled, monkeypatch, tmp_path):
+    model, files = labelled
+    monkeypatch.setattr(patterns_module, "labelled_maps", lambda *model: labelled_maps(*model, *files))
+    made = patterns(*model, {"size": 16, "scale": "sqrt", "epochs": 2, "folds": 2}, 100, 0)
+    save_file(made["network"], tmp_path / "network")
+    classifiers = classifiers_of(load_network(tmp_path / "network"), made["thresholds"])
+    assert (classifiers.size, classifiers.scale) == (16, "sqrt")
+    assert isinstance(classifiers.thresholds, Thresholds)
+    assert classify(classifiers.network, torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
+    table = made["table"]
     assert {NETWORK, RULES, MAJORITY} == set(table["annotator"])
     macro = table[table["class"] == "macro"].set_index(["annotator", "folds"])["f1"]
     assert set(table.loc[table["least"].notna(), "folds"]) == {GENERATED}
-    note = (folder / "page.html").read_text(encoding="utf-8")
-    assert "2 folds each, the network for 2 epochs" in note
-    assert f"folds = {GENERATED}" in note
-    assert set(macro.index) == {(name, folds) for name in (NETWORK, RULES, MAJORITY) for folds in FOLDS}
-    page = outputs.labelling.read_text(encoding="utf-8")
-    data = json.loads(re.search(r"const data = (.*);\n", page)[1])
-    assert [kind["name"] for kind in data["classes"]] == list(CLASSES)
-    labelled = {(map_.text, map_.layer, map_.head) for map_ in read_labels(files[1])}
-    shown = [(m["text"], m["layer"], m["head"]) for m in data["maps"]]
-    assert len(shown) == len(set(shown)) == 6 * 12 - len(labelled)
-    assert not labelled & set(shown)
-    again = {(m["text"], m["layer"], m["head"]): m["label"] for m in data["labelled"]}
-    assert again == {(m.text, m.layer, m.head): CLASSES[m.label] for m in read_labels(files[1])}
-    assert all(map_["label"] is None for map_ in data["maps"])
-    assert "http://" not in page
-    assert "https://" not in page
-    outputs.network.write_bytes(b"x")
+    assert set(macro.index) == {(name, folds) for name in (NETWORK, RULES, MAJORITY) for folds in (TEXT, HEAD, LAYER)}
+    (tmp_path / "network").write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
-        read_patterns(outputs.network, outputs.thresholds)
+        load_network(tmp_path / "network")
 
 
-def test_the_labelling_page_compares_a_second_annotator_with_the_first(browser, tmp_path):
-    generator = np.random.default_rng(0)
-    example = Example(
-        id="e", record=0, tokens=["a"] * 6, input_ids=[1] * 6, segment_ids=[0] * 6, word=[-1, 0, 1, 2, 3, -1], words=["a"] * 4
-    )
-    kinds = [BLOCK, BLOCK, VERTICAL, VERTICAL]
-    maps = [(f"t{k}", 1, 1, generator.random((6, 6)), example, CLASSES.index(kind)) for k, kind in enumerate(kinds)]
-    write_labelling_page([(*maps[0][:5], None)], maps, tmp_path / "labelling.html")
-    page = browser.new_page()
-    page.goto((tmp_path / "labelling.html").as_uri())
-    page.click("#compare")
-    assert "None of the maps" in page.inner_text("#kappa")
-    page.select_option("#set", "labelled")
-    assert "Map 1 of 4" in page.inner_text("#place")
-    assert not page.locator('button[aria-pressed="true"]').count(), "the first annotator's label stays hidden"
-    for kind in (BLOCK, BLOCK, VERTICAL, BLOCK):
-        page.keyboard.press(str(1 + CLASSES.index(kind)))
-    page.click("#compare")
-    # As in the test of the table: (0.75 - 0.5) / 0.5.
-    assert page.inner_text("#kappa") == "4 maps labelled by both: 75 % alike, Cohen's kappa 0.50"
-    assert page.evaluate("csv()").splitlines()[1:] == [
-        f"t{k},1,1,{kind},B" for k, kind in enumerate((BLOCK, BLOCK, VERTICAL, BLOCK))
-    ]
-    page.close()
-
-
-def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):
-    folder, _ = trained
-    labels = tmp_path / "labels.csv"
+def test_a_label_of_a_map_that_is_not_there_is_refused(labelled, tmp_path):
+    model, (texts, _) = labelled
+    labels = tmp_path / "wrong.csv"
     labels.write_text("text,layer,head,label,annotator\nt-0,9,1,block,A\n")
     with pytest.raises(AtlasError, match=r"no map 9-1 of text t-0 in tiny \(3 layers of 4 heads\)"):
-        annotated_maps({}, folder / "card.json", folder / "tokenizer.json", folder / "texts.jsonl", labels)
-
-
-def test_the_labels_file_has_one_annotator_a_line():
-    assert (FOLDER / LABELS).read_text().splitlines()[0] == "text,layer,head,label,annotator"
+        labelled_maps(*model, texts, labels)
 
 
 def test_a_block_is_told_from_a_band_along_the_diagonal():
@@ -347,25 +301,15 @@ def test_more_examples_keep_those_that_figure1_is_drawn_from():
     assert [e.record for e in candidates(examples[::3])] == [0], "the shortest where none is short"
 
 
-def drawn(folder, monkeypatch, maps_of):
-    """Figure 1 of examples whose maps are of these kinds: id -> kinds of the five heads of a layer."""
+def test_figure1_draws_an_example_with_all_classes(monkeypatch):
+    kinds_of = {"few": [BLOCK] * 5, "all": CLASSES[::-1]}
     word = [SPECIAL_WORD if special else k for k, special in enumerate(SPECIAL.tolist())]
     pieces = {"tokens": [f"t{k}" for k in range(N)], "input_ids": [1] * N, "segment_ids": SEGMENT.tolist(), "word": word}
-    examples = [Example(id=name, record=k, words=["a"], **pieces) for k, name in enumerate(maps_of)]
-    maps = {k: torch.stack([pure(kind) for kind in kinds])[None].numpy() for k, kinds in enumerate(maps_of.values())}
-    monkeypatch.setattr(drawn_patterns, "read_examples", lambda files, limit: examples)
-    monkeypatch.setattr(drawn_patterns, "load_model", lambda entry, device: None)
-    monkeypatch.setattr(drawn_patterns, "attention_maps", lambda *_: maps)
-    monkeypatch.setattr(drawn_patterns, "read_patterns", lambda *_: (MapNetwork(), Thresholds(0.4, 0.3, 0.3), 16, "sqrt"))
-    write_card(
-        ModelCard("tiny", "made up", "bert", 1, 5, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), folder / "card.json"
-    )
-    draw_patterns({}, folder / "card.json", [], 9, "", "", "stsb", folder / "drawn.tsv")
-    return read_table(folder / "drawn.tsv")
-
-
-def test_figure1_draws_an_example_with_all_classes(tmp_path, monkeypatch):
-    table = drawn(tmp_path, monkeypatch, {"few": [BLOCK] * 5, "all": CLASSES[::-1]})
+    examples = [Example(id=name, record=k, words=["a"], **pieces) for k, name in enumerate(kinds_of)]
+    maps = {k: torch.stack([pure(kind) for kind in kinds])[None].numpy() for k, kinds in enumerate(kinds_of.values())}
+    monkeypatch.setattr(patterns_module, "attention_maps", lambda *_: maps)
+    thresholds = pd.DataFrame([{"vertical": 0.4, "diagonal": 0.3, "block": 0.3, "size": 16, "scale": "sqrt"}])
+    table = drawn(None, replace(CARD, layers=1, heads=5), examples, MapNetwork(), thresholds, "stsb")
     assert set(table["example"]) == {"all"}
     assert table["class"].unique().tolist() == list(CLASSES)
     assert (table["class"] == table["rule_class"]).all()

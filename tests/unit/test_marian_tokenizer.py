@@ -14,9 +14,8 @@ from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import TRANSLATION
 from attention_atlas.models.loading import describe
-from attention_atlas.models.marian_tokenizer import SOURCE, TARGET, is_marian, marian_tokenizer
+from attention_atlas.models.tokenizer_files import SOURCE, TARGET, is_marian, marian_tokenizer
 from attention_atlas.studies.michel2019.experiments import open_experiment
 
 ODD = ["", "a", "  two   spaces  ", "ﬁne ＡＢＣ", "où est-il?", "日本語 zzz", "$ — ok", "tab\tand\u00a0space", "\u200bzero"]
@@ -79,8 +78,8 @@ def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     build_shard(corpus, raw, tmp_path / "tokenizer.json", 48, 0, tmp_path / "e.parquet", tmp_path / "d.tsv")
     examples = list(read_examples([tmp_path / "e.parquet"]))
     assert len(examples) == 6
-    search = {"beams": 2, "length_penalty": 1.0}
-    experiment = open_experiment(TRANSLATION, entry, tmp_path / "card.json", tmp_path / "tokenizer.json", search)
+    files = {"card": tmp_path / "card.json", "tokenizer": tmp_path / "tokenizer.json"}
+    experiment = open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2, "length_penalty": 1.0})
     (translations,) = experiment.answers(examples, [])
     assert len(translations) == 6
     wanted = marian_tokenizer(folder, TARGET).encode(examples[0].label).ids

@@ -1,6 +1,7 @@
 """Masked heads of translation and classification models: what is masked, what it does to the score, tables and figure."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,18 +14,24 @@ from statsmodels.stats.multitest import multipletests
 from text_boxes import words_in
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import write_parquet, write_table
-from attention_atlas.methods.masking import masks
+from attention_atlas.methods.masked_heads import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
-from attention_atlas.stats.bootstrap import resampled_counts
+from attention_atlas.stats.intervals import resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, random_exchanges
-from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, PUBLISHED_DELTA, TABLE1, ablation_tables
-from attention_atlas.studies.michel2019.best_heads import table2, table3
-from attention_atlas.studies.michel2019.bleu import bleu
-from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
-from attention_atlas.studies.michel2019.figure1 import figure1
-from attention_atlas.studies.michel2019.table1 import table1
+from attention_atlas.studies.michel2019.ablations import FIGURE1, ablation
+from attention_atlas.studies.michel2019.effects import (
+    BEST,
+    TABLE1,
+    MaskedScores,
+    best_by_layer,
+    bleu,
+    effect_rows,
+    masked_scores,
+)
+from attention_atlas.studies.michel2019.figures import figure1
+from attention_atlas.studies.michel2019.tables import PUBLISHED, table1, table2, table3
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
 SETTINGS = {name: RunLabel("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
@@ -68,8 +75,8 @@ def table_of(kinds, write):
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("masked")
+def answers():
+    """Answers under all masks, by experiment."""
     generator = np.random.default_rng(0)
     references = sentences(generator, 0)
     translated = table_of(("enc_enc", "enc_dec", "dec_dec"), lambda share: (sentences(generator, share), references))
@@ -78,21 +85,22 @@ def files(tmp_path_factory):
     def classes(share):
         return np.where(generator.random(90) < share, "x", labels), labels
 
-    classified = table_of(("enc_enc",), classes)
-    write_parquet(translated, folder / "translations.parquet")
-    write_parquet(classified, folder / "classes.parquet")
-    return folder, translated, classified
+    return {TRANSLATION: translated, CLASSIFICATION: table_of(("enc_enc",), classes)}
 
 
-def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch):
-    folder, translated, _ = files
-    masked = read_answers(folder / "translations.parquet", KEYS, TRANSLATION)
-    rows = effect_rows(masked.only((masked.keys["masked"] == ONE).to_numpy()), 1000, 0)
+def test_answers_that_lack_an_example_under_a_mask_are_refused(answers):
+    with pytest.raises(AtlasError, match="the answers of classification lack examples under some masks"):
+        masked_scores(answers[CLASSIFICATION][:-1], KEYS, CLASSIFICATION)
+
+
+def test_bleu_differences_and_their_p_are_those_of_sacrebleu(answers, monkeypatch):
+    translated = answers[TRANSLATION]
+    rows = effect_rows(masked_scores(translated, KEYS, TRANSLATION).masking(ONE), 1000, 0)
     groups = dict(iter(translated[translated["masked"] == ONE].groupby(["kind", "layer", "head"], sort=False)))
     base = translated[translated["masked"] == NONE]
     monkeypatch.setenv("SACREBLEU_SEED", "1")
     systems = [("base", base["answer"].tolist())]
-    systems += [(str(key), answers["answer"].tolist()) for key, answers in groups.items()]
+    systems += [(str(key), group["answer"].tolist()) for key, group in groups.items()]
     test = PairedTest(systems, {"BLEU": BLEU()}, [base["expected"].tolist()], test_type="bs", n_samples=1000)
     results = test()[1]["BLEU"]
     assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
@@ -105,9 +113,8 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
     assert rows["p_bh"].isna().all(), "18 / 1001 is above a fifth of the level"
 
 
-def test_the_p_of_bleu_is_that_of_centred_resamples_and_of_exchanged_sentences(files):
-    masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
-    single = masked.only((masked.keys["masked"] == ONE).to_numpy())
+def test_the_p_of_bleu_is_that_of_centred_resamples_and_of_exchanged_sentences(answers):
+    single = masked_scores(answers[TRANSLATION], KEYS, TRANSLATION).masking(ONE)
     rows = effect_rows(single, 130, 3)
     counts = np.concatenate(list(resampled_counts(SENTENCES, 130, 3))).astype(int)
     exchanges = np.concatenate(list(random_exchanges(SENTENCES, 130, 3)))
@@ -129,16 +136,16 @@ def test_the_p_of_bleu_is_that_of_centred_resamples_and_of_exchanged_sentences(f
         assert (kind_rows["p_count"] == expected).all()
 
 
-def test_a_head_that_changes_no_translation_is_not_significant(files):
-    masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
+def test_a_head_that_changes_no_translation_is_not_significant(answers):
+    masked = masked_scores(answers[TRANSLATION], KEYS, TRANSLATION)
     same = MaskedScores(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[1]]))
     rows = effect_rows(same, 200, 0)
     assert (rows["delta"][0], rows["p"][0], rows["p_adjusted"][0]) == (0, 1, 1)
 
 
-def test_accuracies_are_tested_by_mcnemar(files):
-    folder, _, classified = files
-    masked = read_answers(folder / "classes.parquet", KEYS, CLASSIFICATION)
+def test_accuracies_are_tested_by_mcnemar(answers):
+    classified = answers[CLASSIFICATION]
+    masked = masked_scores(classified, KEYS, CLASSIFICATION)
     rows = effect_rows(masked.only((masked.keys["masked"] != NONE).to_numpy()), 200, 0)
     base = classified[classified["masked"] == NONE]
     before = (base["answer"] == base["expected"]).to_numpy()
@@ -154,14 +161,14 @@ def test_accuracies_are_tested_by_mcnemar(files):
     assert (rows["p_adjusted"] >= rows["p"]).all()
 
 
-def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files):
-    folder, _, classified = files
-    masked = read_answers(folder / "classes.parquet", KEYS, CLASSIFICATION)
-    best = best_by_layer(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0)
+def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(answers):
+    classified = answers[CLASSIFICATION]
+    one_left = masked_scores(classified, KEYS, CLASSIFICATION).masking(OTHERS)
+    best = best_by_layer(one_left, 100, 0)
     assert best["layer"].tolist() == [1, 2]
     assert "p_bh" not in best, "the best masks are chosen, and no family of tests"
     assert best["head"][0] == 2
-    kept = effect_rows(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0).set_index(["layer", "head"])
+    kept = effect_rows(one_left, 100, 0).set_index(["layer", "head"])
     assert best["p_adjusted"].tolist() == kept.loc[list(zip(best["layer"], best["head"], strict=True)), "p_adjusted"].tolist()
     right = classified.assign(right=classified["answer"] == classified["expected"])
     wide = right.pivot(index=KEYS, columns="record", values="right").astype(float)
@@ -176,59 +183,56 @@ def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files)
         assert heldout_delta == pytest.approx(np.mean(gains))
 
 
-def test_tables_pages_and_figure(files, tmp_path):
-    folder = files[0]
-    paths = {name: tmp_path / f"{name}.tsv" for name in ("figure1", "table2", "table3", "table1")}
-    answers = {TRANSLATION: folder / "translations.parquet", CLASSIFICATION: folder / "classes.parquet"}
-    ablation_tables(answers, 200, 0, *list(paths.values())[:3], tmp_path / "statistics.tsv")
+def page_of(table, folder):
+    """The page of a table."""
+    table.write_page(folder / "page.html", "Heading", [])
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_tables_pages_and_figure(answers, tmp_path):
+    measured = ablation(answers[TRANSLATION], answers[CLASSIFICATION], 200, 0)
     translator = "tiny, 3 encoder and 3 decoder layers of 2 heads"
-    table1(paths["figure1"], SETTINGS[TRANSLATION], translator, paths["table1"], tmp_path / "table1.html")
-    tables = {name: pd.read_csv(path, sep="\t") for name, path in paths.items()}
-    for name, columns in {"table1": [*TABLE1, PUBLISHED_DELTA], "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
-        assert list(tables[name].columns) == columns
-    assert len(tables["table1"]) == 3 * LAYERS * HEADS
-    assert len(tables["table2"]) == 3 * LAYERS
-    assert len(tables["table3"]) == LAYERS
-    units = {name: set(table["unit"]) for name, table in tables.items()}
-    sentences, examples = {"sentences"}, {"examples"}
-    assert units == {"table1": sentences, "table2": sentences, "table3": examples, "figure1": sentences | examples}
-    assert len(tables["figure1"]) == (3 + 1) * LAYERS * HEADS
-    for name, draw, task in (("table2", table2, "translation"), ("table3", table3, "classification")):
-        model = [translator] if name == "table2" else []
-        draw(paths[name], SETTINGS[TRANSLATION], *model, tmp_path / "best.tsv", tmp_path / "best.html")
-        assert list(pd.read_csv(tmp_path / "best.tsv", sep="\t").columns) == [*BEST, PUBLISHED_DELTA]
-        page = (tmp_path / "best.html").read_text(encoding="utf-8")
-        assert f"one head per layer, {task}" in page
-        assert f"resample {min(units[name])}: the corpus names no documents" in page
-        assert "the same answer to all" not in page
-        write_table(tables[name].assign(distinct_answers=1), paths[name])
-        draw(paths[name], SETTINGS[TRANSLATION], *model, tmp_path / "best.tsv", tmp_path / "best.html")
-        assert "The full model gives the same answer to all examples" in (tmp_path / "best.html").read_text(encoding="utf-8")
-    page = (tmp_path / "table1.html").read_text(encoding="utf-8")
+    assert list(measured["heads"].columns) == FIGURE1
+    assert len(measured["heads"]) == (3 + 1) * LAYERS * HEADS
+    assert set(measured["heads"]["unit"]) == {"sentences", "examples"}
+    for best, draw, unit, layers in (
+        (measured["best_translation"], lambda frame: table2(frame, translator), "sentences", 3 * LAYERS),
+        (measured["best_classification"], table3, "examples", LAYERS),
+    ):
+        shown = draw(best)
+        assert list(shown.frame.columns) == [*BEST, PUBLISHED]
+        assert len(best) == layers
+        assert set(best["unit"]) == {unit}
+        assert f"Intervals and tests resample {unit}: the corpus names no documents." in shown.notes
+        assert not any("the same answer to all" in note for note in shown.notes)
+        assert any("the same answer to all" in note for note in draw(best.assign(distinct_answers=1)).notes)
+    shown = table1(measured["heads"], translator)
+    assert list(shown.frame.columns) == [*TABLE1, PUBLISHED]
+    assert len(shown.frame) == 3 * LAYERS * HEADS
+    assert set(shown.frame["unit"]) == {"sentences"}
+    page = page_of(shown, tmp_path)
     rows = cells(page)
     kinds = [row[0] for row in rows]
     assert list(dict.fromkeys(kinds)) == [
         *("encoder self-attention", "paper: encoder self-attention", "encoder-decoder attention", "decoder self-attention"),
     ]
     assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [LAYERS, 6, LAYERS, LAYERS]
-    deltas = tables["table1"].set_index(["kind", "layer", "head"])["delta"]
+    deltas = shown.frame.set_index(["kind", "layer", "head"])["delta"].sort_index()
     for kind, title in (("enc_enc", kinds[0]), ("enc_dec", "encoder-decoder attention"), ("dec_dec", kinds[-1])):
         for row in (row for row in rows if row[0] == title):
-            measured = [float(text.rstrip("*")) for text in row[2 : 2 + HEADS]]
-            assert measured == pytest.approx(deltas[kind][int(row[1])].sort_index().tolist(), abs=0.006)
+            shown_deltas = [float(text.rstrip("*")) for text in row[2 : 2 + HEADS]]
+            assert shown_deltas == pytest.approx(deltas[kind][int(row[1])].tolist(), abs=0.006)
     paper = next(row for row in rows if row[0].startswith("paper"))
     assert (len(paper), paper[1:4]) == (18, ["1", "+0.03", "+0.07"])
-    assert "the paper&#x27;s: 36.05" in page
-    assert "tok:13a" in page
-    assert "**" in page
+    for text in ("the paper&#x27;s: 36.05", "tok:13a", "**", translator):
+        assert text in page
     assert "p_bh is empty: its correction for 18 tests at level 0.01 needs at least 9,000 resamples" in page
-    assert "Generated text" in page
-    pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
-    figure1(tmp_path / "figure1.tsv", SETTINGS, translator, pictures)
-    text = words_in(pictures["svg"])
+    pictures = [{kind: str(tmp_path / f"{name}.{kind}") for kind in ("svg", "png", "pdf")} for name in ("first", "second")]
+    for files in pictures:
+        figure1(measured["heads"], translator).write(files, SETTINGS)
+    first, second = (Path(files["svg"]) for files in pictures)
+    text = words_in(first)
     assert "Encoder-decoder" in text
     assert "Translation: 18 heads" in text
     assert f"n = 40 sentences and 90 examples; translation model: {translator}; generated text" in text
-    first = pictures["svg"].read_bytes()
-    figure1(tmp_path / "figure1.tsv", SETTINGS, translator, pictures)
-    assert pictures["svg"].read_bytes() == first
+    assert first.read_bytes() == second.read_bytes()

@@ -9,7 +9,9 @@ from nltk import Tree
 from sample_corpus.generate import generate_documents
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.agreement import (
+from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.mentions import (
     ANY_GENDER,
     FEMININE,
     MASCULINE,
@@ -19,14 +21,20 @@ from attention_atlas.corpora.agreement import (
     Names,
     agree,
     census_names,
+    dependency_head,
     features,
+    mention_type,
     read_names,
+    surface_head,
 )
-from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
-from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.mentions import dependency_head, mention_type, surface_head
-from attention_atlas.corpora.noun_heads import head_leaf, span_head
-from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
+from attention_atlas.corpora.windows import (
+    document_mentions,
+    document_windows,
+    head_leaf,
+    mentions_between,
+    span_head,
+    trees_of_documents,
+)
 from attention_atlas.errors import AtlasError
 
 
@@ -292,7 +300,7 @@ def test_the_sample_writes_the_types_of_named_entities(tmp_path):
 def test_trees_of_other_sentences_are_refused(tmp_path):
     write_sample(tmp_path, 2, 3)
     documents = list(read_conll2012(tmp_path / "coreference.conll"))
-    wrong_trees = list(read_conllu(tmp_path / "sd.conllu", 1))
+    wrong_trees = list(read_conllu(tmp_path / "sd.conllu"))[1:]
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
         list(trees_of_documents(iter(documents), iter(wrong_trees)))
     first = documents[0]

@@ -9,14 +9,12 @@ from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SHIPPED
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
-from attention_atlas.studies.michel2019.pages import EXPERIMENTS, ROLES_OF_FIGURE2, SCORED_ROLES
-from attention_atlas.studies.michel2019.study import STUDY, examples, pruning_step
+from attention_atlas.studies.michel2019.study import ID, STUDY, examples, same_file
 from attention_atlas.workflow.config import merged, resolve
-from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
-from attention_atlas.workflow.needs import required_for
+from attention_atlas.workflow.requirements import required_for
+from attention_atlas.workflow.study_inputs import StudyInputs
 
-INPUTS = Michel2019Inputs(shipped())
+INPUTS = StudyInputs(shipped(), ID)
 ROLES = {
     "translation": ("opus-mt-tc-big-en-fr", "newstest2013"),
     "translation_other": ("opus-mt-tc-big-en-fr", "mtnt"),
@@ -43,72 +41,49 @@ def test_without_a_training_there_is_no_figure_5():
     for key in ("trained_translator", "dynamics", "dynamics_importance"):
         del config["runs"]["paper"]["michel2019"][key]
     assert examples(config, "paper") == [pair for role, pair in ROLES.items() if not role.startswith("dynamics")]
-    inputs = Michel2019Inputs(config)
+    inputs = StudyInputs(config, ID)
     assert inputs.table_if("dynamics", "figure5.tsv")(wildcards("paper")) == []
     assert INPUTS.table_if("dynamics", "figure5.tsv")(wildcards("paper")) == ["results/paper/michel2019/figure5.tsv"]
     with pytest.raises(AtlasError, match=r"runs\.paper\.michel2019 names no corpus for the role 'dynamics'"):
-        inputs.trained_epochs(wildcards("paper"))
-    assert INPUTS.trained_epochs(wildcards("paper")) == "results/paper/models/marian-iwslt14/epochs.safetensors"
+        inputs.of_role("dynamics", "{model}")(wildcards("paper"))
 
 
 def test_the_experiment_in_the_path_chooses_the_role():
     translation, classification = (wildcards(experiment=name) for name in ("translation", "classification"))
-    of_experiment = INPUTS.of_experiment
+    tested = "{wildcards.experiment}"
     # Examples are those of the model whose tokenizer it is.
-    assert of_experiment(INPUTS.examples)(translation) == [
-        "results/sample/examples/marian-sample-untrained/sample-parallel/0.parquet"
-    ]
-    assert of_experiment(INPUTS.examples)(classification) == ["results/sample/examples/minilm/sample-mnli-from-41/0.parquet"]
-    assert of_experiment(INPUTS.examples, "_other")(classification) == [
+    assert INPUTS.examples(tested)(translation) == ["results/sample/examples/marian-sample-untrained/sample-parallel/0.parquet"]
+    assert INPUTS.examples(tested)(classification) == ["results/sample/examples/minilm/sample-mnli-from-41/0.parquet"]
+    assert INPUTS.examples(f"{tested}_other")(classification) == [
         "results/sample/examples/minilm/sample-mnli-from-121/0.parquet"
     ]
-    assert of_experiment(INPUTS.tokenizer)(translation) == "results/sample/models/marian-sample/tokenizer.json"
-    assert of_experiment(INPUTS.limit)(translation) == 48
-    assert of_experiment(INPUTS.model)(classification)["source"] == {
-        "path": "results/sample/models/minilm-glue-mnli-42/checkpoint"
-    }
-
-
-def test_tables_5_and_6_have_a_further_corpus():
-    translation, classification = (wildcards("paper", experiment=name) for name in EXPERIMENTS)
-    assert INPUTS.of_heldout(INPUTS.limit)(translation) == 3003
-    assert INPUTS.of_heldout(INPUTS.limit)(classification) == 5000
-    assert INPUTS.of_heldout(INPUTS.examples)(wildcards(experiment="classification")) == [
-        "results/sample/examples/minilm/sample-mnli-selection/0.parquet"
-    ]
-    without = shipped_copy()
-    del without["runs"]["paper"]["michel2019"]["translation_test"]
-    assert Michel2019Inputs(without).table_if("translation_test", "table5.tsv")(translation) == []
+    assert INPUTS.limits(examples=tested)(translation) == {"examples": 24}
+    opened = [INPUTS.opened(tested, "beams")(job) for job in (translation, classification)]
+    assert [each["reader"] for each in opened] == ["parallel", "glue"]
+    assert opened[0]["tokenizer"] == "results/sample/models/marian-sample/tokenizer.json"
+    assert opened[1]["card"] == "results/sample/models/minilm-glue-mnli-42/card.json"
+    assert opened[1]["model"]["source"] == {"path": "results/sample/models/minilm-glue-mnli-42/checkpoint"}
+    assert [each["beams"] for each in opened] == [2, 2]
+    further = "{wildcards.experiment}_{wildcards.further}"
+    jobs = (("translation", "test"), ("classification", "selection"))
+    limits = [INPUTS.limit(further)(wildcards("paper", experiment=name, further=part)) for name, part in jobs]
+    assert limits == [3003, 5000], "the further corpora of Tables 5 and 6"
 
 
 def test_importance_is_computed_on_so_many_examples():
-    training = wildcards("laptop", experiment="classification")
-    assert INPUTS.scored_limit("classification_importance")(training) == 500
+    scored, training = ("classification_importance", "importance", "records"), wildcards("laptop")
+    assert INPUTS.bounded(*scored)(training) == 500
     config = shipped_copy()
     config["corpora"]["qnli-first-half"] |= {"shard": 300}
     config["runs"]["laptop"]["michel2019"]["importance"]["records"] = 301
-    scored = Michel2019Inputs(config).of_experiment(Michel2019Inputs(config).scored_examples, "_importance")
-    assert scored(training) == [f"results/laptop/examples/minilm/qnli-first-half/{shard}.parquet" for shard in range(2)]
+    shards = [f"results/laptop/examples/minilm/qnli-first-half/{shard}.parquet" for shard in range(2)]
+    assert StudyInputs(config, ID).examples(*scored)(training) == shards
     config["runs"]["laptop"]["michel2019"]["importance"]["records"] = 10**6
-    assert Michel2019Inputs(config).scored_limit("classification_importance")(training) == 3500
-
-
-def test_files_of_both_experiments():
-    pattern = "masked/{experiment}_other.parquet"
-    folder = "results/sample/michel2019/masked"
-    assert INPUTS.each_experiment(pattern)(wildcards()) == {
-        "translation": f"{folder}/translation_other.parquet",
-        "classification": f"{folder}/classification_other.parquet",
-    }
-    assert INPUTS.files_of_experiments(pattern)(wildcards()) == [
-        f"{folder}/translation_other.parquet",
-        f"{folder}/classification_other.parquet",
-    ]
-    assert INPUTS.experiment_models(wildcards()) == {"translation": "marian-sample", "classification": "minilm-glue-mnli-42"}
+    assert StudyInputs(config, ID).limits(scored=scored)(training) == {"scored": 3500}
 
 
 def test_the_translation_model_is_described_from_the_configuration():
-    words = {run: INPUTS.translation_model("translation")(wildcards(run)) for run in ("sample", "laptop", "open")}
+    words = {run: INPUTS.of_run("translation_model")(wildcards(run)) for run in ("sample", "laptop", "open")}
     assert words["laptop"] == (
         "marian-multi30k, 3 encoder and 3 decoder layers of 8 heads, trained in this run from random weights for 5 epochs on "
         "Multi30k train, English to French"
@@ -117,29 +92,15 @@ def test_the_translation_model_is_described_from_the_configuration():
     assert words["open"] == "opus-mt-en-fr, 6 encoder and 6 decoder layers of 8 heads, with published weights"
     config = shipped_copy()
     config["models"]["marian-multi30k"]["training"]["epochs"] = 1
-    changed = Michel2019Inputs(config).translation_model("dynamics")(wildcards("open"))
+    changed = StudyInputs(config, ID).of_run("trained_model")(wildcards("open"))
     assert "for 1 epoch on Multi30k" in changed
 
 
-def test_settings_of_the_search_and_of_pruning():
-    assert INPUTS.search_settings(wildcards()) == {"beams": 2, "length_penalty": 1}
-    assert INPUTS.pruning_options(wildcards()) == {
-        **{"definition": "paper", "scaled": True, "batch": 32},
-        **{"random_orders": 3, "step": 20, "recomputed": True},
-    }
-    # Published curves: steps of 10 % for translation, of 5 % for MNLI.
-    by_experiment = {name: INPUTS.pruning_options(wildcards("paper", experiment=name))["step"] for name in EXPERIMENTS}
-    assert by_experiment == {"translation": 10, "classification": 5}
-    assert INPUTS.pruning_options(wildcards("paper"))["step"] == 10, "Figure 5"
-    pruning = {"step": 20, "classification_step": 5}
-    assert [pruning_step(pruning, role) for role in ("translation", "classification", "dynamics")] == [20, 5, 20]
-
-
 def test_a_slice_of_the_same_file_is_not_another_corpus():
-    assert set(INPUTS.second_data(wildcards("sample")).values()) == {SAME_FILE}
-    assert INPUTS.second_data(wildcards("laptop")) == {"translation": ANOTHER_CORPUS, "classification": SAME_FILE}
+    assert same_file(shipped(), "sample") == {"translation": True, "classification": True}
+    assert same_file(shipped(), "laptop") == {"translation": False, "classification": True}
     for run in ("open", "paper"):
-        assert set(INPUTS.second_data(wildcards(run)).values()) == {ANOTHER_CORPUS}, run
+        assert same_file(shipped(), run) == {"translation": False, "classification": False}, run
 
 
 def test_the_classifier_of_the_open_run_has_one_task_on_all_its_corpora():
@@ -223,11 +184,6 @@ def test_importance_is_computed_on_sentences_of_all_years():
     assert corpora["newstest2009-2012"]["order"] == "shuffled", "the first 5,000 lines are 2009 and half of 2010"
 
 
-def test_roles_of_figures():
-    assert ROLES_OF_FIGURE2 == ("translation", "translation_other", "classification", "classification_other")
-    assert SCORED_ROLES == ("translation_importance", "classification_importance")
-
-
 def test_what_a_run_reads_and_names_of_what_was_left_out():
     # The corpora that its models are trained on, and the files with translations.
     laptop = set(required_for(shipped(), "laptop", STUDY, STUDY.artifact("table1")))
@@ -237,4 +193,4 @@ def test_what_a_run_reads_and_names_of_what_was_left_out():
     names = list(INPUTS.shards_by_corpus(wildcards()))
     assert names[0] == "generated sample, English and French (marian-sample)"
     assert all(name.endswith(("(marian-sample)", "(minilm-glue-mnli-42)")) for name in names)
-    assert len(names) == 7
+    assert len(names) == 6

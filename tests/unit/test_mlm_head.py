@@ -14,8 +14,7 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.masking import mask_pieces, unmasked
-from attention_atlas.models.mlm_head import load_masked_model, prepare_head, read_head_facts
+from attention_atlas.models.language_models import load_masked_model, mask_pieces, prepare_head, read_head_facts, unmasked
 
 CLS, SEP, MASK = 2, 3, 4
 SETTINGS = {"copies": 2, "epochs": 1000, "steps": 60, "batch": 32, "learning_rate": 0.01, "seed": 0}

@@ -9,7 +9,7 @@ from tiny_models import ARCHITECTURES, tiny
 from transformers import AutoConfig
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.shape import read_shape, unused_positions
+from attention_atlas.models.card import read_shape, unused_positions
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -7,15 +7,13 @@ from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, em
 from tiny_models import HEADS, LAYERS, installed, pieces, tiny
 from tiny_models import WIDTH as TINY_WIDTH
 
+from attention_atlas.atlas.head_properties import norm_weighted, repeated_sequences, sink_share
 from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, scores_of
 from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.attention_sinks import sink_share
-from attention_atlas.methods.norm_weighted import norm_weighted
-from attention_atlas.methods.repeated_tokens import repeated_sequences
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.value_norms import ValueNorms
+from attention_atlas.models.head_weights import ValueNorms
 
 SIZE_OF_HEAD = TINY_WIDTH // HEADS
 

@@ -12,7 +12,7 @@ from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.parallel import Translated, read_parallel
+from attention_atlas.corpora.text import Translated, read_parallel
 from attention_atlas.errors import AtlasError
 
 PAIRS = [json.loads(line) for line in parallel_lines(1500, 1)]

@@ -11,12 +11,11 @@ from attention_atlas.workflow.paths import (
     checkpoint_path,
     is_fine_tuned,
     keeps_epochs,
-    prefixed,
-    raw_path,
     shard_paths,
     tokenised_by,
     tokenizer_path,
 )
+from attention_atlas.workflow.requirements import raw_path
 
 
 @pytest.mark.parametrize(
@@ -87,28 +86,3 @@ def test_models_that_are_trained_and_those_whose_training_is_followed():
     assert [is_fine_tuned(config, "marian-sample"), keeps_epochs(config, "marian-sample")] == [True, True]
     assert [is_fine_tuned(config, "minilm-squad"), keeps_epochs(config, "minilm-squad")] == [True, False]
     assert not keeps_epochs(config, "minilm")
-
-
-def test_parameters_name_files_where_a_prefix_puts_them():
-    value = {
-        "files": {"a": ["results/one/a.tsv"], "b": ("results/one/b.tsv",)},
-        "title": "results of 2019",
-        "number": 3,
-        "none": None,
-    }
-    assert prefixed(value, resolve(SMALL)) == value
-    below = resolve(SMALL) | {"results": "heads/results/"}
-    assert prefixed(value, below) == value | {"files": {"a": ["heads/results/one/a.tsv"], "b": ("heads/results/one/b.tsv",)}}
-    assert prefixed("models/tiny", below) == "models/tiny", "a file of the user's"
-
-
-def test_a_file_of_the_users_has_no_prefix(without_files):
-    (without_files / "nowhere").mkdir()
-    (without_files / "nowhere/trees.conllu").touch()
-    config = resolve(SMALL)
-    assert raw_path(config, "one", "trees") == "nowhere/trees.conllu"
-    below = config | {"results": "heads/results/"}
-    # Snakemake would put the prefix before a relative path.
-    assert raw_path(below, "one", "trees") == str(without_files / "nowhere/trees.conllu")
-    # And does so with what the workflow makes.
-    assert raw_path(below, "one", "pairs") == "results/one/corpora/sample/sentences.txt"

@@ -1,9 +1,6 @@
 """Patterns of a user's choice: their texts, pairs against loops, shares of heads made by hand, and bad ones."""
 
-from dataclasses import replace
-
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
@@ -11,29 +8,26 @@ from small_tokenizer import save_tokenizer
 from tiny_models import saved_model
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES
+from attention_atlas.atlas.head_measures import HEAD_SCORES, parse_patterns
+from attention_atlas.atlas.head_properties import pattern_pairs, pattern_share, repeated_sequences
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
     CONSTANT,
     Draws,
-    InputFiles,
     Inputs,
+    head_scores,
     random_entries,
-    read_random_scores,
+    random_scores,
+    read_tokenizer,
     score_rows,
     scores_of,
-    write_head_scores,
-    write_random_scores,
 )
 from attention_atlas.atlas.measures import measure_rows, numeric, read_measures
-from attention_atlas.atlas.overview import check
+from attention_atlas.atlas.study import check
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.pattern_texts import parse_pattern, parse_patterns
-from attention_atlas.methods.patterns import pattern_pairs, pattern_share
-from attention_atlas.methods.repeated_tokens import repeated_sequences
-from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.card import ModelCard
 
 FUNCTIONS = """
 import numpy as np
@@ -82,7 +76,7 @@ def sentence(record=0, words=("small", "dogs", "bark", "."), word=(-1, 0, 1, 1, 
 
 
 def test_a_function_says_which_pairs_count(functions):
-    pattern = parse_pattern(f"{functions}:same_letter")
+    pattern = parse_patterns([f"{functions}:same_letter"])[0]
     assert pattern.measure == "pattern_mine_same_letter"
     matrix = pattern_pairs(pattern, [sentence(3)])[3]
     assert matrix[0, 6]
@@ -123,7 +117,7 @@ def by_hand(tmp_path_factory):
 def test_a_head_made_for_a_pattern_stands_out_from_random_weights(by_hand, functions):
     sequences = repeated_sequences(range(1, VOCABULARY), [], [], POSITIONS, 8, 0)
     sentences = [sequence.example for sequence in sequences]
-    pairs = {"pattern_mine_previous": pattern_pairs(parse_pattern(f"{functions}:previous"), sentences)}
+    pairs = {"pattern_mine_previous": pattern_pairs(parse_patterns([f"{functions}:previous"])[0], sentences)}
     inputs, draws = Inputs(sentences, sequences, 0, pairs=pairs), Draws(8, 100, 2, 100, 0)
     values = scores_of(by_hand, inputs)["pattern_mine_previous"]
     null = np.concatenate(
@@ -140,33 +134,31 @@ def test_a_head_made_for_a_pattern_stands_out_from_random_weights(by_hand, funct
     assert (rows["n"] == 8).all()
 
 
-def input_files(folder, patterns=()):
+def inputs_of_job(folder, patterns=()):
     """Twelve sentences in the form [CLS] ... [SEP], with card and tokenizer of a model of 2 x 3 heads."""
     tokenizer = save_tokenizer(folder / "tokenizer.json")
     pieces = WordPieces(tokenizer)
     facts = {"origin": "a folder", "model_type": "bert", "layers": 2, "heads": 3, "max_tokens": 64, "weights_sha256": ""}
     special = {"cls": "[CLS]", "sep": "[SEP]", "pad": 0, "mask": None, "init": "pretrained", "seed": 0, "dtype": "float32"}
-    write_card(ModelCard(name="tiny", **facts, **special), folder / "card.json")
     base = sentence()
     examples = []
     for record in range(12):
         made = pieces.assemble([pieces.pieces(base.words)])
         encoded = (made.input_ids, made.segment_ids, made.tokens, made.word)
         examples.append(Example(record, f"s{record}", *encoded, base.words, base.layers))
-    write_examples(folder / "examples.parquet", examples)
-    files = InputFiles(folder / "card.json", tokenizer, [folder / "examples.parquet"], 12, Draws(8, 2, 4, 100, 0), patterns)
-    return files, examples
+    settings = {"inputs": 8, "random_models": 2, "random_inputs": 4}
+    read = {"card": ModelCard(name="tiny", **facts, **special), "tokenizer": read_tokenizer(str(tokenizer))}
+    return {**read, "examples": examples, "settings": settings, "patterns": patterns, "resamples": 100, "seed": 0}
 
 
 def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
     """A causal model that reads [CLS] ... [SEP]: no word sees [SEP], and [CLS] sees only itself."""
-    files, _ = input_files(tmp_path)
+    inputs = inputs_of_job(tmp_path)
     torch.manual_seed(0)
     sizes = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 32, "n_positions": 64}
     entry = saved_model(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
-    write_random_scores(entry, files, tmp_path / "random.safetensors")
-    write_head_scores(entry, files, tmp_path / "random.safetensors", tmp_path / "scores.tsv")
-    measured = read_measures({HEAD_SCORES: tmp_path / "scores.tsv"}, 2, 3)
+    null = random_scores(entry, **inputs)["scores"]
+    measured = read_measures({HEAD_SCORES: head_scores(entry, null=null, **inputs)}, 2, 3)
     absent = {name for name, reason in measured.absent.items() if reason == CONSTANT}
     assert {"sep", "norm_sep"} <= absent
     assert not {"sentence_entropy_cls", "sentence_to_next"} & set(measured.table)
@@ -176,27 +168,26 @@ def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
 
 def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions):
     texts = [f"{functions}:same_letter", f"{functions}:previous"]
-    files, examples = input_files(tmp_path, texts)
+    inputs = inputs_of_job(tmp_path, texts)
+    examples = inputs["examples"]
     torch.manual_seed(0)
     size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
     settings = BertConfig(vocab_size=200, max_position_embeddings=64, **size)
     entry = saved_model(BertModel(settings), tmp_path / "model")
-    random = tmp_path / "random.safetensors"
-    write_random_scores(entry, files, random)
+    null = random_scores(entry, **inputs)["scores"]
     # Models of this architecture with other weights share them.
     BertModel(settings).save_pretrained(tmp_path / "another")
-    another = entry | {"source": {"path": str(tmp_path / "another")}}
-    write_random_scores(another, files, tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == random.read_bytes()
-    assert {values.shape for values in read_random_scores(random).values()} == {(2, 2, 3)}
-    write_head_scores(entry, files, random, tmp_path / "scores.tsv")
-    table = pd.read_csv(tmp_path / "scores.tsv", sep="\t")
+    again = random_scores(entry | {"source": {"path": str(tmp_path / "another")}}, **inputs)["scores"]
+    assert again.keys() == null.keys()
+    assert all(np.array_equal(again[measure], values, equal_nan=True) for measure, values in null.items())
+    assert {values.shape for values in null.values()} == {(2, 2, 3)}
+    table = head_scores(entry, null=null, **inputs)
     assert list(table.columns) == list(COLUMNS)
     letter = table[table["measure"] == "pattern_mine_same_letter"]
     assert letter["pattern"].unique().tolist() == [texts[0]]
-    tokens, matrix = len(examples[0].tokens), pattern_pairs(parse_pattern(texts[0]), examples[:1])[0]
+    tokens, matrix = len(examples[0].tokens), pattern_pairs(parse_patterns(texts)[0], examples[:1])[0]
     assert letter["even_share"].to_numpy() == pytest.approx(matrix.mean(), rel=1e-5)
-    measured = read_measures({HEAD_SCORES: tmp_path / "scores.tsv"}, 2, 3)
+    measured = read_measures({HEAD_SCORES: table}, 2, 3)
     rows = measure_rows(measured, {}).set_index("measure")
     assert rows.loc["pattern_mine_same_letter", "title"] == f"Attention on the pattern {texts[0]}"
     assert rows.loc["pattern_mine_same_letter", "null"] == "heads with random weights"
@@ -205,13 +196,9 @@ def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions)
     assert {"pattern_mine_previous", "sink", "norm_sink"} <= set(numeric(measured.table))
     assert not {"pattern_mine_previous_low", "pattern_mine_previous_null_low"} & set(numeric(measured.table))
     with pytest.raises(AtlasError, match=r"mine.py:never': the 8 sentences that heads are scored on have no such"):
-        write_random_scores(entry, replace(files, patterns=[f"{functions}:never"]), tmp_path / "none")
-    assert not (tmp_path / "none").exists()
+        random_scores(entry, **inputs | {"patterns": [f"{functions}:never"]})
     with pytest.raises(AtlasError, match=r"different measures \(pattern_mine_previous, pattern_mine_same_letter\)"):
-        write_head_scores(entry, replace(files, patterns=()), random, tmp_path / "none")
-    random.write_bytes(b"damaged")
-    with pytest.raises(AtlasError, match="not readable scores of models with random weights"):
-        write_head_scores(entry, files, random, tmp_path / "none")
+        head_scores(entry, null=null, **inputs | {"patterns": ()})
 
 
 @pytest.mark.parametrize(
@@ -229,7 +216,7 @@ def test_a_bad_text_is_one_sentence(text, sentence_of_error, functions, tmp_path
     unparsable = tmp_path / "unparsable.py"
     unparsable.write_text("\ndef mine(:\n", encoding="utf-8")
     with pytest.raises(AtlasError, match=sentence_of_error) as raised:
-        parse_pattern(text.format(functions=functions, unparsable=unparsable))
+        parse_patterns([text.format(functions=functions, unparsable=unparsable)])
     assert "\n" not in str(raised.value)
 
 
@@ -248,14 +235,14 @@ def test_two_patterns_of_one_name_are_refused(functions):
 )
 def test_a_bad_function_is_one_sentence(name, sentence_of_error, functions):
     with pytest.raises(AtlasError, match=sentence_of_error):
-        pattern_pairs(parse_pattern(f"{functions}:{name}"), [sentence()])
+        pattern_pairs(parse_patterns([f"{functions}:{name}"])[0], [sentence()])
 
 
 def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
     path = tmp_path / "failing.py"
     path.write_text("import nothing_of_this_name\n\ndef mine(example):\n    return None\n", encoding="utf-8")
     with pytest.raises(AtlasError, match=r"failing.py cannot be imported \(ModuleNotFoundError: No module named"):
-        pattern_pairs(parse_pattern(f"{path}:mine"), [sentence()])
+        pattern_pairs(parse_patterns([f"{path}:mine"])[0], [sentence()])
 
 
 def test_the_configuration_names_the_key_of_a_bad_pattern(functions):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, false_discovery_control
 
-from attention_atlas.stats.pooled_null import against_null
+from attention_atlas.stats.significance import against_null
 
 
 @pytest.mark.parametrize("draw", ["normal", "exponential", "rounded"])

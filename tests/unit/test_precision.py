@@ -9,15 +9,14 @@ from transformers import AutoModel
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.models.devices import DEVICE_VARIABLE
+from attention_atlas.models.devices import DEVICE_VARIABLE, set_gpu_precision
 from attention_atlas.models.loading import initialised
-from attention_atlas.models.precision import set_gpu_precision
 from attention_atlas.published.compare import EXACT, NO
 from attention_atlas.published.matching import sameness
 from attention_atlas.published.values import load_published
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.inputs import study_inputs
-from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.shared_inputs import SharedInputs
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +60,9 @@ def test_another_precision_is_a_parameter_of_jobs_with_models_and_the_default_is
         default, changed = (SharedInputs(config).weights_entry("paper", name) for config in (shipped(), tf32))
         assert "gpu_precision" not in default
         assert changed == default | {"gpu_precision": "tf32"}
-    inputs = study_inputs(tf32, "kovaleva2019")
+    inputs = StudyInputs(tf32, "kovaleva2019")
     wild = wildcards("sample", task="mrpc", seed=42)
-    assert inputs.tuned_entry(wild)["gpu_precision"] == "tf32"
+    assert inputs.of_seed("tasks")(wild)["gpu_precision"] == "tf32"
     trained = wildcards("sample", model="minilm-squad")
     for entry in (inputs.base_entry(trained), inputs.model_entry(trained)):
         assert entry["gpu_precision"] == "tf32"
@@ -73,12 +72,12 @@ def test_another_precision_is_a_parameter_of_jobs_with_models_and_the_default_is
 def test_its_values_are_not_compared_with_published_ones(tf32, study):
     kinds = {}
     for name, config in (("float32", shipped()), ("tf32", tf32)):
-        inputs = study_inputs(config, study)
+        inputs = StudyInputs(config, study)
         if study == "tenney2019":
-            labels = inputs.task_labels(wildcards("paper"))
+            labels = inputs.labels("tasks")(wildcards("paper"))
         else:
             roles = {"clark2019": "dependencies", "guan2020": "questions", "michel2019": "classification"}
-            labels = {roles[study]: inputs.label(roles[study])(wildcards("paper"))}
+            labels = inputs.labels(roles[study])(wildcards("paper"))
         labels = {role: RunLabel(**label) for role, label in labels.items()}
         values = [value for value in load_published(study).values() if "model" in value.same and value.role in labels]
         kinds[name] = {value.id: sameness(value, labels) for value in values}
@@ -93,9 +92,9 @@ def test_its_values_are_not_compared_with_published_ones(tf32, study):
 
 
 def test_tables_and_figures_name_the_precision(tf32):
-    for study, label in (("kovaleva2019", "task_labels"), ("stefanik2021", "tagging_label")):
-        made = [getattr(study_inputs(config, study), label)(wildcards()) for config in (shipped(), tf32)]
-        default, changed = (next(iter(m.values())) if "model" not in m else m for m in made)
+    for study, group in (("kovaleva2019", "tasks"), ("stefanik2021", "tagging")):
+        made = [StudyInputs(config, study).labels(group)(wildcards()) for config in (shipped(), tf32)]
+        default, changed = (next(iter(labels.values())) for labels in made)
         assert changed["model"] == f"{default['model']} (tf32)"
         assert "tf32" in RunLabel(**changed).line
 

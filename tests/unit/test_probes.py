@@ -9,40 +9,38 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from page_cells import cells
 from small_shards import write_example_shards
 
-from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.corpora.word_vectors import WordVectors, write_vectors
+from attention_atlas.attention.cache import StoredAttention, read_attention
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.word_vectors import WordVectors
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.studies.clark2019.probes import training as module
-from attention_atlas.studies.clark2019.probes.decoding import decode
-from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
-from attention_atlas.studies.clark2019.probes.features import (
+from attention_atlas.models.card import ModelCard
+from attention_atlas.studies.clark2019 import probe_training as module
+from attention_atlas.studies.clark2019.probe_models import (
+    AttentionProbe,
+    AttentionWordsProbe,
+    DistanceProbe,
     HeadDistances,
     Sentence,
+    _over_pairs,
     batch_of,
+    decode,
     distance_features,
     laid_out,
     sentences,
 )
-from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
-from attention_atlas.studies.clark2019.probes.table3 import ProbeTables, table3
-from attention_atlas.studies.clark2019.probes.training import (
+from attention_atlas.studies.clark2019.probe_training import (
     ALL_PROBES,
-    RANDOM_PROBES,
-    ProbeOutputs,
+    EarlyStopping,
     Recipe,
-    Treebank,
-    VectorFiles,
+    development_sentences,
     make_probes,
     predictions,
-    run_probes,
     train,
 )
+from attention_atlas.studies.clark2019.probes import probe_scores
+from attention_atlas.studies.clark2019.tables import table3
 
 K, D = 3, 4
 SEEDS = (0, 7)
@@ -498,15 +496,12 @@ def corpus(folder, name, sizes, same_as=None):
         examples.append(
             Example(record, f"e{record}", ids, (0,) * (n + 2), ("t",) * (n + 2), (-1, *range(n), -1), words, layers)
         )
-    write_examples(folder / "0.parquet", examples)
-    return shards, [folder / "0.parquet"], examples, maps
+    return shards, examples, maps
 
 
 def test_sentences_hold_what_the_maps_hold(tmp_path):
-    shards, _, examples, maps = corpus(tmp_path, "a", [4, 2])
-    from attention_atlas.attention.cache import read_attention
-
-    vectors = WordVectors("v", {"w1": 1}, np.array([[0, 0], [1, 2]], np.float32))
+    shards, examples, maps = corpus(tmp_path, "a", [4, 2])
+    vectors = WordVectors("v", ["w1"], np.array([[0, 0], [1, 2]], np.float32))
     first, second = sentences(examples, read_attention(shards), vectors, "[CLS]", "[SEP]")
     a = maps[0][0].astype(np.float32)
     inner, cls, sep = first.pairs[..., 2:], first.pairs[..., 0].T, first.pairs[..., 1].T
@@ -528,27 +523,32 @@ def corpora(folder):
     sizes = [4, 3, 5, 2, 4, 6]
     words = {record: (f"a{record}",) * n for record, n in enumerate(sizes)}
     training = corpus(folder, "train", sizes, words | {4: words[0]})
-    evaluation = corpus(folder, "dev", [3, 4], {0: training[2][1].words, 1: ("other", "words", "here", "now")})
+    evaluation = corpus(folder, "dev", [3, 4], {0: training[1][1].words, 1: ("other", "words", "here", "now")})
     names = [f"a{k}" for k in range(6)]
-    numbers = {name: k + 1 for k, name in enumerate(names)}
-    vectors = WordVectors("own vectors", numbers, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32))
-    write_vectors(vectors, folder / "v.safetensors", folder / "v.json")
-    write_card(ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), folder / "card.json")
-    return training, evaluation
+    vectors = WordVectors("own vectors", names, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32))
+    return training, evaluation, vectors
 
 
-def run_on(folder, training, evaluation, name, probe_names, recipe):
-    """Files that `run_probes` writes: table and summary."""
-    outs = [folder / f"{name}.tsv", folder / f"{name}.training.tsv"]
-    data = [Treebank(training[0], training[1], 6), Treebank(evaluation[0], evaluation[1], 2)]
-    vectors = VectorFiles(folder / "v.safetensors", folder / "v.json")
-    card = folder / "card.json"
-    run_probes(name, card, probe_names, *data, vectors, recipe, ["argmax", "tree"], 1, ProbeOutputs(*outs))
-    return outs
+CARD = ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
+
+
+def run_on(training, evaluation, vectors, name, recipe):
+    """Results and summary of the probes of a model; that of the name r has random weights."""
+    data = StoredAttention(training[0], 6), training[1], read_attention(evaluation[0], 2), evaluation[1]
+    settings = vars(recipe)
+    tables = module.probes(name, name == "r", CARD, *data, vectors, settings, ["argmax", "tree"], 0)
+    return tables["table"], tables["training"]
+
+
+def scored(results, evaluation, heads):
+    """Table 3 and what it is made from, of model -> its results and summary."""
+    probes, trainings = ({name: parts[k] for name, parts in results.items()} for k in (0, 1))
+    tables = probe_scores(probes, trainings, evaluation[1], heads, 100, 0)
+    return tables, table3(tables["scores"], tables["training"], {"probe_training": "train"})
 
 
 def test_development_sentences_are_never_trained_on(tmp_path, monkeypatch):
-    training, evaluation = corpora(tmp_path)
+    data = corpora(tmp_path)
     records = {"training": [], "development": []}
     published_train = module.train
 
@@ -568,21 +568,21 @@ def test_development_sentences_are_never_trained_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "train", watched)
     recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5, patience=3)
-    _, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
+    _, summary = run_on(*data, "m", recipe)
     trained_words, development_words = ({words for _, words in records[kind]} for kind in ("training", "development"))
     # Sentence 1 is in the evaluation treebank; sentences 0 and 4 are the same and stay together.
     assert not trained_words & development_words
     assert {record for kind in records.values() for record, _ in kind} == {0, 2, 3, 4, 5}
     assert len(development_words) == 2
-    facts = read_table(summary).set_index("quantity")["value"]
+    facts = summary.set_index("quantity")["value"]
     assert int(facts["sentences"]) + int(facts["development_sentences"]) == 5
     assert int(facts["development_sentences"]) == len(records["development"]) / 3
     assert 1 <= int(facts["attention_only_kept_epoch_min"]) <= int(facts["attention_only_kept_epoch_max"]) <= 3
 
 
-def heads_table(path, evaluation, every=True, right=0.5):
+def heads_table(evaluation, every=True, right=0.5):
     """Accuracy of two heads on the relations of an evaluation treebank; the second is right on a share of the words."""
-    relations = [r for e in evaluation[2] for r in e.layers["relations"]]
+    relations = [r for e in evaluation[1] for r in e.layers["relations"]]
     dep, punct = relations.count("dep"), relations.count("punct")
     rows = []
     for head, share in ((1, 0.0), (2, right)):
@@ -592,117 +592,90 @@ def heads_table(path, evaluation, every=True, right=0.5):
         for relation in ("all", "dep", "punct"):
             rows.append([relation, 1, head, "dependent_to_head", n[relation], correct[relation], 0.0])
     columns = ["relation", "layer", "head", "direction", "n", "correct", "accuracy"]
-    pd.DataFrame(rows, columns=columns).to_csv(path, sep="\t", index=False)
-    return path
+    return pd.DataFrame(rows, columns=columns)
 
 
 @pytest.mark.parametrize("every", [True, False])
 def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_head(tmp_path, every):
-    training, evaluation = corpora(tmp_path)
+    training, evaluation, vectors = corpora(tmp_path)
     recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5)
-    model_results, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
-    random, random_summary = run_on(tmp_path, training, evaluation, "r", RANDOM_PROBES, recipe)
-    heads, outs = (
-        tmp_path / "heads.tsv",
-        [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "leads.tsv", "t3.html")],
-    )
-    tables = ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads)
-
-    def page(right):
-        heads_table(heads, evaluation, every, right)
-        table3(tables, 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
-        return outs[4].read_text()
-
-    text = page(right=1.0)
-    assert "Attention only" in text
-    assert "stays below the best single head (100.0 %: m, head 1-2, dependent to head" in text
-    assert "so it must be undertrained" in text
-    assert "Epochs: at most 3; every probe" in text
-    facts = read_table(summary).set_index("quantity")["value"]
-    least, largest = (int(facts[f"distances_words_kept_epoch_{end}"]) for end in ("min", "max"))
-    kept = str(least) if least == largest else f"{least} to {largest}"
-    assert any(kept in row for row in cells(text))
-    best = read_table(outs[0]).query("probe == 'best_head'").set_index("punctuation")
+    results = {name: run_on(training, evaluation, vectors, name, recipe) for name in ("m", "r")}
+    _, table = scored(results, evaluation, heads_table(evaluation, every, right=1.0))
+    notes = " ".join(table.notes)
+    assert "stays below the best single head (100.0 %: m, head 1-2, dependent to head" in notes
+    assert "so it must be undertrained" in notes
+    assert "Epochs: at most 3; every probe" in notes
+    facts = results["m"][1].set_index("quantity")["value"]
+    epochs = table.page.set_index("probe")["epochs"]
+    least, largest = (facts[f"distances_words_kept_epoch_{end}"] for end in ("min", "max"))
+    assert epochs["Distances and word vectors"] == (str(least) if least == largest else f"{least} to {largest}")
+    of_random = results["r"][1].set_index("quantity")["value"]["attention_words_kept_epoch_min"]
+    assert epochs["Randomly initialised attention and word vectors"].startswith(str(of_random))
+    assert epochs["Best fixed offset"] == ""
+    best = table.frame.query("probe == 'best_head'").set_index("punctuation")
     assert best.loc["without", "uas"] == 1
     # Of five words and two punctuation marks, six heads are right.
     assert best.loc["with", "uas"] == pytest.approx(6 / 7, rel=1e-5)
     assert best.loc["with", "n"] == 7
-    text = page(right=0.0)
-    assert "beats the best single head (0.0 %" in text
-    assert "undertrained" not in text
+    notes = " ".join(scored(results, evaluation, heads_table(evaluation, every, right=0.0))[1].notes)
+    assert "beats the best single head (0.0 %" in notes
+    assert "undertrained" not in notes
 
 
 def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(tmp_path):
-    training, evaluation = corpora(tmp_path)
+    data = corpora(tmp_path)
     seen = {}
     for duplicates in ("corrected", "released_code"):
-        recipe = Recipe(1, 1, 0.01, "file", (0,), duplicates=duplicates)
-        _, summary = run_on(tmp_path, training, evaluation, "m", RANDOM_PROBES, recipe)
-        facts = read_table(summary).set_index("quantity")["value"]
+        _, summary = run_on(*data, "r", Recipe(1, 1, 0.01, "file", (0,), duplicates=duplicates))
+        facts = summary.set_index("quantity")["value"]
         seen[duplicates] = (facts["sentences"], facts["duplicates"], facts["duplicates_are"])
-    assert seen == {"corrected": ("5", "1", "left out"), "released_code": ("6", "1", "trained on")}
+    assert seen == {"corrected": (5, 1, "left out"), "released_code": (6, 1, "trained on")}
 
 
 def test_the_table_from_shards_is_the_same_each_time(tmp_path):
-    training, evaluation = corpora(tmp_path)
-
-    def run(name, probe_names):
-        return run_on(tmp_path, training, evaluation, name, probe_names, Recipe(2, 2, 0.01, "shuffled", (0, 1, 2)))
-
-    model_results, summary = run("m", ALL_PROBES)
-    random, random_summary = run("r", RANDOM_PROBES)
-    facts = read_table(summary).set_index("quantity")["value"]
+    training, evaluation, vectors = corpora(tmp_path)
+    recipe = Recipe(2, 2, 0.01, "shuffled", (0, 1, 2))
+    results = {name: run_on(training, evaluation, vectors, name, recipe) for name in ("m", "r")}
+    facts = results["m"][1].set_index("quantity")["value"]
     # Sentence 1 of the training set is in the evaluation set, too.
-    assert (facts["sentences"], facts["duplicates"]) == ("5", "1")
-    assert set(read_table(model_results)["probe"]) == set(ALL_PROBES)
-    assert set(read_table(random)["probe"]) == {"attention_words"}
-    first = model_results.read_bytes()
-    assert run("m", ALL_PROBES)[0].read_bytes() == first
-
-    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "leads.tsv", "t3.html")]
-    heads = heads_table(tmp_path / "heads.tsv", evaluation)
-    table3(
-        ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads),
-        2,
-        100,
-        0,
-        RunLabel("r", "m", "dev"),
-        "train",
-        *outs,
-    )
-    table = read_table(outs[0])
+    assert (facts["sentences"], facts["duplicates"]) == (5, 1)
+    assert set(results["m"][0]["probe"]) == set(ALL_PROBES)
+    assert set(results["r"][0]["probe"]) == {"attention_words"}
+    again = run_on(training, evaluation, vectors, "m", recipe)[0]
+    pd.testing.assert_frame_equal(again, results["m"][0], check_exact=True)
+    tables, shown = scored(results, evaluation, heads_table(evaluation))
+    table = shown.frame
     others = ["best_offset", "best_head", "shuffled_attention_words", "bias_free_attention_words"]
     assert [name for name in dict.fromkeys(table["probe"]) if name in others] == others
-    scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
-    heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
+    by_probe = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
+    heads = [np.array(e.layers["heads"]) for e in evaluation[1]]
     # The last word of a sentence is punctuation here and does not count.
     right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
-    assert scored.loc[("right_branching", "-"), "uas"] == pytest.approx(right / 5, rel=1e-5)
-    assert scored.loc[("right_branching", "-"), "n"] == 5
-    raw = read_table(model_results).query("probe == 'attention_only' and decoding == 'argmax'")
+    assert by_probe.loc[("right_branching", "-"), "uas"] == pytest.approx(right / 5, rel=1e-5)
+    assert by_probe.loc[("right_branching", "-"), "n"] == 5
+    raw = results["m"][0].query("probe == 'attention_only' and decoding == 'argmax'")
     by_seed = raw.groupby("seed")[["right", "words"]].sum()
     accuracies = by_seed["right"] / by_seed["words"]
-    assert scored.loc[("attention_only", "-"), "uas"] == pytest.approx(accuracies.mean(), rel=1e-5)
-    assert scored.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
-    assert scored.loc[("attention_only", "-"), "seeds"] == 3
-    assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
-    assert len(read_table(outs[1])) == 2 * 3 * (5 + 1 + 2) + 2, "two decodings, three seeds; the control has one alignment"
-    assert scored.loc[("attention_words", "legacy"), "training"] == (
+    assert by_probe.loc[("attention_only", "-"), "uas"] == pytest.approx(accuracies.mean(), rel=1e-5)
+    assert by_probe.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
+    assert by_probe.loc[("attention_only", "-"), "seeds"] == 3
+    assert by_probe.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
+    assert len(tables["seeds"]) == 2 * 3 * (5 + 1 + 2) + 2, "two decodings, three seeds; the control has one alignment"
+    assert by_probe.loc[("attention_words", "legacy"), "training"] == (
         "2 epochs, batches of 2, shuffled order, 5 sentences; 1 that are in the evaluation treebank, too, are left out"
     )
-    assert pd.isna(scored.loc[("right_branching", "-"), "training"])
-    assert scored.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
-    assert "ROOT fixed" in outs[4].read_text()
-    assert "Epochs: 2, the same for every probe." in outs[4].read_text()
-    leads = read_table(outs[3])
+    assert by_probe.loc[("right_branching", "-"), "training"] == ""
+    assert by_probe.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
+    assert "Epochs: 2, the same for every probe." in shown.notes[0]
+    leads = tables["leads"]
     assert leads[["over", "root_alignment"]].to_numpy().tolist() == [
         [over, alignment]
         for alignment in ("legacy", "fixed")
         for over in ("distances_words", "random_attention_words", "attention_only")
     ]
     for row in leads.itertuples():
-        over = scored.loc[(row.over, "-" if row.over == "attention_only" else row.root_alignment), "uas"]
-        expected = scored.loc[("attention_words", row.root_alignment), "uas"] - over
+        over = by_probe.loc[(row.over, "-" if row.over == "attention_only" else row.root_alignment), "uas"]
+        expected = by_probe.loc[("attention_words", row.root_alignment), "uas"] - over
         assert row.value == pytest.approx(expected, abs=1e-5)
     # The rows of the paper's table come first, in its order; they alone have its values.
     columns = ["probe", "root_alignment", "decoding", "punctuation", "paper_uas"]
@@ -716,4 +689,3 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert table.loc[5:, ["paper_uas", "notebook_uas"]].isna().all(axis=None)
     assert table["notebook_uas"].dropna().to_dict() == {4: 0.78}
     assert table.loc[5:, "decoding"].eq("tree").to_list() == sorted(table.loc[5:, "decoding"].eq("tree"))
-    assert isinstance(table, pd.DataFrame)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from attention_atlas.corpora.records import READERS, reader_module
 from attention_atlas.workflow import provenance
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.shown import full_name, shown
+from attention_atlas.workflow.study import studies
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 LIBRARY = WORKFLOW / "lib" / "attention_atlas"
@@ -98,6 +100,7 @@ def test_an_edit_that_the_job_can_notice_changes_the_digest(digest, files):
         edited("lib/pack/inner/second.py", '"""A module."""', '"""Another text."""'),
         edited("lib/pack/inner/second.py", '"""A class."""', '"""Another text."""'),
         edited("lib/pack/inner/second.py", '"""A method."""', '"""Another text."""'),
+        {"lib/pack/third.py": "if TYPE_CHECKING:\n    from pack.other import unrelated\n\nVALUE = 3\n"},
         {"lib/pack/other/unrelated.py": "VALUE = 5\n"},
         {"lib/pack/other/unrelated.yaml": "b: 2\n"},
         {"lib/pack/other/__init__.py": "VALUE = 5\n"},
@@ -211,15 +214,15 @@ def test_named_resources_count(digest, tmp_path, monkeypatch):
 def test_every_script_of_the_workflow_has_its_own_digest():
     names = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
     digests = {script_digest(name) for name in names}
-    assert len(digests) == len(names) > 10
+    assert len(digests) == len(names) > 8
 
 
 def job_digests(library: Path = WORKFLOW / "lib") -> dict[str, str]:
-    """Script, or rule of a page, -> digest."""
-    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py") if path.name != "render.py"]
-    pages = [page for study in studies().values() for page in study.pages]
+    """Script, or rule of a page, a table or a figure, -> digest."""
+    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
+    calls = {f"{study}_{item.id}": full_name(item.call) for study in studies() for item in shown(study)}
     return {name: script_digest(name, library=library) for name in scripts} | {
-        page.rule: script_digest("render.py", modules=(page.module,), library=library) for page in pages
+        rule: script_digest("run.py", modules=(call,), library=library) for rule, call in calls.items()
     }
 
 
@@ -245,11 +248,31 @@ def test_in_this_library_an_edit_reaches_the_jobs_that_import_the_module_and_no_
 
 
 def test_in_this_library_an_edit_of_a_figure_or_a_reader_reaches_few_jobs(tmp_path):
-    figure = LIBRARY / "studies" / "clark2019" / "figure2.py"
-    assert changed_jobs(edited_library(tmp_path / "figure", figure)) == {"clark2019_figure2"}
-    reader = changed_jobs(edited_library(tmp_path / "reader", LIBRARY / "corpora" / "squad.py"))
-    assert {"build_examples.py"} <= reader
-    assert not {name for name in reader if name.startswith(("clark2019", "extract_attention"))}
+    figures = LIBRARY / "studies" / "clark2019" / "figures.py"
+    edited = edited_library(tmp_path / "figure")
+    text = figures.read_text(encoding="utf-8").replace("PAGE, 4.2, sharex", "PAGE, 4.4, sharex")
+    (edited / figures.relative_to(LIBRARY.parent)).write_text(text, encoding="utf-8")
+    assert changed_jobs(edited) == {"clark2019_figure2"}
+    assert changed_jobs(edited_library(tmp_path / "reader", LIBRARY / "corpora" / "questions.py")) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "changed"),
+    [
+        ("conllu", {"conllu", "conll2012", "edges", "sentences"}),
+        ("stanford", {"conllu"}),
+        ("glue", {"glue"}),
+        ("alignment", READERS.keys()),
+    ],
+)
+def test_an_edit_of_a_reader_reaches_the_examples_of_the_corpora_that_it_reads(tmp_path, module, changed):
+    edited = edited_library(tmp_path / "lib", LIBRARY / "corpora" / f"{module}.py")
+
+    def digest(reader: str, **library: Path) -> str:
+        return script_digest("build_examples.py", modules=(reader_module(reader),), **library)
+
+    assert {reader for reader in READERS if digest(reader) != digest(reader, library=edited)} == changed
+    assert script_digest("sample_corpus.py") == script_digest("sample_corpus.py", library=edited) or module == "glue"
 
 
 def test_in_this_library_new_measures_of_heads_reach_the_atlas_and_a_new_study_no_job(tmp_path):
@@ -263,16 +286,16 @@ def test_in_this_library_new_measures_of_heads_reach_the_atlas_and_a_new_study_n
     shutil.copytree(added, measured / "attention_atlas" / "studies" / "nobody2000")
     (measured / "attention_atlas" / "studies" / "nobody2000" / "head_measures.py").write_text("MEASURES = ()\n")
     changed = changed_jobs(measured)
-    assert {"atlas_correlations", "atlas_heads", "atlas_models", "atlas_page"} <= changed
+    assert {"atlas_findings", "atlas_atlas"} <= changed
     assert not {name for name in changed if not name.startswith("atlas_")}
 
 
 def test_modules_that_serve_the_snakefile_reach_no_job(tmp_path):
-    serving = [path for path in (LIBRARY / "workflow").rglob("*.py") if path.name not in ("__init__.py", "job.py", "render.py")]
+    in_jobs = ("__init__.py", "job.py", "run.py", "shown.py")
+    serving = [path for path in (LIBRARY / "workflow").rglob("*.py") if path.name not in in_jobs]
     serving += [*LIBRARY.glob("studies/*/study.py"), *LIBRARY.glob("studies/*/pages.py")]
-    serving += [LIBRARY / name for name in ("atlas/overview.py", "atlas/pages.py")]
-    serving += [LIBRARY / "published" / name for name in ("overview.py", "page_declarations.py")]
-    assert len(serving) > 30
+    serving += [LIBRARY / name for name in ("atlas/study.py", "scoreboard/study.py")]
+    assert len(serving) > 15
     assert changed_jobs(edited_library(tmp_path / "serving", *serving)) == set()
     # What surrounds a job reaches every one.
     assert changed_jobs(edited_library(tmp_path / "job", LIBRARY / "workflow" / "job.py")) == job_digests().keys()
@@ -284,14 +307,9 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
         source = path.read_text(encoding="utf-8")
         levels = [node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
         assert set(levels) <= {0}, path
-        # Modules of all studies are imported by their name in one place, whose calls the digest follows; those of pages, which
-        # their digests name; and those that serve the Snakefile, which no job reaches; libraries, before a job starts.
-        in_one_place = (
-            "studies/__init__.py",
-            "workflow/render.py",
-            "workflow/inputs/__init__.py",
-            "workflow/preload_server.py",
-        )
+        # Modules of all studies are imported by their name in one place, whose calls the digest follows; those of pages and of
+        # readers, which the digests of their jobs name; and those that serve the Snakefile, which no job reaches.
+        in_one_place = ("studies/__init__.py", "workflow/shown.py", "corpora/records.py")
         named = {LIBRARY / name for name in in_one_place}
         assert source.count("import_module(") == int(path in named), path
         assert "__import__(" not in source, path

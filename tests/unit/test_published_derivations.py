@@ -14,7 +14,7 @@ import pytest
 
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.published.values import Number, Published, half_unit, load_published
-from attention_atlas.studies.tenney2019.layers import (
+from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,
     divergence_of_gains,
     divergence_of_weights,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, scope, verdict
-from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Cell, Number, Published
 
 HEADS = pd.DataFrame(
@@ -248,12 +248,6 @@ def test_texts_are_compared_as_texts():
 def test_what_no_table_has_says_so():
     assert ours(published(number(1.0), comparable="")).why == "nothing in this run measures it"
     assert ours(published(number(1.0), comparable="", why="another paper's system")).why == "another paper's system"
-
-
-def test_tables_without_a_file_are_left_out(tmp_path):
-    (tmp_path / "a.tsv").write_text("x\n1\n", encoding="utf-8")
-    path = tmp_path / "a.tsv"
-    assert set(read_tables({"a": path, "b": [path], "c": [], "d": None})) == {"a", "b"}
 
 
 def test_a_stand_in_is_never_the_published_quantity_but_says_what_would_be_compared():

@@ -11,12 +11,11 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.building import ExampleBuilder, build_shard
 from attention_atlas.corpora.examples import read_examples, write_examples
-from attention_atlas.corpora.questions import question_windows
-from attention_atlas.corpora.sampling import in_record_order
-from attention_atlas.corpora.squad import Answer, Question, read_squad
-from attention_atlas.models.answering import span_of_pieces
+from attention_atlas.corpora.questions import Answer, Question, question_windows, read_squad
+from attention_atlas.corpora.records import Dropped, in_record_order
+from attention_atlas.models.task_heads import span_of_pieces
 
 CONTEXT = "The red cat sat. The dog, which was old, slept near the warm stove; nobody saw 12.5 mice."
 
@@ -31,47 +30,51 @@ def tokenizer(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pieces(tokenizer):
-    return WordPieces(tokenizer)
+def cut(tokenizer):
+    """The examples of a question: bound, windows and stride."""
+    pieces = WordPieces(tokenizer)
+
+    def of(asked, bound, windows, stride):
+        return list(question_windows(ExampleBuilder({"windows": windows, "stride": stride}, "raw", pieces, bound), asked))
+
+    return of
 
 
-def test_words_and_places_are_those_of_the_text(pieces):
-    (window,) = question_windows(question(), pieces, 128, "first", 8)
-    assert [word for word, _ in window.question] == ["Who", "slept", "?"]
-    words = [word for word, _ in window.window]
-    assert words[:5] == ["The", "red", "cat", "sat", "."]
-    annotation = window.annotation
+def test_words_and_places_are_those_of_the_text(cut):
+    (window,) = cut(question(), 128, "first", 8)
+    assert window.words[:8] == ("Who", "slept", "?", "The", "red", "cat", "sat", ".")
+    words = list(window.words[3:])
+    annotation = window.question
     assert [CONTEXT[a:b] for a, b in zip(annotation.starts, annotation.stops, strict=True)] == words
     assert annotation.text(*annotation.span) == "dog"
     assert annotation.text(annotation.size + 1, annotation.size + 3) == "red cat"
 
 
-def test_an_answer_within_a_word_takes_the_whole_word(pieces):
-    (window,) = question_windows(question(answer="lept"), pieces, 128, "first", 8)
-    assert window.annotation.text(*window.annotation.span) == "slept"
+def test_an_answer_within_a_word_takes_the_whole_word(cut):
+    (window,) = cut(question(answer="lept"), 128, "first", 8)
+    assert window.question.text(*window.question.span) == "slept"
 
 
-def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(pieces):
-    windows = question_windows(question(answer="mice"), pieces, 24, "all", 6)
+def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(cut):
+    windows = cut(question(answer="mice"), 24, "all", 6)
     assert len(windows) > 2
     covered = set()
     for number, window in enumerate(windows, start=1):
         assert window.id == ("q1" if number == 1 else f"q1#{number}")
-        assert window.annotation.question == "q1"
-        spaces = sum(len(ids) for _, ids in (*window.question, *window.window))
-        assert spaces + 3 <= 24
-        covered.update(window.annotation.starts)
-    (whole,) = question_windows(question(), pieces, 512, "first", 6)
-    assert covered == set(whole.annotation.starts)
-    with_answer = [w for w in windows if w.annotation.span is not None]
+        assert window.question.question == "q1"
+        assert len(window.input_ids) <= 24
+        covered.update(window.question.starts)
+    (whole,) = cut(question(), 512, "first", 6)
+    assert covered == set(whole.question.starts)
+    with_answer = [w for w in windows if w.question.span is not None]
     assert with_answer
-    assert all(w.annotation.text(*w.annotation.span) == "mice" for w in with_answer)
-    assert windows[0].annotation.span is None
-    assert len(question_windows(question(answer="mice"), pieces, 24, "first", 6)) == 1
+    assert all(w.question.text(*w.question.span) == "mice" for w in with_answer)
+    assert windows[0].question.span is None
+    assert len(cut(question(answer="mice"), 24, "first", 6)) == 1
 
 
-def test_a_question_that_leaves_no_room_has_no_window(pieces):
-    assert question_windows(question("who " * 30), pieces, 24, "all", 6) == []
+def test_a_question_that_leaves_no_room_has_no_window(cut):
+    assert cut(question("who " * 30), 24, "all", 6) == [Dropped("q1", "question too long", "no room beside it in 24 tokens")]
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,15 +83,16 @@ def test_a_question_that_leaves_no_room_has_no_window(pieces):
     data=st.data(),
     bound=st.integers(10, 60),
 )
-def test_windows_never_misplace_a_word(pieces, text, data, bound):
+def test_windows_never_misplace_a_word(cut, text, data, bound):
     start = data.draw(st.integers(0, len(text) - 1))
     stop = data.draw(st.integers(start + 1, len(text)))
     drawn_question = Question("q", "who?", text, (Answer(text[start:stop], start),))
-    for window in question_windows(drawn_question, pieces, bound, "all", 5):
-        annotation = window.annotation
-        assert [text[a:b] for a, b in zip(annotation.starts, annotation.stops, strict=True)] == [
-            word for word, _ in window.window
-        ]
+    for window in cut(drawn_question, bound, "all", 5):
+        if isinstance(window, Dropped):
+            continue
+        annotation = window.question
+        places = zip(annotation.starts, annotation.stops, strict=True)
+        assert tuple(text[a:b] for a, b in places) == window.words[annotation.size :]
         if annotation.span is not None:
             answer = annotation.text(*annotation.span)
             assert answer in text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.stats.rank_correlation import pearson, spearman
+from attention_atlas.stats.ranks import pearson, spearman
 
 
 def test_correlations_of_rows_are_those_of_scipy():

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from transformers import BertTokenizerFast
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import SHAPE
 from attention_atlas.models.loading import describe
-from attention_atlas.models.shape import SHAPE
-from attention_atlas.workflow.config import merged, read_configuration, resolve, with_registries, write_configuration
-from attention_atlas.workflow.known import with_known_names
+from attention_atlas.workflow.config import completed, merged, read_configuration, resolve, write_configuration
+from attention_atlas.workflow.shared_inputs import SharedInputs
 
 ROOT = Path(__file__).parents[2]
 UNTRAINED = {"source": {"untrained": {"corpus": "parallel", "hidden_size": 96}}, "init": "random", "layers": 2, "heads": 8}
@@ -62,45 +61,18 @@ def test_merging_changes_neither_side():
     assert (base, over) == ({"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}})
 
 
-@pytest.mark.parametrize(("key", "place"), [("models", "config/models.yaml"), ("corpora", "config/corpora.yaml")])
-def test_a_registry_in_config_yaml_is_refused_with_its_place(tmp_path, key, place):
-    write_configuration(SMALL, tmp_path)
-    assert with_registries({}, tmp_path) == {name: SMALL[name] for name in ("models", "corpora")}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"targets": ["one"], key: {}}), encoding="utf-8")
-    message = re.escape(f"config.yaml: the key '{key}' is no longer read here: move it to {place}.")
-    with pytest.raises(AtlasError, match=f"^{message}$"):
-        with_registries({}, tmp_path)
-
-
-@pytest.mark.parametrize("key", ["models", "corpora"])
-def test_a_registry_holds_nothing_else_and_has_to_be_there(tmp_path, key):
-    write_configuration(SMALL, tmp_path)
-    registry = tmp_path / "config" / f"{key}.yaml"
-    registry.write_text(yaml.safe_dump({key: {}, "targets": ["one"]}), encoding="utf-8")
-    message = re.escape(f"config/{key}.yaml: the key 'targets' does not belong here: this file may contain only {key}.")
-    with pytest.raises(AtlasError, match=f"^{message}$"):
-        with_registries({}, tmp_path)
-    registry.unlink()
-    with pytest.raises(AtlasError, match=f"config/{key}.yaml: this registry is missing"):
-        with_registries({}, tmp_path)
-
-
 def test_an_overlay_may_hold_anything_and_goes_over_the_registries(tmp_path):
     write_configuration(SMALL, tmp_path)
     overlay = {"models": {"tiny": {"seed": 3}, "more": {"source": {"path": "more"}}}, "targets": ["one"]}
-    config = with_registries(overlay, tmp_path)
+    config = completed(overlay, tmp_path)
     assert config["models"]["tiny"] == SMALL["models"]["tiny"] | {"seed": 3}
     assert config["models"]["more"] == {"source": {"path": "more"}}
     assert config["corpora"] == SMALL["corpora"]
     assert config["targets"] == ["one"]
 
 
-def test_the_shipped_files_hold_what_belongs_there():
-    assert with_registries({}, ROOT) == {name: SHIPPED[name] for name in ("models", "corpora")}
-
-
 def test_a_name_that_a_registry_does_not_have_is_one_sentence():
-    config = with_known_names(resolve(SMALL))
+    config = SharedInputs(resolve(SMALL)).config
     assert config["models"]["tiny"]["hidden_size"] == 768
     with pytest.raises(AtlasError, match=r"^there is no model 'tinny'; did you mean 'tiny'\.$"):
         config["models"]["tinny"]
@@ -124,7 +96,8 @@ def test_a_new_model_has_the_width_that_it_is_initialised_with():
     raw["models"] = {"trained": trained} | raw["models"]
     assert widths(raw) == {"trained": 96, "tiny": 768, "large": 768, "new": 96}
     assert sentence(changed("models/new/hidden_size", 512, raw)) == (
-        "config: models.new.hidden_size: it is 512, but source.untrained.hidden_size is 96."
+        "config: models.new.hidden_size: 512 contradicts source.untrained, which says 96. Correct the key, or remove it: the "
+        "value is then read from there."
     )
 
 
@@ -138,7 +111,7 @@ def test_models_have_the_width_of_the_one_that_they_are_trained_from():
     assert hidden_sizes["tuned"] == 384
     assert {width for name, width in hidden_sizes.items() if name.startswith("small-")} == {384}
     message = sentence(changed("models/tuned/hidden_size", 256, raw))
-    assert message == "config: models.tuned.hidden_size: it is 256, but 'tiny' has 384."
+    assert message.startswith("config: models.tuned.hidden_size: 256 contradicts its base 'tiny', which says 384. Correct")
     assert widths(changed("models/tuned/hidden_size", 384, raw))["tuned"] == 384
 
 

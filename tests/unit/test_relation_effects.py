@@ -20,21 +20,22 @@ from attention_atlas.atlas.relation_effects import (
 )
 from attention_atlas.atlas.relation_effects import (
     Chosen,
-    causal_effects,
+    Pair,
+    carriers,
+    effect_of,
+    effects_of_masking,
+    matched_pairs,
     probe_losses,
+    relation_effects,
     relation_weights,
     word_probes,
-    write_relation_effects,
 )
 from attention_atlas.attention.engine import Plan, install, watch
-from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.io.tables import write_table
-from attention_atlas.methods.causal_effects import Pair, carriers, effect_of, matched_pairs
+from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.language_models import CausalModel, load_language_model
-from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, ModelFiles
+from attention_atlas.models.card import ModelCard
+from attention_atlas.models.language_models import CausalModel, HeadFacts, MaskedModel, load_language_model
 
 MASK = 4
 CARD = ModelCard(
@@ -65,14 +66,14 @@ def test_words_of_a_relation_are_those_that_the_head_attends_from():
 
 def test_matched_words_have_the_part_of_speech_or_else_the_frequency_of_the_word():
     example = sentence(0)
-    usable = {0: np.ones(6, dtype=bool)}
+    usable = {0: range(6)}
     frequencies = Counter({word.lower(): 2**k for k, word in enumerate(example.words)})
     (pair,) = matched_pairs([example], "nsubj", DEPENDENT_TO_HEAD, frequencies, usable, 9, 0)
     assert pair == Pair(0, 1, 4, True), "the only other noun"
     pairs = matched_pairs([example], "amod", DEPENDENT_TO_HEAD, frequencies, usable, 9, 0)
     # No third adjective: the nearest frequency; full stops are no match, and the second of two equally near words is nearer.
     assert [(pair.word, pair.matched, pair.same_part_of_speech) for pair in pairs] == [(0, 1, False), (3, 2, False)]
-    assert matched_pairs([example], "nsubj", DEPENDENT_TO_HEAD, frequencies, {0: np.zeros(6, dtype=bool)}, 9, 0) == []
+    assert matched_pairs([example], "nsubj", DEPENDENT_TO_HEAD, frequencies, {0: ()}, 9, 0) == []
     assert len(matched_pairs([example], "amod", DEPENDENT_TO_HEAD, frequencies, usable, 1, 0)) == 1
 
 
@@ -84,7 +85,7 @@ def masked_model():
 
 def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
     model, examples, plan = masked_model(), [sentence(0), sentence(1)], Plan().zero(1, 2)
-    probes = [probe for example in examples for probe in word_probes(example, MASK)]
+    probes = [probe for example in examples for probe in word_probes(example, MASK).values()]
     ours = probe_losses(model, probes, PAD, plan)
     place = 0
     for example in examples:
@@ -106,8 +107,8 @@ def test_causal_losses_are_those_of_the_token_after_each_word(tmp_path):
     install(model)
     example = sentence(0)
     probes = word_probes(example, None)
-    assert [probe is None for probe in probes] == [False] * 5 + [True], "nothing of the text follows the last word"
-    ours = probe_losses(CausalModel(model), probes[:5], PAD)
+    assert list(probes) == [0, 1, 2, 3, 4], "nothing of the text follows the last word"
+    ours = probe_losses(CausalModel(model), list(probes.values()), PAD)
     with torch.no_grad():
         logits = model(torch.tensor([example.input_ids])).logits[0]
     for word, place in enumerate((1, 3, 4, 5, 6)):
@@ -139,13 +140,13 @@ def simulated(effect, seed, pairs=40):
 
 def test_simulated_effects_are_found_and_their_absence_is_not_taken_for_one():
     null = [simulated(0.0, seed) for seed in range(200)]
-    assert sum(effect.p < 0.05 for effect in null) <= binom.ppf(0.999, 200, 0.05)
-    assert sum(not effect.low <= 0 <= effect.high for effect in null) <= binom.ppf(0.999, 200, 0.06)
+    assert sum(effect["p"] < 0.05 for effect in null) <= binom.ppf(0.999, 200, 0.05)
+    assert sum(not effect["ci_low"] <= 0 <= effect["ci_high"] for effect in null) <= binom.ppf(0.999, 200, 0.06)
     planted = [simulated(1.5, seed) for seed in range(20)]
-    assert all(effect.p < 0.05 and effect.low > 0 for effect in planted)
-    assert planted[0].units == 20
-    assert planted[0].unit == "documents"
-    assert planted[0].value == pytest.approx(planted[0].relation - planted[0].matched)
+    assert all(effect["p"] < 0.05 and effect["ci_low"] > 0 for effect in planted)
+    assert planted[0]["units"] == 20
+    assert planted[0]["unit"] == "documents"
+    assert planted[0]["value"] == pytest.approx(planted[0]["relation_change"] - planted[0]["matched_change"])
 
 
 def relations(**columns):
@@ -158,10 +159,10 @@ def relations(**columns):
 def test_effects_are_differences_of_losses_with_and_without_the_head():
     model, examples = masked_model(), [sentence(k) for k in range(12)]
     frequencies = Counter(word for example in examples for word in example.words)
-    table = causal_effects(model, examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
+    table = effects_of_masking(model, examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
     assert table[["layer", "head", "relation"]].to_numpy().tolist() == [[1, 1, "amod"], [2, 3, "nsubj"]], "xcomp has no word"
     row = table.iloc[1]
-    usable = {example.record: np.ones(6, dtype=bool) for example in examples}
+    usable = {example.record: range(6) for example in examples}
     pairs = matched_pairs(examples, "nsubj", DEPENDENT_TO_HEAD, frequencies, usable, 10, 0)
     probes = {e.record: word_probes(e, MASK) for e in examples}
     sides = []
@@ -172,7 +173,7 @@ def test_effects_are_differences_of_losses_with_and_without_the_head():
     assert row["relation_change"] == pytest.approx(sides[0], abs=1e-6)
     assert row["value"] == pytest.approx(sides[0] - sides[1], abs=1e-6)
     assert row["ci_low"] < row["value"] < row["ci_high"]
-    only_first = causal_effects(model, examples, relations(), frequencies, CARD, Chosen(1, 10, 100, 0))
+    only_first = effects_of_masking(model, examples, relations(), frequencies, CARD, Chosen(1, 10, 100, 0))
     assert only_first[["layer", "head"]].to_numpy().tolist() == [[2, 3]], "the most certain relation"
 
 
@@ -206,7 +207,7 @@ def test_a_head_that_the_model_needs_for_its_relation_has_an_effect_and_an_idle_
     examples = [copied_sentence(record) for record in range(20)]
     heads = pd.DataFrame({"layer": 1, "head": [1, 2], "relation": "amod", "direction": DEPENDENT_TO_HEAD, "choice_low": 0.5})
     frequencies = Counter(word for example in examples for word in example.words)
-    needed, idle = causal_effects(
+    needed, idle = effects_of_masking(
         copying_decoder(), examples, heads, frequencies, replace(CARD, layers=1, heads=2), Chosen(2, 20, 200, 0)
     ).itertuples()
     assert needed.loss < 0.1, "with its head the model predicts the token after the adjective"
@@ -236,40 +237,34 @@ def test_norm_weighted_accuracies_are_those_of_weighted_maps():
     assert "shares its layers in groups" in albert["note"].iloc[0]
 
 
-def test_tables_become_columns_that_name_what_predicts(tmp_path):
-    files = {RELATION_WEIGHTS: tmp_path / "weights.tsv", CAUSAL_EFFECTS: tmp_path / "effects.tsv"}
+def test_tables_become_columns_that_name_what_predicts():
     examples = [sentence(k) for k in range(8)]
-    write_table(
-        relation_weights(installed("bert"), examples, relations(), CARD, Chosen(3, 10, 100, 0)), files[RELATION_WEIGHTS]
-    )
+    weights = relation_weights(installed("bert"), examples, relations(), CARD, Chosen(3, 10, 100, 0))
     frequencies = Counter(word for example in examples for word in example.words)
-    effects = causal_effects(masked_model(), examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
+    effects = effects_of_masking(masked_model(), examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
     effects = effects.assign(language_model="masked-LM head trained here").reindex(columns=list(EFFECT_COLUMNS))
-    write_table(effects, files[CAUSAL_EFFECTS])
-    measured = read_measures(files, LAYERS, HEADS)
+    measured = read_measures({RELATION_WEIGHTS: weights, CAUSAL_EFFECTS: effects}, LAYERS, HEADS)
     rows = measure_rows(measured, {}).set_index("measure")
     assert rows.index.is_unique
     assert "masked-LM head trained here" in rows.loc["causal_effect", "title"]
     assert rows.loc["causal_effect", ["chance", "about", "unit", "heads"]].tolist() == [0, "first_relation", "nats", 2]
     assert measured.table.set_index(["layer", "head"]).loc[(2, 3), "first_relation"] == "nsubj"
-    write_table(effects.assign(value=np.nan, relation_change=np.nan, note="it predicts nothing"), files[CAUSAL_EFFECTS])
-    assert read_measures(files, LAYERS, HEADS).absent["causal_effect"] == "it predicts nothing"
+    without = effects.assign(value=np.nan, relation_change=np.nan, note="it predicts nothing")
+    assert read_measures({CAUSAL_EFFECTS: without}, LAYERS, HEADS).absent["causal_effect"] == "it predicts nothing"
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["relations", "no relation"])
 def test_a_model_that_predicts_nothing_and_heads_without_relations_leave_a_reason(tmp_path, found):
     tiny("bert").save_pretrained(tmp_path / "model")
     entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
-    write_card(replace(CARD, mask=None), tmp_path / "card.json")
-    (tmp_path / "head.json").write_text('{"origin": "none"}', encoding="utf-8")
-    write_examples(tmp_path / "examples.parquet", [sentence(k) for k in range(8)])
     table = relations(rank=1).reindex(columns=HEAD_RELATIONS).head(2)
-    write_table(table if found else table.assign(relation="none"), tmp_path / "relations.tsv")
-    files = ModelFiles(entry, tmp_path / "card.json", tmp_path / "head", tmp_path / "head.json")
-    outs = {RELATION_WEIGHTS: tmp_path / "weights.tsv", CAUSAL_EFFECTS: tmp_path / "effects.tsv"}
-    examples = [tmp_path / "examples.parquet"]
-    write_relation_effects(files, examples, tmp_path / "relations.tsv", 8, Chosen(2, 4, 100, 0), *outs.values())
-    measured = read_measures(outs, LAYERS, HEADS)
+    table = table if found else table.assign(relation="none")
+    none = str(tmp_path / "head"), HeadFacts("none")
+    examples = [sentence(k) for k in range(8)]
+    settings = {"causal_effects": {"heads": 2, "words": 4}, "resamples": 100, "seed": 0}
+    tables = relation_effects(entry, replace(CARD, mask=None), *none, examples, table, **settings)
+    named = {RELATION_WEIGHTS: tables["weights"], CAUSAL_EFFECTS: tables["effects"]}
+    measured = read_measures(named, LAYERS, HEADS)
     assert ("norm_gain" in measured.table) == found
     expected = "predicts neither masked tokens" if found else "has no values"
     assert expected in measured.absent["causal_effect"]

@@ -1,6 +1,6 @@
 """The tables over relations: held-out choice, intervals, tests, options and no-op heads, against slow loops."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -8,21 +8,17 @@ import pytest
 from small_treebank import write_treebank
 from statsmodels.stats.multitest import multipletests
 
-from attention_atlas.corpora.examples import Example
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import Example, all_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Predictions, Scores, score
+from attention_atlas.methods.head_relations import heads_frame, relations_frame
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
-from attention_atlas.methods.relation_tables import heads_frame, relations_frame
-from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.models.card import read_card
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half, folds_of
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.stats.simultaneous import random_exchanges
-from attention_atlas.studies.clark2019.dependencies import (
-    DependencyOutputs,
-    measure_dependencies,
-    noop_frame,
-    options_frame,
-    summary,
-)
+from attention_atlas.studies.clark2019.syntax import dependencies, noop_frame, options_frame, summary
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 SHAPE = (2, 3, 4)  # directions, layers, heads
@@ -41,7 +37,6 @@ def make_gold(sentences, length, labels, seed=0):
         length=np.full(tokens, length, dtype=np.int16),
         head=head.astype(np.int16),
         relation=relation.astype(str),
-        upos=generator.choice(["NOUN", "VERB", "_"], tokens),
         before_possessive=np.zeros(tokens, dtype=bool),
         ids=tuple(f"s{i}" for i in range(sentences)),
     )
@@ -288,30 +283,42 @@ def test_word_modes_that_a_cache_cannot_give_are_left_out_of_the_options():
     assert set(frame.loc[frame["option"] == "word_mode", "setting"]) == {"mean"}
 
 
-def test_noop_attention_is_that_of_a_loop():
-    gold = make_gold(12, 6, ["det", "dobj"])
-    predictions = predictions_for(gold)
-    relations = pd.DataFrame({"relation": ["all", "det", "dobj"], "layer": [1, 3, 1], "head": [1, 4, 2]})
-    frame = noop_frame(predictions, gold, relations, RESAMPLING)
-    assert set(frame["relation"]) == {"det", "dobj"}
-    for relation, layer, head in (("det", 3, 4), ("dobj", 1, 2)):
-        rows = frame[frame["relation"] == relation]
-        assert rows["group"].tolist() == [relation, f"not {relation}", "NOUN", "VERB"]
-        assert rows["group_by"].tolist() == ["relation", "relation", "upos", "upos"]
-        for row in rows.itertuples():
-            mass, cls_mass, size = np.zeros((3, 12))
-            for i in range(len(gold)):
-                has = gold.relation[i] == relation
-                if {relation: has, f"not {relation}": not has}.get(row.group, gold.upos[i] == row.group):
-                    mass[gold.sentence[i]] += predictions.to_sep[i, layer - 1, head - 1]
-                    cls_mass[gold.sentence[i]] += predictions.to_cls[i, layer - 1, head - 1]
-                    size[gold.sentence[i]] += 1
-            assert (row.layer, row.head, row.n) == (layer, head, size.sum())
-            assert row.sep_attention == pytest.approx(mass.sum() / size.sum())
-            np.testing.assert_allclose((row.ci_low, row.ci_high), bootstrap_ratio(mass, size, 200, 3))
-            assert row.ci_low < row.sep_attention < row.ci_high
-            assert row.cls_attention == pytest.approx(cls_mass.sum() / size.sum())
-            np.testing.assert_allclose((row.cls_ci_low, row.cls_ci_high), bootstrap_ratio(cls_mass, size, 200, 3))
+def test_attention_to_special_tokens_where_a_relation_does_not_apply_is_that_of_a_loop():
+    gold = make_gold(40, 6, ["det", "dobj", "amod"])
+    predictions, scores = predictions_for(gold), random_scores(gold)
+    frame = noop_frame(predictions, scores, gold, RESAMPLING)
+    assert frame[["token", "relation"]].to_numpy().tolist() == [[k, r] for r in ("dobj", "det") for k in ("sep", "cls")]
+    choosing = choosing_half(40, RESAMPLING.seed)[gold.sentence]
+    directions = set()
+    for row in frame.itertuples():
+        counts = scores.heads[(gold.relation == row.relation) & choosing].sum(axis=0)
+        direction, layer, head = best_head(counts)
+        directions.add(DIRECTIONS[direction])
+        mass = {"sep": predictions.to_sep, "cls": predictions.to_cls}[row.token][:, layer, head]
+        queries = set()
+        for i in np.flatnonzero(gold.relation == row.relation):
+            queries.add(i if DIRECTIONS[direction] == "dependent_to_head" else i - gold.position[i] + gold.head[i])
+        sums, inside = np.zeros((40, 2)), []
+        for i in np.flatnonzero(~choosing):
+            if i in queries:
+                inside.append(mass[i])
+            else:
+                sums[gold.sentence[i]] += mass[i], 1
+        sums = sums[sums[:, 1] > 0]
+        assert (row.value, row.applying) == pytest.approx((sums[:, 0].sum() / sums[:, 1].sum(), np.mean(inside)))
+        level = expanded_level(0.975, len(sums))
+        low, high = bootstrap_ratio(sums[:, :1], sums[:, 1:], RESAMPLING.resamples, RESAMPLING.seed, level)
+        assert (row.ci_low, row.ci_high) == pytest.approx((low[0], high[0]))
+        assert (row.level, row.n, row.unit, row.units) == (0.975, sums[:, 1].sum(), "sentences", len(sums))
+    assert directions == set(DIRECTIONS), "both kinds of query are tested"
+    without = replace(predictions, to_sep=predictions.to_sep * 0)
+    assert set(noop_frame(without, scores, gold, RESAMPLING)["token"]) == {"cls"}, "a model without [SEP]"
+    # A relation of the tested half alone has no head that could be chosen.
+    relation = np.where((gold.relation == "dobj") & choosing, "amod", gold.relation)
+    assert (
+        noop_frame(predictions, scores, replace(gold, relation=relation), RESAMPLING)["value"].isna().tolist()
+        == [True] * 2 + [False] * 2
+    )
 
 
 def test_summary_counts_words_and_those_in_several_pieces():
@@ -326,13 +333,9 @@ def test_summary_counts_words_and_those_in_several_pieces():
 
 
 def run_treebank(folder, limit, options=AS_PUBLISHED):
-    outs = {
-        name: folder / f"{name}.tsv"
-        for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary", "claims")
-    }
-    shards, examples = [folder / "0.safetensors"], [folder / "0.parquet"]
-    measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, DependencyOutputs(**outs))
-    return {name: pd.read_csv(path, sep="\t") for name, path in outs.items()}
+    attention, examples = read_attention([folder / "0.safetensors"], limit), all_examples([folder / "0.parquet"], limit)
+    settings = asdict(options) | {"preset": "as_published"}
+    return dependencies(attention, examples, read_card(folder / "card.json"), settings, 1, **vars(RESAMPLING))
 
 
 def test_a_planted_head_is_found_from_the_cache(tmp_path):
@@ -343,9 +346,9 @@ def test_a_planted_head_is_found_from_the_cache(tmp_path):
     assert row["accuracy"] == row["heldout_accuracy"] == 1
     assert row_of(tables["dependencies"], "all")["accuracy"] == 0.8
     assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 50, "split_words": 0}
-    noop = tables["noop"].set_index("group")["sep_attention"]
-    assert noop["det"] == pytest.approx(0.05, abs=1e-3)
-    assert noop["not det"] == pytest.approx(0.7, abs=1e-3)
+    noop = tables["noop"].set_index("token")
+    assert noop["value"].to_dict() == pytest.approx({"sep": 0.7, "cls": 0.05}, abs=1e-3)
+    assert noop["applying"].to_dict() == pytest.approx({"sep": 0.05, "cls": 0.05}, abs=1e-3)
 
 
 def test_a_word_mode_that_the_cache_lacks_is_an_error(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import studies
 
 ROOT = Path(__file__).parents[2]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import FIRST_WORD, PAD, VOCABULARY, tiny
 
-from attention_atlas.attention.engine import install
-from attention_atlas.errors import AtlasError
-from attention_atlas.methods.attention_sinks import sink_share
-from attention_atlas.methods.repeated_tokens import (
+from attention_atlas.atlas.head_properties import (
     LONGEST,
     SHORTEST,
     ordinary_pieces,
     repeated_sequences,
     repetition_measures,
+    sink_share,
 )
+from attention_atlas.attention.engine import install
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.extraction import attention_maps
 
 PIECES = list(range(100, 200))

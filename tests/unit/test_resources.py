@@ -7,10 +7,9 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.workflow import resources
-from attention_atlas.workflow.caches import disk_shortage, forecast, pending
-from attention_atlas.workflow.inputs import study_inputs
-from attention_atlas.workflow.inputs.shared import SharedInputs
-from attention_atlas.workflow.resources import cache_bytes, memory, minutes
+from attention_atlas.workflow.resources import cache_bytes, disk_shortage, forecast, memory, minutes, pending
+from attention_atlas.workflow.shared_inputs import SharedInputs
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 PLACE = ("sample", "minilm", "sample-trees")
 
@@ -24,8 +23,8 @@ def test_fixed_amounts_grow_with_each_attempt():
     "megabytes",
     [
         lambda config: SharedInputs(config).path_memory,
-        lambda config: study_inputs(config, "clark2019").model_memory(),
-        lambda config: study_inputs(config, "clark2019").map_memory("dependencies", 2000),
+        lambda config: StudyInputs(config, "clark2019").model_memory(),
+        lambda config: StudyInputs(config, "clark2019").map_memory("dependencies", 2000),
     ],
 )
 def test_memory_grows_with_each_attempt_and_with_the_model(megabytes):

@@ -12,7 +12,7 @@ import pytest
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.scoreboard import CLAIMS, SUMMARY
+from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY
 from tools import results
 from tools.results import ROOT, configuration_of, jobs_to_do, made_by, main, write_results
 

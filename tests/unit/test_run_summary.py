@@ -4,8 +4,7 @@ from pathlib import Path
 
 from shipped_runs import shipped
 
-from attention_atlas.workflow.artifact_list import listed_artifacts
-from attention_atlas.workflow.run_summary import summary
+from attention_atlas.workflow.artifacts import listed_artifacts, summary
 
 
 def test_the_summary_counts_the_files_that_are_there(tmp_path, monkeypatch):

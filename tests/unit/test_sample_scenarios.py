@@ -5,7 +5,7 @@ import random
 import pytest
 from sample_corpus import discourse
 from sample_corpus.grammar.base import Frame, Style
-from sample_corpus.grammar.english import English
+from sample_corpus.grammar.speech import English
 from sample_corpus.lexicon import collocations, lexicon
 from sample_corpus.notation import Group, expand, parse
 from sample_corpus.reference import Discourse, Entity

@@ -14,7 +14,7 @@ from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.corpora.sampling import in_record_order, record_order, sampled
+from attention_atlas.corpora.records import in_record_order, record_order, sampled
 
 SIZE = 23
 NAMES = [f"r{k}" for k in range(SIZE)]

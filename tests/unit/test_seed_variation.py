@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
-from attention_atlas.stats.seed_variation import with_seed_variation
+from attention_atlas.stats.intervals import percentile_interval, resampled_counts, with_seed_variation
 
 EXAMPLES, DRAWS = 60, 200
 

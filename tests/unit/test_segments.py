@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.sampling import record_order
-from attention_atlas.corpora.segments import RECIPES, Loss, Segment, authors_recipe, clean_recipe
+from attention_atlas.corpora.records import Dropped, record_order
+from attention_atlas.corpora.segments import RECIPES, Segment, authors_recipe, clean_recipe
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
@@ -45,7 +45,7 @@ def segments_of(items) -> list[Segment]:
 
 
 def losses_of(items) -> list[tuple[str, str, str, int]]:
-    return [(item.origin, item.reason, item.unit, item.n) for item in items if isinstance(item, Loss)]
+    return [(item.id, item.reason, item.unit, item.n) for item in items if isinstance(item, Dropped)]
 
 
 def pieces(words: list) -> list[str]:
@@ -132,7 +132,7 @@ def test_a_chunk_of_one_sentence_ends_its_document_and_the_loss_is_counted():
     segments = segments_of(authors_recipe(documents, spell, 5, 0))
     assert [s.origin for s in segments] == ["document 2, sentence 1", "document 3, sentence 1"]
     items = list(authors_recipe(documents, spell, 5, 0))
-    assert [isinstance(item, Loss) for item in items] == [True, False, True, False]
+    assert [isinstance(item, Dropped) for item in items] == [True, False, True, False]
     assert losses_of(items) == [
         ("document 1, sentence 1", LOST, "sentence", 3),
         ("document 2, sentence 3", LOST, "sentence", 1),
@@ -169,7 +169,7 @@ def test_in_random_order_the_first_segments_are_a_sample_of_all():
     assert len({s.origin.split(",")[0] for s in in_file[:30]}) == 8
     assert len({s.origin.split(",")[0] for s in segments_of(items)[:30]}) > 15
     # What is lost comes first: all of it belongs to the first shard.
-    assert [isinstance(item, Loss) for item in items] == [True] * 30 + [False] * 120
+    assert [isinstance(item, Dropped) for item in items] == [True] * 30 + [False] * 120
     assert losses_of(items) == losses_of(authors_recipe(documents, spell, 4, 3))
 
 

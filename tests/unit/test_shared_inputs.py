@@ -6,11 +6,9 @@ from small_config import SMALL, with_family
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_schema, resolve
-from attention_atlas.workflow.inputs import study_inputs
-from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
-from attention_atlas.workflow.inputs.shared import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
-from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.shared_inputs import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
 from attention_atlas.workflow.study import Role, Study
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 INPUTS = SharedInputs(shipped())
 CORPUS_KEYS = set(read_schema()["$defs"]["corpus"]["properties"])
@@ -87,12 +85,12 @@ def test_how_a_model_is_trained_and_on_what():
 def test_models_by_where_their_weights_come_from():
     inputs = SharedInputs(resolve(with_family()))
     assert inputs.described_models() == ["large", "tiny"]
-    assert inputs.fine_tuned_models() == [
+    assert sorted(inputs.fine_tuned_models(epochs=False)) == [
         f"small-{name}" for name in ("mrpc-7", "mrpc-random-8", "mrpc-random-9", "rte-1", "rte-2", "rte-random-3")
     ]
-    assert inputs.followed_models() == []
-    assert INPUTS.followed_models() == ["marian-sample", "marian-multi30k", "marian-iwslt14"]
-    names = [INPUTS.described_models(), INPUTS.fine_tuned_models(), INPUTS.followed_models()]
+    assert inputs.fine_tuned_models(epochs=True) == []
+    assert INPUTS.fine_tuned_models(epochs=True) == ["marian-sample", "marian-multi30k", "marian-iwslt14"]
+    names = [INPUTS.described_models(), INPUTS.fine_tuned_models(epochs=False), INPUTS.fine_tuned_models(epochs=True)]
     assert sorted(name for group in names for name in group) == sorted(shipped()["models"])
 
 
@@ -131,12 +129,11 @@ def test_a_new_model_is_initialised_from_parallel_text():
 def test_files_of_the_corpus_and_shard_in_the_path():
     third = wildcards("laptop", model="minilm-random-1", corpus="xquad-en", shard=2)
     assert INPUTS.shard_start(third) == 160
-    assert INPUTS.shard_examples(third) == "results/laptop/examples/minilm/xquad-en/2.parquet"
     assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
     assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (240, 1190)
-    assert INPUTS.corpus_level(wildcards(corpus="sample-gap")) == "words"
+    assert INPUTS.of_corpus("level")(wildcards(corpus="sample-gap")) == "words"
     assert INPUTS.raw_file(third) == "results/laptop/corpora/xquad-en.raw"
-    assert INPUTS.reader(third) == "squad"
+    assert INPUTS.of_corpus("reader")(third) == "squad"
     assert INPUTS.companion_files(third) == []
     assert INPUTS.companion_files(wildcards(corpus="sample-coreference")) == ["results/sample/corpora/sample/sd.conllu"]
     assert INPUTS.companion_files(wildcards("laptop", corpus="multi30k-2016")) == [
@@ -145,18 +142,16 @@ def test_files_of_the_corpus_and_shard_in_the_path():
 
 
 def test_a_run_without_a_title_is_called_by_its_name():
-    assert INPUTS.run_title(wildcards()) == "Sample run (generated English, MiniLM-L6)"
-    assert SharedInputs(resolve(SMALL)).run_title(wildcards("one")) == "one"
+    assert StudyInputs(shipped(), "clark2019").run_title(wildcards()) == "Sample run (generated English, MiniLM-L6)"
+    assert StudyInputs(resolve(SMALL), "clark2019").run_title(wildcards("one")) == "one"
 
 
-def test_a_study_without_inputs_of_its_own_has_those_of_any_study(monkeypatch):
-    assert type(study_inputs(shipped(), "clark2019")) is Clark2019Inputs
+def test_inputs_are_those_of_the_declared_study(monkeypatch):
     roles = {"text": Role("segments", "all of it.")}
     made = Study(id="nobody2000", order=9, title="Nobody", description="Nobody 2000.", roles=roles)
-    monkeypatch.setattr("attention_atlas.workflow.studies.studies", lambda: {made.id: made})
+    monkeypatch.setattr("attention_atlas.workflow.study.studies", lambda: {made.id: made})
     config = shipped_copy()
     config["runs"]["sample"][made.id] = {"text": "sample-segments"}
-    inputs = study_inputs(config, made.id)
-    assert type(inputs) is StudyInputs
+    inputs = StudyInputs(config, made.id)
     assert inputs.study is made
     assert inputs.examples("text")(wildcards()) == ["results/sample/examples/minilm/sample-segments/0.parquet"]

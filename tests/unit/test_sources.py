@@ -30,12 +30,13 @@ from datasets.packaged_modules.parquet.parquet import Parquet
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora import sources
-from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
+from attention_atlas.corpora.glue import Labelled, read_glue
 from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.corpora.questions import read_squad
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch, hub_rows
-from attention_atlas.corpora.squad import read_squad
+from attention_atlas.corpora.text import read_parallel
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_configuration
 
@@ -334,7 +335,7 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue", **IN_FILE)
-    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), Unusable("2", "no label")]
+    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), Dropped("2", "no label")]
 
 
 def test_tagged_documents_of_the_hub_are_read_with_their_phrases(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.glue import Unusable
-from attention_atlas.corpora.squad import Answer, read_squad
+from attention_atlas.corpora.questions import Answer, read_squad
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 
 CONTEXT = "Café Bräuer opened in 1912. It closed in 1990."
@@ -103,19 +103,19 @@ UNANSWERABLE = ROW | {"id": 8, "answers": {"text": [], "answer_start": []}}
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (changed(*QUESTION, "answers", value=[]), [Unusable("q1", "no answer"), "q2"]),
+        (changed(*QUESTION, "answers", value=[]), [Dropped("q1", "no answer"), "q2"]),
         (changed(*QUESTION, "answers", 0, "text", value=" "), ["q1", "q2"]),
         *(
             (
                 changed(*QUESTION, "answers", 0, "answer_start", value=start),
-                [Unusable("q1", MISPLACED, f"'1912' at character {shown}"), "q2"],
+                [Dropped("q1", MISPLACED, f"'1912' at character {shown}"), "q2"],
             )
             for start, shown in ((5, 5), (-4, -4), ("22", -1), (True, -1), (None, -1))
         ),
         (changed(*QUESTION, "id", value=0), ["0", "q2"]),
-        ([{"context": "a", "question": "b", "answer": "c"}, *FLAT], [Unusable("1", MISPLACED, "'c' at character -1"), "2"]),
-        ([ROW, UNANSWERABLE], ["7", Unusable("8", "no answer")]),
-        (json.dumps(ROW) + "\n\n" + json.dumps(UNANSWERABLE), ["7", Unusable("8", "no answer")]),
+        ([{"context": "a", "question": "b", "answer": "c"}, *FLAT], [Dropped("1", MISPLACED, "'c' at character -1"), "2"]),
+        ([ROW, UNANSWERABLE], ["7", Dropped("8", "no answer")]),
+        (json.dumps(ROW) + "\n\n" + json.dumps(UNANSWERABLE), ["7", Dropped("8", "no answer")]),
         (json.dumps(FLAT[0]), ["1"]),
     ],
 )
@@ -124,7 +124,7 @@ def test_questions_are_read_or_dropped_with_a_reason(tmp_path, content, expected
     if isinstance(content, str):
         path.write_text(content, encoding="utf-8")
     items = list(read_squad(path))
-    assert [item if isinstance(item, Unusable) else item.id for item in items] == expected
+    assert [item if isinstance(item, Dropped) else item.id for item in items] == expected
 
 
 def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
@@ -165,7 +165,7 @@ def holds(path):
     except AtlasError:
         return
     for question in questions:
-        if isinstance(question, Unusable):
+        if isinstance(question, Dropped):
             continue
         assert question.answers
         for answer in question.answers:

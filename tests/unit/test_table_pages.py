@@ -15,11 +15,10 @@ from page_cells import cells, headings
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.html_pages import ASSETS, link_pages
-from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, write_html_table
-from attention_atlas.io.installed_files import installed_text, script_text
+from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, installed_text, script_text, write_html_table
 from attention_atlas.published.compare import COLUMNS, VERDICTS
-from attention_atlas.published.pages import COLOURS, write_claim_page, write_value_page
-from attention_atlas.published.scoreboard import CLAIMS
+from attention_atlas.published.pages import COLOURS, claim_table, value_table
+from attention_atlas.scoreboard.tables import CLAIMS
 
 VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
 LAYOUT = Layout("place", {"verdict": VERDICT_COLOURS}, ("why",))
@@ -95,7 +94,7 @@ def values_frame(count: int) -> pd.DataFrame:
 
 
 def test_the_verdict_is_among_the_first_columns_with_a_word_and_a_colour(tmp_path):
-    write_value_page(values_frame(60), tmp_path / "c.html", "t", ["n"])
+    value_table(values_frame(60)).write_page(tmp_path / "c.html", "t", ["n"])
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
     assert headings(page)[:2] == ["place in the paper", "verdict"]
     for row, verdict in zip(cells(page), cycle(VERDICTS), strict=False):
@@ -112,7 +111,7 @@ CLAIMED = ("above", 0.0, 0.5, 1.5, 0.95, 9, "sentences")
 def test_claims_show_the_verdict_first(tmp_path):
     claims = pd.DataFrame([["clark2019", "c", "o", "holds", "s", 1.0, *CLAIMED]], columns=CLAIMS)
     for shown, first in ((claims, ["study", "verdict"]), (claims.drop(columns="study"), ["verdict", "claim"])):
-        write_claim_page(shown, tmp_path / "c.html", "t", ["n"])
+        claim_table(shown).write_page(tmp_path / "c.html", "t", ["n"])
         assert headings((tmp_path / "c.html").read_text(encoding="utf-8"))[:2] == first
 
 
@@ -254,7 +253,7 @@ def test_the_parts_of_pages_are_declared():
 def test_what_writes_pages_imports_neither_models_nor_figures():
     code = (
         "import sys\n"
-        "import attention_atlas.published.scoreboard, attention_atlas.methods.dropped, attention_atlas.io.html_tables\n"
+        "import attention_atlas.scoreboard.tables, attention_atlas.methods.dropped, attention_atlas.io.html_tables\n"
         "print(sorted({'torch', 'transformers', 'matplotlib', 'seaborn', 'itables'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(RESOURCES.parent / "lib")}

@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from first_gradients import assert_parts_give_the_gradient_of_the_batch
@@ -17,19 +16,19 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
-from attention_atlas.corpora.building import Dropped, build_shard, from_document
+from attention_atlas.corpora.building import ExampleBuilder, build_shard
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.keyphrases import KeyphraseDocument, located
+from attention_atlas.corpora.keyphrases import KeyphraseDocument, document_example, located
 from attention_atlas.corpora.layers import Keyphrase
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.tagging import TAGS, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
+from attention_atlas.models.task_heads import TAGS, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
 from attention_atlas.models.translating import UNCOUNTED
-from attention_atlas.studies.stefanik2021.names import DEVELOPMENT, IMPORTANCE, ONE, OPTIMISTIC, RANDOM, TEST, WORST
-from attention_atlas.studies.stefanik2021.phrases import f1_of, token_counts
-from attention_atlas.studies.stefanik2021.removal import removals
-from attention_atlas.studies.stefanik2021.tagging import Tagging
+from attention_atlas.studies.stefanik2021.removal import removal
+from attention_atlas.studies.stefanik2021.scores import f1_of, token_counts
 
 PAD, HEADS, LAYERS = 0, 2, 2
 
@@ -112,42 +111,48 @@ def test_loss_is_that_of_words_one_by_one(tagger):
 
 
 def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
-    examples = {DEVELOPMENT: EXAMPLES[:3], TEST: EXAMPLES[3:]}
-    tagging = Tagging(tagger, PAD)
-    table = pd.concat(removals(tagging, examples, step=50, draws=2, seed=3), ignore_index=True)
-    single = table[table["order"] == ONE]
+    card = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", PAD, "", "pretrained", 0, "float32")
+    table = removal(tagger, card, EXAMPLES[:3], EXAMPLES[3:], step=50, random_orders=2, seed=3)
+    single = table[table["order"] == "one"]
     assert len(single) == (1 + LAYERS * HEADS) * len(EXAMPLES)
     for row in single.itertuples():
         plan = Plan().zero(row.layer - 1, row.head - 1) if row.layer else None
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
         assert row.expected == "".join(gold_tags(EXAMPLES[row.record]))
     # The order by hand: those whose removal helps most on development go first.
-    dev = single[single["split"] == DEVELOPMENT]
+    dev = single[single["split"] == "development"]
     scores = {
         key: float(f1_of(np.sum([token_counts(a, e) for a, e in zip(rows["answer"], rows["expected"], strict=True)], axis=0)))
         for key, rows in dev.groupby(["layer", "head"])
     }
     heads = [(layer, head) for layer in (1, 2) for head in (1, 2)]
     order = sorted(heads, key=lambda key: (-(scores[key] - scores[0, 0]), heads.index(key)))
-    half = table[(table["order"] == WORST) & (table["count"] == 2)]
+    half = table[(table["order"] == "worst_to_best") & (table["count"] == 2)]
     plan = Plan()
     for layer, head in order[:2]:
         plan = plan.zero(layer - 1, head - 1)
     for row in half.itertuples():
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
-    assert set(table[table["split"] == TEST]["order"]) == {ONE, WORST, IMPORTANCE, OPTIMISTIC, RANDOM}
-    assert set(table[table["split"] == DEVELOPMENT]["order"]) == {ONE, WORST, IMPORTANCE}
-    assert sorted(table[table["order"] == RANDOM]["draw"].unique()) == [0, 1]
-    assert sorted(table[table["order"] == WORST]["count"].unique()) == [0, 2, 4]
+    assert set(table[table["split"] == "test"]["order"]) == {
+        "one",
+        "worst_to_best",
+        "importance",
+        "worst_to_best_on_test",
+        "random",
+    }
+    assert set(table[table["split"] == "development"]["order"]) == {"one", "worst_to_best", "importance"}
+    assert sorted(table[table["order"] == "random"]["draw"].unique()) == [0, 1]
+    assert sorted(table[table["order"] == "worst_to_best"]["count"].unique()) == [0, 2, 4]
 
 
-def pieces(tmp_path):
-    return WordPieces(save_tokenizer(tmp_path / "tokenizer.json"))
+def built_from(document, folder, bound, overlong="drop"):
+    pieces = WordPieces(save_tokenizer(folder / "tokenizer.json"))
+    return document_example(ExampleBuilder({"overlong": overlong, "stemmed": False}, "raw", pieces, bound), document)
 
 
 def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
     document = located("d", "the cats . a cat".split(), ["the cats", "dog"], stemmed=False)
-    built = from_document(document, 7, pieces(tmp_path), 64, "drop", False)
+    built = built_from(document, tmp_path, 64)
     assert built.layers["tags"] == tuple("BIOOO")
     assert built.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
     write_examples(tmp_path / "e.parquet", [built])
@@ -156,10 +161,10 @@ def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
 
 def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
     document = located("d", "the cats . the cat the cats".split(), ["the cat", "cats"], stemmed=False)
-    dropped = from_document(document, 0, pieces(tmp_path), 7, "drop", False)
+    dropped = built_from(document, tmp_path, 7)
     assert isinstance(dropped, Dropped)
     assert dropped.reason == "too long"
-    cut = from_document(document, 0, pieces(tmp_path), 7, "truncate", False)
+    cut = built_from(document, tmp_path, 7, "truncate")
     assert len(cut.input_ids) <= 7
     assert cut.words == ("the", "cats", ".", "the")
     assert cut.layers["tags"] == document.tags[:4]
@@ -169,16 +174,16 @@ def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
 def test_words_without_pieces_are_left_out_and_phrases_go_on(tmp_path):
     odd = "\u200b"
     document = KeyphraseDocument("d", ("the", odd, "cat", odd, "cats"), tuple("OBIIB"), ("x cat",), ())
-    built = from_document(document, 0, pieces(tmp_path), 64, "drop", False)
+    built = built_from(document, tmp_path, 64)
     assert built.words == ("the", "cat", "cats")
     assert built.layers["tags"] == tuple("OBB")
     nothing = KeyphraseDocument("d", (odd,), ("B",), ("x",), ())
-    assert from_document(nothing, 0, pieces(tmp_path), 64, "drop", False) == Dropped(0, "d", "text without tokens")
+    assert built_from(nothing, tmp_path, 64) == Dropped("d", "text without tokens")
 
 
 def test_a_document_without_phrases_is_dropped(tmp_path):
     document = located("d", ["the"], [], stemmed=False)
-    assert from_document(document, 0, pieces(tmp_path), 8, "drop", False) == Dropped(0, "d", "no keyphrases")
+    assert built_from(document, tmp_path, 8) == Dropped("d", "no keyphrases")
 
 
 def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):

@@ -9,10 +9,17 @@ from scipy.stats import t, ttest_ind
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.tenney2019.claims import ABSTRACT, SECTION, Results, claims, stopped_early
-from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
-from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
-from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
+from attention_atlas.studies.tenney2019.claims import (
+    ABSTRACT,
+    SECTION,
+    Results,
+    claims,
+    interval_of_resamples,
+    interval_over_seeds,
+    stopped_early,
+)
+from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer
+from attention_atlas.studies.tenney2019.targets import EARLY, EMBEDDINGS, EQUAL
 
 PUBLISHED = load_published("tenney2019")
 RESAMPLES, LAYERS = 1000, 4
@@ -214,6 +221,16 @@ def test_the_order_of_the_tasks_that_can_be_placed_is_a_claim_of_its_own():
     assert turned["section placed"].verdict == turned["section"].verdict == "does not hold"
     assert not [name for name in verdicts(results(IN_ORDER)) if "placed" in name], "all tasks can be placed"
     assert "section placed" not in verdicts(results({"pos": 0.4, "relations": 1.7})), "one task is no order"
+
+
+def test_the_order_has_the_share_of_resamples_that_keep_it():
+    layers = {"pos": 1.0, "coreference": 3.0, "constituents": 1.001}
+    ours = verdicts(results(layers, noise=["coreference"]))["section"].ours
+    ((before, share, after),) = re.findall(r"one before\): (.+) \((\d+)%\)(.*)", ours)
+    assert before == "Parts of speech 1.00, Constituents 1.00"
+    assert 40 < int(share) < 60
+    assert after.startswith("; without an expected layer: Dependencies (not probed)")
+    assert verdicts(results(IN_ORDER))["section"].ours.count("(100%)") == len(IN_ORDER) - 1
 
 
 def test_claims_that_rest_on_layer_0_name_tasks_whose_probes_were_at_the_step_limit():

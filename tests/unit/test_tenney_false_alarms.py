@@ -11,10 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from attention_atlas.studies.tenney2019.claims import Results, gains, order_by_expected_layers
-from attention_atlas.studies.tenney2019.layers import expected_layer
-from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS
-from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
-from attention_atlas.studies.tenney2019.scores import f1_of
+from attention_atlas.studies.tenney2019.summary import expected_layer, is_noise, resampled_f1
+from attention_atlas.studies.tenney2019.targets import EARLY, EMBEDDINGS, f1_of
 
 SEEDS, SENTENCES, TARGETS, RESAMPLES = 3, 40, 9, 100
 OF_DOCUMENT = 4

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from largest_tables import LAYERS, MODEL, combined, generator, long_labels, write
+from largest_tables import LAYERS, MODEL, combined, generator, long_labels
 from text_boxes import saved_figures
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.studies.tenney2019 import layer_bars
-from attention_atlas.studies.tenney2019.figure1 import figure1
-from attention_atlas.studies.tenney2019.figure2 import figure2
-from attention_atlas.studies.tenney2019.figure3 import figure3
-from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
-from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
-from attention_atlas.studies.tenney2019.published_layers import published_beside
-from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2
-from attention_atlas.studies.tenney2019.traces import FIGURE3
+from attention_atlas.studies.tenney2019.figures import (
+    LAYER_LABEL,
+    figure1,
+    figure2,
+    figure3,
+    figure_a3,
+    published_beside,
+)
+from attention_atlas.studies.tenney2019.study import STUDY
+from attention_atlas.studies.tenney2019.summary import FIGURE3
 
 TASKS = list(EDGE_TASKS)
 LABELS = long_labels(TASKS)
 SIZES = {"sentences": 12345, "targets": 123456, "unit": "documents", "units": 1234, "seeds": 3}
 
 
-def of_figure1(folder):
+def tasks_table():
     rows = pd.DataFrame({"task": TASKS}).assign(**SIZES, layers=LAYERS, f1_first=100.0, f1_last=99.9, training_targets=1000)
     rows = rows.assign(expected_layer=np.linspace(0, LAYERS, len(TASKS)), centre=np.linspace(LAYERS, 0, len(TASKS)))
     rows = rows.assign(expected_low=-300.0, expected_high=300.0, centre_low=rows["centre"] - 1, centre_high=rows["centre"] + 1)
     rows = rows.assign(at_step_limit=0.9, best_at_step_limit=0.5, at_step_limit_first=np.linspace(0, 1, len(TASKS)))
     rows.loc[::2, "expected_layer"] = np.nan
     rows["within_noise"] = rows["expected_layer"].isna().astype(int)
-    return partial(figure1, write(rows.reindex(columns=FIGURE1), folder / "figure1.tsv"), LABELS)
+    return rows
 
 
 def bars(model: str, noisy: bool = False) -> pd.DataFrame:
@@ -46,57 +46,52 @@ def bars(model: str, noisy: bool = False) -> pd.DataFrame:
     last = rows["task"] == TASKS[-1]
     rows.loc[last & (rows["layer"] == 3), "share"] = 98.0
     rows = rows.assign(share_low=rows["share"] - 0.05, share_high=rows["share"] + 0.08)
-    return rows.assign(within_noise=(last | noisy).astype(int))[FIGURE2]
+    return rows.assign(within_noise=(last | noisy).astype(int))
 
 
-def of_figure2(folder):
-    return partial(figure2, write(bars(MODEL), folder / "figure2.tsv"), LABELS)
-
-
-def of_figure_a3(folder):
-    files = [write(bars(model), folder / f"{model}.tsv") for model in (f"{MODEL}-second", MODEL)]
-    return partial(figure_a3, *files, LABELS, folder / "figure_a3.tsv")
-
-
-def of_figure3(folder):
+def traced_targets():
     keys = {"sentence": range(1, 9), "task": ["roles", "constituents", "coreference", "relations"], "layer": range(LAYERS + 1)}
     rows = combined({**keys, "gold": [0, 1]}).assign(source="development", id="an-id", target=0)
     rows = rows.assign(words="the $5 prestidigitator who had been " * 20, span1="a long span of many words " * 3)
     rows = rows.assign(span2="another long span of words", probability=generator().random(len(rows)))
     rows["label"] = np.where(rows["gold"] == 1, "Component-Whole(e2,e1)", "Entity-Destination(e1,e2)")
-    return partial(figure3, write(rows[FIGURE3], folder / "figure3.tsv"), LABELS)
+    return rows[FIGURE3]
 
 
-FIGURES = {"figure1": of_figure1, "figure2": of_figure2, "figure_a3": of_figure_a3, "figure3": of_figure3}
+FIGURES = {
+    "figure1": lambda: figure1(tasks_table()),
+    "figure2": lambda: figure2(bars(MODEL)),
+    "figure_a3": lambda: figure_a3(bars(f"{MODEL}-second"), bars(MODEL)),
+    "figure3": lambda: figure3(traced_targets()),
+}
+
+
+def saved(drawn, folder):
+    """A figure as it stands in its file."""
+    with saved_figures() as figures:
+        drawn.write({"png": folder / "figure.png"}, LABELS)
+    return figures[0]
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_of_the_largest_shape_can_be_read(name, tmp_path):
-    draw = FIGURES[name](tmp_path)
-    with saved_figures() as figures:
-        draw(pictures={"png": tmp_path / f"{name}.png"})
-    (figure,) = figures
-    assert figure.problems == []
+    assert saved(FIGURES[name](), tmp_path).problems == []
 
 
 def test_shares_of_a_gain_within_noise_are_not_drawn(tmp_path):
     """A share of a vanishing gain would set the axis to 98."""
-    with saved_figures() as figures:
-        of_figure2(tmp_path)(pictures={"png": tmp_path / "figure2.png"})
-    numbers = [text.replace("−", "-") for text in figures[0].texts if re.fullmatch(r"−?[\d.]+", text)]
+    texts = saved(figure2(bars(MODEL)), tmp_path).texts
+    numbers = [text.replace("−", "-") for text in texts if re.fullmatch(r"−?[\d.]+", text)]
     assert max(map(float, numbers)) == LAYERS, "the largest number is that of the last layer"
-    assert "F1 98.7 → 98.7 (noise)" in figures[0].texts
-    assert "K(Δ) = 1.23 (paper 1.60)   F1 98.7 → 98.7" in figures[0].texts, "parts of speech"
-    assert "K(s) = 0.11 (paper 0.19)" in figures[0].texts
-    assert {"Mixing weights s", "Share of the gain by layer"} <= set(figures[0].texts)
+    assert "F1 98.7 → 98.7 (noise)" in texts
+    assert "K(Δ) = 1.23 (paper 1.60)   F1 98.7 → 98.7" in texts, "parts of speech"
+    assert "K(s) = 0.11 (paper 0.19)" in texts
+    assert {"Mixing weights s", "Share of the gain by layer"} <= set(texts)
 
 
-def test_shares_have_intervals(tmp_path, monkeypatch):
+def test_shares_have_intervals():
     rows = bars(MODEL).query("task == 'pos'")
-    figures = []
-    monkeypatch.setattr(layer_bars, "save_figure", lambda figure, *_: figures.append(figure))
-    figure2(write(rows, tmp_path / "figure2.tsv"), LABELS, {})
-    lines = [line.get_xydata() for line in figures[0].axes[1].lines]
+    lines = [line.get_xydata() for line in figure2(rows).figure.axes[1].lines]
     ends = {float(line[0, 0]): sorted(line[:, 1]) for line in lines if len(line) == 2 and line[0, 0] == line[1, 0]}
     gains = rows[rows["layer"] > 0].set_index("layer")
     assert set(ends) == set(gains.index)
@@ -105,15 +100,15 @@ def test_shares_have_intervals(tmp_path, monkeypatch):
 
 
 def test_f1_of_most_probes_at_the_step_limit_is_marked(tmp_path):
-    draw = of_figure1(tmp_path)
-    with saved_figures() as figures:
-        draw(pictures={"png": tmp_path / "figure1.png"})
-    assert figures[0].texts.count("100.0*  99.9") == len(TASKS) // 2
-    assert "F1*: most probes at the step limit" in figures[0].texts
-    table = pd.read_csv(tmp_path / "figure1.tsv", sep="\t").assign(at_step_limit_first=1 / 3)
-    with saved_figures() as figures:
-        figure1(write(table, tmp_path / "t.tsv"), LABELS, {"png": tmp_path / "figure1.png"})
-    assert not [text for text in figures[0].texts if "*" in text]
+    texts = saved(figure1(tasks_table()), tmp_path).texts
+    assert texts.count("100.0*  99.9") == len(TASKS) // 2
+    assert "F1*: most probes at the step limit" in texts
+    texts = saved(figure1(tasks_table().assign(at_step_limit_first=1 / 3)), tmp_path).texts
+    assert not [text for text in texts if "*" in text]
+
+
+def test_figure_3_shows_text_of_corpora_in_all_of_its_files():
+    assert STUDY.artifact("figure3").text_files == STUDY.artifact("figure3").files
 
 
 def test_figure_3_names_signs_of_corpora_and_shows_both_ends_of_long_spans(tmp_path):
@@ -127,9 +122,7 @@ def test_figure_3_names_signs_of_corpora_and_shows_both_ends_of_long_spans(tmp_p
         "constituents": '" Hundreds of people fled home , " .',
     }
     rows["span1"] = rows["task"].map(spans)
-    with saved_figures() as figures:
-        figure3(write(rows[FIGURE3], tmp_path / "figure3.tsv"), LABELS, {"png": tmp_path / "figure3.png"})
-    texts = figures[0].texts
+    texts = saved(figure3(rows[FIGURE3]), tmp_path).texts
     assert {"`` (opening quotation mark)", "NN", "coreferent", "not coreferent", "S", "VP"} <= set(texts)
     assert "Coreference\nHundreds … Baghdad" in texts
     assert 'Constituents\n" Hundreds … home , " .' in texts

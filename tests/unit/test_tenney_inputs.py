@@ -4,108 +4,89 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.tenney2019.study import corpora, examples, tasks_of
-from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
+from attention_atlas.studies.tenney2019.study import ID, corpora, examples, tasks_of
+from attention_atlas.studies.tenney2019.targets import recipe_of
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
-INPUTS = Tenney2019Inputs(shipped())
-PROBES = "results/sample/tenney2019/probes"
+INPUTS = StudyInputs(shipped(), ID)
+SCORES = "results/{run}/tenney2019/probes/{model}/{task}.scores.tsv"
+
+
+def probed_corpora(config):
+    parts = {part: ("tasks", "{wildcards.edge_task}", part) for part in ("training", "development")}
+    return StudyInputs(config, ID).corpora_in_path(**parts, cases=("cases",))
+
+
+PROBED = probed_corpora(shipped())
+
+
+def scores(group, run="sample", config=None):
+    return StudyInputs(config or shipped(), ID).of_group(group, SCORES)(wildcards(run))
 
 
 def test_each_task_has_its_files():
-    paths = INPUTS.edge_files("counts.parquet")(wildcards())
-    assert (len(paths), paths[0]) == (8, f"{PROBES}/minilm/pos.counts.parquet")
-    assert INPUTS.random_edge_files(wildcards())[0] == f"{PROBES}/minilm-random-1/pos.scores.tsv"
-    assert INPUTS.edge_tables(wildcards())["relations"] == {
-        "scores": f"{PROBES}/minilm/relations.scores.tsv",
-        "weights": f"{PROBES}/minilm/relations.weights.tsv",
-        "counts": f"{PROBES}/minilm/relations.counts.parquet",
-        "random_scores": f"{PROBES}/minilm-random-1/relations.scores.tsv",
-        "random_counts": f"{PROBES}/minilm-random-1/relations.counts.parquet",
-    }
+    folder = "results/sample/tenney2019/probes"
+    for group, model in {"tasks": "minilm", "random": "minilm-random-1", "second": "minilm-squad"}.items():
+        assert scores(group) == {task: f"{folder}/{model}/{task}.scores.tsv" for task in ("pos", "roles", "coreference")}
 
 
-def test_without_a_random_model_there_are_no_scores_of_it():
+def test_a_run_may_name_neither_a_random_model_nor_a_second_one():
     config = shipped_copy()
-    del config["runs"]["sample"]["tenney2019"]["random_model"]
-    inputs = Tenney2019Inputs(config)
-    assert inputs.random_edge_files(wildcards()) == []
-    assert set(inputs.edge_tables(wildcards())["pos"]) == {"scores", "weights", "counts"}
+    for key in ("random_model", "second_model"):
+        del config["runs"]["sample"][ID][key]
+    assert scores("random", config=config) == {}
+    with pytest.raises(AtlasError, match=r"runs\.sample\.tenney2019 names no second_model, which Figure A\.3 needs"):
+        scores("second", config=config)
+    without, inputs = StudyInputs(config, ID), [INPUTS, StudyInputs(config, ID)]
+    assert [each.setting_if("random_model")(wildcards()) for each in inputs] == ["minilm-random-1", None]
+    assert list(without.labels("compared")(wildcards())) == ["pos", "roles", "coreference"]
+    tables, none = (each.of_run("second_model")(wildcards()) for each in inputs)
+    assert tables["tasks"] == "results/sample/tenney2019/second_model/tasks.tsv"
+    assert none == {}
 
 
 def test_what_probes_of_a_task_read_and_how_they_are_trained():
     roles, protoroles = (
-        INPUTS.probed_task(wildcards("paper", model="bert-large-uncased", task=task)) for task in ("roles", "protoroles")
+        PROBED(wildcards("paper", model="bert-large-uncased", edge_task=task)) for task in ("roles", "protoroles")
     )
     folder = "results/paper/examples/bert-large-uncased"
-    assert protoroles["development"] == {
-        "examples": [f"{folder}/spr1-dev/{shard}.parquet" for shard in range(2)],
-        "limit": 8000,
-    }
-    # Settings of a task come before those of all tasks.
-    assert (protoroles["recipe"]["evaluation_interval"], protoroles["recipe"]["max_steps"]) == (100, 10000)
-    assert roles["recipe"] == shipped()["runs"]["paper"]["tenney2019"]["training"]
-    assert roles["cases"]["limit"] == 2
-    assert len(roles["training"]["examples"]) == 30
-    assert INPUTS.probed_files(wildcards(model="minilm", task="pos")) == [
+    assert protoroles["development"] == [[f"{folder}/spr1-dev/{shard}.parquet" for shard in range(2)], 8000]
+    assert roles["cases"][1] == 2
+    assert len(roles["training"][0]) == 30
+    assert leaves(PROBED)(wildcards(model="minilm", edge_task="pos")) == [
         f"results/sample/examples/minilm/{corpus}/0.parquet"
         for corpus in ("sample-edges-train", "sample-edges", "paper-sentences")
     ]
-
-
-def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
-    names = ("minilm", "minilm-squad", "minilm-random-1")
-    plans = {model: INPUTS.probe_plan(wildcards(model=model)) for model in names}
-    choices = {model: (plan["whole"], plan["controls"], plan["layer0"]) for model, plan in plans.items()}
-    assert choices == {
-        "minilm": (True, True, ["embeddings"]),
-        "minilm-squad": (True, False, ["embeddings"]),
-        "minilm-random-1": (False, False, ["embeddings"]),
-    }
-    assert {plan["max_targets"] for plan in plans.values()} == {6}
-    random = wildcards(model="minilm-random-1", task="pos")
-    assert INPUTS.probed_task(random)["cases"] is None
-    assert not [path for path in INPUTS.probed_files(random) if "paper-sentences" in path]
     config = shipped_copy()
-    config["runs"]["sample"]["tenney2019"]["layer0"] = ["embeddings", "words"]
-    jobs = [wildcards(model=model) for model in ("minilm", "minilm-random-1")]
-    plans = [Tenney2019Inputs(config).probe_plan(job) for job in jobs]
-    assert [plan["layer0"] for plan in plans] == [["embeddings", "words"], ["embeddings"]]
+    del config["runs"]["laptop"][ID]["cases"]
+    laptop = probed_corpora(config)(wildcards("laptop", model="minilm", edge_task="roles"))
+    files = [f"results/laptop/examples/minilm/up-ewt-test/{shard}.parquet" for shard in range(3)]
+    assert laptop["development"] == [files, 2077]
+    assert list(laptop) == ["training", "development"], "a run may have no sentences of the paper"
+    # Settings of a task come before those of all tasks.
+    job = wildcards("paper", edge_task="protoroles")
+    recipe = recipe_of(INPUTS.settings("training")(job), INPUTS.settings("tasks", "{wildcards.edge_task}")(job))
+    assert (recipe.evaluation_interval, recipe.max_steps, recipe.batch) == (100, 10000, 32)
 
 
-def test_the_second_model_has_tables_and_labels_of_its_own():
-    assert INPUTS.second_model(wildcards()) == "minilm-squad"
-    assert INPUTS.second_tables(wildcards())["pos"]["scores"] == f"{PROBES}/minilm-squad/pos.scores.tsv"
-    assert len(INPUTS.second_files(wildcards())) == 8 * len(("scores", "weights", "counts"))
-    with pytest.raises(AtlasError, match=r"runs\.laptop\.tenney2019 names no second_model, which Figure A\.3 needs"):
-        INPUTS.second_tables(wildcards("laptop"))
-    assert INPUTS.second_labels(wildcards("laptop")) == {}
-    labels = INPUTS.second_labels(wildcards("paper"))
-    assert {label["model_reference"] for label in labels.values()} == {"bert-base-uncased"}
-    assert {task: label["corpus"] for task, label in labels.items()} == {
-        task: label["corpus"] for task, label in INPUTS.task_labels(wildcards("paper")).items()
-    }
+def test_the_second_model_has_labels_of_its_own():
+    labels = INPUTS.labels("compared")(wildcards("paper"))
+    second = {name.removeprefix("second "): label for name, label in labels.items() if name.startswith("second ")}
+    assert {label["model_reference"] for label in second.values()} == {"bert-base-uncased"}
+    first = INPUTS.labels("tasks")(wildcards("paper"))
+    assert {name: label["corpus"] for name, label in second.items()} == {n: label["corpus"] for n, label in first.items()}
+    assert labels == first | {f"second {task}": label for task, label in second.items()}
 
 
 def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_files):
     named = ("pos", "constituents", "dependencies", "entities", "roles", "coreference", "protoroles", "relations")
     assert set(tasks_of(shipped(), "paper")) == set(named)
-    skipping = Tenney2019Inputs(shipped("skip"))
-    assert list(skipping.task_labels(wildcards("paper"))) == ["relations"], "the one whose corpus is downloaded"
+    skipping = StudyInputs(shipped("skip"), ID)
+    assert list(skipping.labels("tasks")(wildcards("paper"))) == ["relations"], "the one whose corpus is downloaded"
     assert ("bert-large-uncased", "ontonotes-edges-train") not in examples(shipped("skip"), "paper")
     assert "ontonotes-edges-train" in corpora(shipped(), "paper")
     # The run `laptop` downloads all of its corpora.
-    assert skipping.task_labels(wildcards("laptop"))["roles"]["corpus"] == "Universal PropBank English EWT test"
+    labels = skipping.labels("tasks")(wildcards("laptop"))
+    assert labels["roles"]["corpus"] == "Universal PropBank English EWT test"
     # The sentences of a task's targets, where they are in a file of their own.
     assert "ewt-v1-dev" in corpora(shipped(), "laptop")
-
-
-def test_the_summary_reads_the_examples_that_probes_are_evaluated_on():
-    evaluated = INPUTS.evaluated_corpora(wildcards("laptop"))
-    folder = "results/laptop/examples/minilm"
-    assert evaluated["roles"] == {"examples": [f"{folder}/up-ewt-test/{shard}.parquet" for shard in range(3)], "limit": 2077}
-    assert list(evaluated) == list(INPUTS.edge_tables(wildcards("laptop")))
-    files = INPUTS.evaluated_files(wildcards("laptop"))
-    assert {path for corpus in evaluated.values() for path in corpus["examples"]} == set(files)
-    assert len(files) == len(set(files)), "two tasks share a corpus"
-    probes = INPUTS.probed_task(wildcards("laptop", model="minilm", task="roles"))
-    assert probes["development"] == evaluated["roles"]

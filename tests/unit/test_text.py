@@ -10,9 +10,9 @@ from attention_atlas.errors import AtlasError
 
 @pytest.fixture
 def read(tmp_path):
-    def of(text: str, lines: str, **options) -> list[TextDocument]:
+    def of(text: str, lines: str) -> list[TextDocument]:
         (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-        return list(read_documents(tmp_path / "text.txt", lines, **options))
+        return list(read_documents(tmp_path / "text.txt", lines))
 
     return of
 
@@ -44,11 +44,6 @@ def test_paragraphs_are_split_into_sentences(read):
 def test_sentences_of_a_document_run_over_its_paragraphs():
     document = TextDocument((("a", "b"), (), ("c",)), closed=True)
     assert document.sentences == ("a", "b", "c")
-
-
-def test_the_language_reaches_the_splitter(read):
-    text = "Er kam am 3. Mai an. Es regnete.\n"
-    assert read(text, "paragraphs", language="de")[0].sentences == ("Er kam am 3. Mai an.", "Es regnete.")
 
 
 WIKITEXT = "".join(

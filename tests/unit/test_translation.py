@@ -20,20 +20,15 @@ from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import read_parquet
-from attention_atlas.methods.names import ANSWERS, KEYS, NONE, TRANSLATION
+from attention_atlas.methods.names import ANSWERS, NONE
 from attention_atlas.models import fine_tuning
-from attention_atlas.models.batch_parts import PartsTrainer
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
+from attention_atlas.models.fine_tuning import epoch_loaders, fine_tune, kept_epochs, load_epoch
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.translating import search, translate_under, translation_ids
-from attention_atlas.models.untrained import write_untrained_model
-from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
-from attention_atlas.studies.michel2019.dynamics import follow_training
-from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource
-from attention_atlas.studies.michel2019.masked_answers import mask_heads
-from attention_atlas.studies.michel2019.pruned_answers import PruningOptions
+from attention_atlas.models.trainer import PartsTrainer
+from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
+from attention_atlas.studies.michel2019.ablations import FIGURE5, training_curves
+from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -223,17 +218,16 @@ def test_what_cannot_be_trained_on_is_refused(new_model, tmp_path):
         open_tokenizer(tmp_path / "tokenizer.json")
 
 
-SEARCH = {"beams": 2, "length_penalty": 1.0}
+def opened(source, entry):
+    """The experiment with a model."""
+    files = {name.partition(".")[0]: source / name for name in ("card.json", "tokenizer.json")}
+    return open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2, "length_penalty": 1.0})
 
 
-def test_translations_under_every_mask_are_written(new_model, trained, tmp_path):
+def test_translations_under_every_mask(new_model, trained):
     model, examples, tokenizer, checkpoint = trained
-    entry = {**new_model[1], "source": {"path": str(checkpoint)}, "init": "pretrained"}
-    source = ModelSource(entry, new_model[0] / "card.json", new_model[0] / "tokenizer.json", SEARCH)
-    corpora = {limit: ExampleFiles([new_model[0] / "e.parquet"], limit) for limit in (0, 3, 5)}
-    outs = [tmp_path / "answers.parquet", tmp_path / "second.parquet"]
-    mask_heads(TRANSLATION, source, corpora[5], corpora[3], 1, *outs)
-    table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
+    experiment = opened(new_model[0], {**new_model[1], "source": {"path": str(checkpoint)}, "init": "pretrained"})
+    table, second = masked(experiment, examples[:5], examples[:3]).values()
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
     assert len(second) == 3 * (1 + 3 * 2 * 4)
     assert table.loc[table["masked"] == NONE, "expected"].tolist() == [example.label for example in examples[:5]]
@@ -242,8 +236,7 @@ def test_translations_under_every_mask_are_written(new_model, trained, tmp_path)
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
     assert masked_rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
     with pytest.raises(AtlasError, match="nothing to translate"):
-        mask_heads(TRANSLATION, source, corpora[0], corpora[3], 1, tmp_path / "none.parquet", tmp_path / "no.parquet")
-    assert not (tmp_path / "none.parquet").exists()
+        masked(experiment, [], examples[:3])
 
 
 def test_weights_after_some_epochs_are_kept_and_loaded(new_model, tmp_path):
@@ -278,19 +271,16 @@ def test_pruning_follows_a_training(new_model, tmp_path):
     outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
     fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
     trained = {**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}
-    options = PruningOptions("paper", scaled=True, batch=8, step=50, random_orders=0, recomputed=False)
-    tokens = source / "tokenizer.json"
-    model_source = ModelSource(trained, source / "card.json", tokens, SEARCH)
-    corpora = [ExampleFiles(files, limit) for limit in (4, 8)]
-    follow_training(model_source, outs[2], *corpora, options, 1, tmp_path / "out.parquet")
-    table = read_parquet(tmp_path / "out.parquet", ["epoch", "percent", "count", *ANSWERS])
+    options = {"definition": "paper", "scaled": True, "batch": 8}, {"step": 50}
+    tokens, examples = source / "tokenizer.json", list(read_examples(files, 8))
+    table = dynamics(opened(source, trained), epoch_loaders(outs[2]), examples[:4], examples, *options)
+    assert list(table.columns) == ["epoch", "percent", "count", *ANSWERS]
     assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 2) for p in (0, 50, 100)}
     # After the last epoch the model is the checkpoint itself.
-    model, examples = load_trained(trained, "translation"), list(read_examples(files, 4))
     whole = table[(table["epoch"] == 2) & (table["count"] == 0)]
-    assert whole["answer"].tolist() == translate(model, examples, 0, open_tokenizer(tokens), beams=2)
-    dynamics_table(tmp_path / "out.parquet", 100, 0, tmp_path / "figure5.tsv", tmp_path / "statistics.tsv")
-    rows = pd.read_csv(tmp_path / "figure5.tsv", sep="\t")
+    model = load_trained(trained, "translation")
+    assert whole["answer"].tolist() == translate(model, examples[:4], 0, open_tokenizer(tokens), beams=2)
+    rows = training_curves(table, 100, 0)["curves"]
     assert list(rows.columns) == FIGURE5
     assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]
     assert set(rows["heads"]) == {24}

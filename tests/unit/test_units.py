@@ -5,19 +5,17 @@ import pytest
 from small_shards import write_example_shards
 from test_relations import RESAMPLING, make_gold, random_scores, row_of
 
-from attention_atlas.attention.cache import cached_documents, read_attention
+from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.segments import RECIPES
 from attention_atlas.corpora.text import TextDocument
-from attention_atlas.io.tables import read_table
-from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.head_relations import relations_frame
+from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.relation_tables import relations_frame
-from attention_atlas.methods.units import DOCUMENTS, Units, independent_units
-from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import best_head, folds_of
-from attention_atlas.studies.clark2019.head_distances import measure_head_distances
+from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.studies.clark2019.clustering import head_distances
 
 WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
 
@@ -30,8 +28,6 @@ def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
     )
     documents = [None, "a b", "a b", "c", "document 3"]
     assert [tree.document for tree in read_conllu(path)] == documents
-    # The document was opened before the first sentence of a later shard.
-    assert [tree.document for tree in read_conllu(path, 2, 4)] == documents[2:4]
 
 
 def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
@@ -40,8 +36,6 @@ def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
     assert [example.document for example in read_examples([tmp_path / "e.parquet"])] == ["a", None]
     shards, _ = write_example_shards(tmp_path, [4, 5, 6], 1, 2, documents=["a", "b", "b"])
     assert [example.document for example in read_attention(shards)] == ["a", "b", "b"]
-    assert cached_documents(shards) == ["a", "b", "b"]
-    assert cached_documents(shards, 2) == ["a", "b"]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -118,8 +112,7 @@ def test_no_document_is_in_two_groups_of_segments(tmp_path):
     sizes = [3, 4, 5, 6, 7, 8]
     shards, _ = write_example_shards(tmp_path, sizes, 2, 2, documents=["a", "a", "b", "b", "c", "c"])
     for blocks, tokens, unit in ((5, [7, 11, 15], DOCUMENTS), (2, [22, 11], "groups of documents")):
-        measure_head_distances(shards, 9, 0.001, blocks, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
-        table = read_table(tmp_path / "b.tsv")
+        table = head_distances(read_attention(shards), list(read_attention(shards)), 0.001, blocks, 1)["blocks"]
         assert table.groupby("block")["tokens"].first().tolist() == tokens
         assert set(table["unit"]) == {unit}
 

@@ -1,14 +1,13 @@
 """Word vectors: what a file holds is read, what is damaged is named, and embeddings are reduced as principal components."""
 
 import gzip
-import json
 import logging
 
 import numpy as np
 import pytest
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.word_vectors import WordVectors, read_vector_file, read_vectors, static_vectors, write_vectors
+from attention_atlas.corpora.word_vectors import read_vector_file, static_vectors
 from attention_atlas.errors import AtlasError
 
 WORDS = {"the", "dog", "café", "unheard"}
@@ -117,15 +116,3 @@ def test_fewer_words_than_dimensions():
     embeddings = np.random.default_rng(1).normal(size=(10, 6)).astype(np.float32)
     few = example(["a", "b", "c"], [(1,), (2,), (3,)])
     assert static_vectors(embeddings, [few], [few], 100, "m").dimensions == 3
-
-
-def test_what_is_written_is_read(tmp_path):
-    vectors = WordVectors("v", {"a": 1, "b": 2}, np.arange(6, dtype=np.float32).reshape(3, 2))
-    write_vectors(vectors, tmp_path / "v.safetensors", tmp_path / "v.json", coverage=0.5)
-    read = read_vectors(tmp_path / "v.safetensors", tmp_path / "v.json")
-    assert (read.label, dict(read.index)) == ("v", {"a": 1, "b": 2})
-    assert (read.vectors == vectors.vectors).all()
-    assert json.loads((tmp_path / "v.json").read_text())["coverage"] == 0.5
-    (tmp_path / "v.safetensors").write_bytes(b"x")
-    with pytest.raises(AtlasError, match="these word vectors cannot be read"):
-        read_vectors(tmp_path / "v.safetensors", tmp_path / "v.json")

@@ -7,7 +7,7 @@ from planned_jobs import jobs_in
 from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.studies import artifacts, studies
+from attention_atlas.workflow.study import artifacts, studies
 
 RULES = ("all", *studies(), "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
@@ -56,12 +56,12 @@ def test_every_declared_file_can_be_planned(workspace, run):
     of_run = [(study, artifact) for study, artifact in artifacts() if study.id in named]
     built = [(study, artifact) for study, artifact in of_run if set(artifact.needs) <= named[study.id]]
     files = [path for study, artifact in built for path in study.paths(artifact, run)]
-    assert len(built) >= len(of_run) - (run == "laptop") > 80
+    assert len(built) >= len(of_run) - (run == "laptop") > 70
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
     assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
-    assert {"michel2019_masked", "michel2019_heldout", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4"} <= set(
+    assert {"michel2019_masked", "michel2019_heldout", "michel2019_pruned", "michel2019_dynamics", "michel2019_timing"} <= set(
         jobs
     )
     assert jobs["fine_tune_by_epoch"] == 1
@@ -69,11 +69,10 @@ def test_every_declared_file_can_be_planned(workspace, run):
     assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
     assert {
         "stefanik2021_words",
-        "stefanik2021_model_view",
-        "stefanik2021_head_ranking_figure",
+        "stefanik2021_head_ranking",
         "stefanik2021_comparison",
     } <= set(jobs)
-    assert jobs["stefanik2021_removal"] >= 3, "one a seed"
+    assert jobs["stefanik2021_removal"] >= (2 if run == "sample" else 3), "one a seed"
 
 
 def test_target_rules_can_be_planned_for_all_runs(workspace):
@@ -119,7 +118,7 @@ def test_missing_licensed_file_is_named_when_its_table_is_asked_for(workspace):
 def test_skipping_missing_files_keeps_everything_else(workspace):
     give_models(workspace)
     jobs = workspace.jobs("--config", "targets=[paper]", "missing=skip")
-    assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4", "clark2019_positions"} <= set(jobs)
+    assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4"} <= set(jobs)
     assert {"clark2019_table1", "clark2019_table2", "clark2019_table3"}.isdisjoint(jobs)
     assert {"clark2019_figure3", "clark2019_gap"} <= set(jobs)
     # The models that would be trained on missing files are left out of the comparison of models.
@@ -172,7 +171,7 @@ def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent
         "michel2019_table6",
         "tenney2019_figure1",
         "tenney2019_comparison",
-        "scoreboard_tables",
+        "scoreboard_scoreboard",
     } <= rules
     assert {"tenney2019_figure_a3", "michel2019_table1", "michel2019_table5", "michel2019_comparison"}.isdisjoint(rules)
     line = next(line for line in done.stdout.splitlines() if line.startswith("- model absent: "))

@@ -9,7 +9,7 @@ from test_dry_run import give_licensed_files
 from workspaces import ROOT, Workspace, copy_workflow
 
 from attention_atlas.workflow.config import read_configuration, write_configuration
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import studies
 
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 STUDIES = [study.id for study in studies().values() if not study.overview and study.id in IN_SAMPLE]
@@ -18,9 +18,7 @@ TARGETS = ("--config", "targets=[sample,paper]", "--", "all", "attention")
 
 def leave_out(workspace: Workspace, study: str) -> None:
     """Take away all that belongs to a study alone, and its settings in the runs."""
-    library = workspace.folder / "workflow/lib/attention_atlas"
-    shutil.rmtree(library / "studies" / study)
-    (library / "workflow/inputs" / f"{study}.py").unlink(missing_ok=True)
+    shutil.rmtree(workspace.folder / "workflow/lib/attention_atlas/studies" / study)
     for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.csv"):
         (workspace.folder / "workflow" / path.format(study)).unlink()
     for script in (workspace.folder / "workflow/scripts").glob(f"{study}_*.py"):

@@ -1,8 +1,7 @@
-"""The workflow as a module of another one: below a prefix, with a configuration that changes its own."""
+"""The workflow as a module of another one: with a configuration that changes its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,7 @@ import pandas as pd
 import pytest
 from workspaces import copy_workflow
 
-PREFIX = "heads"
-FIGURE = f"{PREFIX}/results/few/clark2019/figure2.svg"
+FIGURE = "results/few/clark2019/figure2.svg"
 SNAKEFILE = f"""
 configfile: "config.yaml"
 
@@ -23,8 +21,6 @@ module atlas:
         "../atlas/Snakefile"
     config:
         config["atlas"]
-    prefix:
-        "{PREFIX}"
 
 
 use rule * from atlas as atlas_*
@@ -84,12 +80,12 @@ def start(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_a_figure_is_built_below_the_prefix_and_nothing_elsewhere(outer):
+def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     before = {folder: files_below(folder) for folder in (outer, outer.parent / "atlas")}
     start(outer, "-m", "snakemake", "--cores", "1", "--quiet", "all")
     made = files_below(outer) - before[outer]
-    assert {path for path in made if not path.startswith(f"{PREFIX}/results/few/")} == {"summary.txt"}
-    assert {FIGURE, FIGURE.replace(".svg", ".tsv"), f"{PREFIX}/results/few/logs/clark2019/figure2.log"} <= made
+    assert {path for path in made if not path.startswith("results/few/")} == {"summary.txt"}
+    assert {FIGURE, FIGURE.replace(".svg", ".tsv"), "results/few/logs/clark2019/figure2.log"} <= made
     assert files_below(outer.parent / "atlas") == before[outer.parent / "atlas"]
     assert files_below(outer.parent) == {
         *(f"outer/{path}" for path in (*before[outer], *made)),
@@ -97,22 +93,8 @@ def test_a_figure_is_built_below_the_prefix_and_nothing_elsewhere(outer):
     }
     assert "Few segments" in (outer / FIGURE).read_text(encoding="utf-8")
     # The configuration of the module statement is laid over config.yaml and the registries of this workflow.
-    segments = pd.read_parquet(outer / PREFIX / "results/few/examples/minilm/sample-segments/0.parquet")
+    segments = pd.read_parquet(outer / "results/few/examples/minilm/sample-segments/0.parquet")
     assert len(segments) == 6
-
-
-def test_files_that_parameters_name_have_the_prefix_too(outer):
-    """Snakemake puts it before inputs and outputs alone."""
-    jobs = json.loads(start(outer, str(Path(__file__).with_name("print_planned_jobs.py")), "atlas_all"))
-    assert len(jobs) > 100
-    results, library = f"{PREFIX}/results/", str(outer.parent / "atlas" / "workflow" / "resources")
-    without = {file for job in jobs for file in job["files"] if not file.startswith((results, f"{library}/"))}
-    assert without == {str(outer / "trees" / "mine.conllu")}, "a file of the user's is where the configuration says"
-    assert not [text for job in jobs for text in job["params"] if text.startswith("results/")]
-    named = {job["rule"] for job in jobs for text in job["params"] if text.startswith(results)}
-    trained = {"atlas_fine_tune", "atlas_extract_attention", "atlas_kovaleva2019_predictions", "atlas_tenney2019_probes"}
-    assert trained <= named
-    assert {"atlas_scoreboard_tables", "atlas_atlas_heads", "atlas_clark2019_dropped"} <= named
 
 
 def test_a_typo_in_the_configuration_of_the_module_is_one_sentence(outer):

@@ -25,17 +25,14 @@ TARGETS = ("toy2024", "scoreboard")
 GENERATED = {"__pycache__", ".snakemake", "results"}
 DECLARED = """
 import json
-from attention_atlas.atlas.measures import read_measures
-from attention_atlas.workflow.studies import captions, study
+from attention_atlas.workflow.study import captions, study
 from tools.site_pages import targets_table
 from tools.sync import job_groups
 
-heads = read_measures({"toy2024/self_attention": "results/toy/toy2024/self_attention.tsv"}, 6, 12).table
 print(json.dumps({
     "captions": captions()[study("toy2024").title],
     "targets": targets_table(),
     "groups": job_groups(),
-    "atlas": heads["toy_self_attention"].tolist(),
 }))
 """
 """Prints what the copy declares; a process of its own, since this one has imported the library of the project."""
@@ -108,7 +105,7 @@ def test_the_report_has_table_and_figure_with_their_captions(built, declared):
 
 
 def test_the_site_and_the_slurm_profile_get_their_rows(declared):
-    row = "| `toy2024` | Figure 1 | Share of attention to the same token, by head | `results/sample/toy2024/figure1.svg` |"
+    row = "| `toy2024` | Figure 1 | Attention to the same token, by head | `results/sample/toy2024/figure1.svg` |"
     assert row in declared["targets"].splitlines()
     assert "  - toy2024_pages=4" in declared["groups"].splitlines()
 
@@ -126,15 +123,11 @@ def test_published_values_have_their_rows_in_the_scoreboard(built):
     assert summary.loc["toy2024", "why_not_in_this_run"] == "another model and another corpus (1)"
 
 
-def test_its_measure_is_a_column_of_the_atlas(built, declared):
-    np.testing.assert_allclose(declared["atlas"], shares(built).ravel(), rtol=1e-5)
-
-
 def test_the_contributors_guide_names_the_files_of_the_example_and_quotes_them():
     guide = "".join((ROOT / f"docs/contributing/{page}.md").read_text(encoding="utf-8") for page in ("study", "measure"))
     for path in (path for path in NEW_STUDY.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         assert path.name in guide, path
     quoted = re.findall(r"^```\w*\n# from (\S+)\n(.+?)^```", guide, flags=re.M | re.S)
-    assert len(quoted) >= 4
+    assert len(quoted) >= 3
     for name, text in quoted:
         assert text in (NEW_STUDY / name).read_text(encoding="utf-8"), f"{name} has other lines than the guide"

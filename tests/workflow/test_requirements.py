@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 
@@ -11,8 +12,8 @@ from planned_jobs import Job, planned_jobs
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.needs import artifacts_of, required_for
-from attention_atlas.workflow.requirements import CORPUS, MODEL
+from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
+from attention_atlas.workflow.study import artifacts_of
 
 
 def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:
@@ -57,10 +58,11 @@ def test_every_corpus_and_model_that_a_job_reads_is_required_by_its_artefact(run
     assert declared - by_path == set().union(*by_artifact.values()) - by_path
 
 
-def check(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`make check` in a folder."""
-    command = [sys.executable, str(ROOT / "tools" / "check.py"), *arguments]
-    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+def check(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make check`."""
+    command = [sys.executable, "-m", "attention_atlas.workflow.check", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "lib")}
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, env=environment)
 
 
 def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
@@ -69,12 +71,14 @@ def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
         "runs: {mine: {extends: any, atlas: {compared: [absent]}}}\n",
         encoding="utf-8",
     )
-    overlay = ("run", "mine", "--configfile", "mine.yaml")
-    done = check(tmp_path, *overlay, "--tsv", "check.tsv")
+    overlay = ("mine", "--configfile", str(tmp_path / "mine.yaml"))
+    done = check(*overlay)
     assert done.returncode == 1, done.stderr
-    assert "MISSING     model absent: the folder models/absent does not exist" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("run mine cannot be built: ")
-    assert "\nmissing\tmodel\tabsent\tmodels/absent\t" in (tmp_path / "check.tsv").read_text(encoding="utf-8")
-    done = check(tmp_path, *overlay, "--missing", "skip")
+    assert done.stdout.startswith("Run mine cannot be built: 1 missing, 0 wrong, ")
+    assert "\nmissing           model absent: the folder models/absent does not exist" in done.stdout
+    done = check(*overlay, "--config", "missing=skip")
     assert done.returncode == 0, done.stderr
-    assert "skipped     atlas: models" in done.stdout
+    assert "Built without it: atlas: measures" in " ".join(done.stdout.split())
+    done = check("nine")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no run 'nine'; did you mean 'mine'" in check("nine", *overlay[1:]).stderr

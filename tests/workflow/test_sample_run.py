@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -15,14 +18,14 @@ import pytest
 from planned_jobs import jobs_in
 from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests
 
-from attention_atlas.atlas.embedded_data import data_of_page
+from attention_atlas.atlas.page import data_of_page
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_type_names import TYPES, UNNAMED
+from attention_atlas.methods.head_types import TYPES, UNNAMED, fits
 from attention_atlas.published.compare import VERDICTS
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
-from attention_atlas.workflow.studies import artifacts
+from attention_atlas.workflow.study import artifacts
 from tools.results import write_results
 
 LIBRARY = "workflow/lib/attention_atlas"
@@ -74,9 +77,9 @@ CONTRACTS = {
         "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",
         "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh "
         "seed_rho seeds n unit",
-        "features.tsv": "task model mode feature layer head value value_zero n unit absent",
-        "links.tsv": "task model mode link layer head value value_zero control "
-        "margin margin_all_low margin_all_high n n_margin unit absent",
+        "changes/features.tsv": "task model mode feature layer head value value_zero n unit absent",
+        "changes/links.tsv": "task model mode link layer head value value_zero control "
+        "margin margin_all_low margin_all_high level n n_margin unit absent",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {
@@ -152,13 +155,12 @@ REPEATED = {
     "kovaleva2019_disabled": "kovaleva2019/disabled/mrpc-42.parquet",
     "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
     "michel2019_masked": "michel2019/masked/translation.parquet",
-    "michel2019_heldout": "michel2019/heldout/translation.parquet",
+    "michel2019_heldout": "michel2019/heldout/translation_test.parquet",
     "michel2019_gradients": "michel2019/gradients/classification.parquet",
     "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
-    "stefanik2021_baselines": "stefanik2021/baselines.tsv",
-    "stefanik2021_model_view": "stefanik2021/model_view.tsv",
+    "stefanik2021_extraction": "stefanik2021/extraction/baselines.tsv",
     "tenney2019_probes": f"tenney2019/probes/minilm/{FEW_EDGE_TASKS[0]}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
@@ -169,7 +171,7 @@ UNTRAINED = "results/sample/models/marian-sample-untrained/untrained/config.json
 TORCH_OR_NUMPY = "clark2019_head_distances"
 """The rule that computes with torch on a GPU and with numpy elsewhere: the same within rounding (a test of its own)."""
 PRETENDED = ROOT / "tests" / "pretend_gpu"
-TIMED = ("michel2019_table4",)
+TIMED = ("michel2019_timing", "michel2019_table4")
 """Rules whose tables are of seconds, which differ."""
 FIGURES_REPEATED = {
     "clark2019_figure2",
@@ -177,8 +179,8 @@ FIGURES_REPEATED = {
     "kovaleva2019_figure3",
     "michel2019_figure2",
     "tenney2019_figure1",
-    "stefanik2021_head_ranking_figure",
-    "atlas_models_figure",
+    "stefanik2021_head_ranking",
+    "atlas_correlations",
 }
 
 
@@ -230,7 +232,7 @@ def test_links_of_every_page_lead_to_files_of_the_run(done):
             local = [address for address in addresses if not address.startswith("https://")]
             assert [address for address in local if not (path.parent / address).is_file()] == [], path
             linked += len(local)
-    assert linked > 100
+    assert linked > 90
 
 
 def test_every_link_of_the_index_page_leads_to_a_file(done):
@@ -250,6 +252,27 @@ def test_second_start_does_nothing(done):
     assert "Nothing to be done" in done.snakemake(*SMALL).stdout
 
 
+DRAW_AGAIN = """
+from attention_atlas.workflow.shown import call_function, shown
+from attention_atlas.workflow.study import studies
+
+for item in [item for study in studies() for item in shown(study)]:
+    drawn = call_function(item.call).of("results/sample", "small.yaml")
+    assert len(drawn if item.kind == "page" else drawn.frame), item.call
+"""
+
+
+def test_everything_is_drawn_again_in_a_notebook_and_the_page_on_that_runs(done, tmp_path):
+    page = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    assert len(blocks) == 3
+    shutil.copytree(done.folder, tmp_path / "run", ignore=shutil.ignore_patterns("models", ".snakemake"))
+    for code in (DRAW_AGAIN, "".join(blocks)):
+        command, library = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": "workflow/lib"}
+        again = subprocess.run(command, cwd=tmp_path / "run", env=library, capture_output=True, text=True)
+        assert again.returncode == 0, again.stderr
+
+
 @pytest.mark.parametrize("study", CONTRACTS)
 def test_contract_columns(done, study):
     for name, columns in CONTRACTS[study].items():
@@ -263,9 +286,9 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     assert len(types) == 72
     assert set(types["cluster"]) == set(TYPES)
     assert (types["type"] == types["cluster"].where(types["type"] != UNNAMED, UNNAMED)).all()
-    names = pd.read_csv(folder / "names.tsv", sep="\t")
-    fits = [row[f"fit_{row['cluster']}"] for _, row in names.iterrows()]
-    assert (names["type"] == UNNAMED).tolist() == [fit <= 0 for fit in fits], "only what fits its name has it"
+    unnamed = (types["type"] == UNNAMED).groupby(types["cluster"]).all()[list(TYPES)]
+    means = types.groupby("cluster")[list(FEATURES)].mean().loc[list(TYPES)]
+    assert unnamed.tolist() == (np.diag(fits(means.to_numpy())) <= 0).tolist(), "only what fits its name has it"
     assert types[list(FEATURES)].sum(axis=1).to_numpy() == pytest.approx(1, abs=2e-3)
     table2, table3 = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("table2", "table3"))
     assert table2["row"].tolist() == list(range(1, 12))
@@ -278,8 +301,8 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     assert table2["em_random_drop"].notna().tolist() == controlled.tolist()
     assert table2.loc[1:, "random_absent"].isna().tolist() == controlled[1:].tolist(), "a row without a control says why"
     compared = pd.read_csv(folder / "figure4.tsv", sep="\t")
-    assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mrpc", "mnli"]
-    assert len(compared) == 4 * 2 * 72
+    assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mnli"]
+    assert len(compared) == 3 * 2 * 72
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
     assert not comparison["comparable"].isin(["exact", "close"]).any(), "sample numbers are not the papers'"
 
@@ -304,12 +327,7 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     data = data_of_page(page)
     assert (data["layers"], data["heads"]) == (6, 12)
     models = pd.read_csv(folder / "atlas" / "models.tsv", sep="\t")
-    assert models["model"].unique().tolist() == ["minilm", "minilm-squad", "minilm-random-1"]
-    assert models.groupby("model")["random_weights"].first().to_dict() == {
-        "minilm": False,
-        "minilm-random-1": True,
-        "minilm-squad": False,
-    }
+    assert models.groupby("model")["random_weights"].first().to_dict() == {"minilm": False, "minilm-random-1": True}
     entropy = pd.read_csv(folder / "clark2019/figure4.tsv", sep="\t").query("source == 'all'")
     assert heads["entropy"].tolist() == entropy.sort_values(["layer", "head"])["entropy"].tolist()
     ranking = pd.read_csv(folder / "stefanik2021/head_ranking.tsv", sep="\t").sort_values(["layer", "head"])
@@ -344,7 +362,7 @@ def test_the_page_of_results_has_the_verdicts_of_the_tables(done, tmp_path):
 
 def test_tables_of_stefanik2021_hold_what_they_must(done):
     folder = done.folder / "results/sample/stefanik2021"
-    names = ("relative_attention", "head_ranking", "fine_tuning", "ablation", "cumulative_ablation", "baselines", "documents")
+    names = ("relative_attention", "head_ranking", "fine_tuning", "ablation", "cumulative_ablation", "baselines")
     tables = {name: pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in names}
     assert tables["relative_attention"].groupby("reduction").size().to_dict() == {"max": 72, "mean": 72}
     assert sorted(tables["head_ranking"]["slide_rank"]) == list(range(1, 73))
@@ -355,8 +373,6 @@ def test_tables_of_stefanik2021_hold_what_they_must(done):
     start = tables["cumulative_ablation"].query("heads_removed == 0 and split == 'test'")
     assert start.groupby(["seed", "metric"])["value"].nunique().eq(1).all(), "all orders begin with the full model"
     assert tables["baselines"].groupby("method").size().eq(4).all()
-    documents = tables["documents"]
-    assert (documents["present"] + documents["absent"] == documents["phrases"]).all()
     verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"]
     assert set(verdicts) <= {"not comparable", "not computed"}
 
@@ -445,22 +461,22 @@ def test_cached_maps_are_attention(done, corpus):
 
 
 STYLES = {
-    "clark2019_figure2": ("studies/clark2019/figure2.py", "PAGE, 4.2, sharex", "PAGE, 4.4, sharex"),
-    "kovaleva2019_figure7": ("studies/kovaleva2019/figure7.py", "min(height, TALLEST)", "min(height, TALLEST - 1)"),
-    "michel2019_figure2": ("studies/michel2019/figure2.py", "panels(PAGE / 2, 4.1)", "panels(PAGE / 2, 4.3)"),
-    "tenney2019_figure1": ("studies/tenney2019/figure1.py", "0.5 * len(table) + 1.0", "0.5 * len(table) + 1.1"),
-    "stefanik2021_ablation_figure": (
-        "studies/stefanik2021/figures/ablation.py",
-        "panels(PAGE / 2, 3.1)",
-        "panels(PAGE / 2, 3.3)",
+    "clark2019_figure2": ("studies/clark2019/figures.py", "PAGE, 4.2, sharex", "PAGE, 4.4, sharex"),
+    "kovaleva2019_figure7": ("studies/kovaleva2019/task_figures.py", "min(height, TALLEST)", "min(height, TALLEST - 1)"),
+    "michel2019_figure2": ("studies/michel2019/figures.py", "panels(PAGE / 2, 4.1)", "panels(PAGE / 2, 4.3)"),
+    "tenney2019_figure1": ("studies/tenney2019/figures.py", "0.5 * len(table) + 1.0", "0.5 * len(table) + 1.1"),
+    "stefanik2021_ablation": (
+        "studies/stefanik2021/figures.py",
+        "page_figure(2, 2, PAGE, 6.4)",
+        "page_figure(2, 2, PAGE, 6.6)",
     ),
-    "atlas_models_figure": ("atlas/models_figure.py", "max(0.32, 0.04", "max(0.34, 0.04"),
+    "atlas_correlations": ("atlas/figures.py", "len(names) + 0.6, TALLEST", "len(names) + 0.7, TALLEST"),
 }
 """Rule of a figure -> its module, and an edit of its style."""
 
 
-CAPTION = ("studies/clark2019/study.py", "the last fifteen tokens of one segment", "fifteen tokens at the end of a segment")
-"""Module of a declaration, and an edit of a caption in it."""
+CAPTION = ("studies/clark2019/figures.py", "fifteen tokens of one segment", "fifteen tokens of a segment")
+"""Module of a figure, and an edit of its caption."""
 MEASUREMENT = ("studies/clark2019/surface.py", '"shortest": sizes.min()', '"shortest": sizes.min() + 0')
 """Module of a measurement, and an edit of its code."""
 
@@ -484,14 +500,14 @@ def test_a_style_edit_reruns_one_figure(copy):
 RESULTS = (
     ("methods/surface.py", "if 0 < seps < n else none", "if 1 < seps < n else none", "clark2019_surface"),
     ("methods/options.py", 'word_mode: str = "mean"', 'word_mode: str = "max"', "clark2019_dependencies"),
-    ("studies/clark2019/noop.py", "sends more attention there ", "attends more there ", "clark2019_noop"),
-    ("studies/clark2019/pages.py", '("title_if", "coreference")', '("title_if", "gap")', "clark2019_figure5"),
+    ("studies/clark2019/tables_published.py", "(not stated in the paper)", "(not said in the paper)", "clark2019_options"),
+    ("studies/clark2019/figures.py", 'titles=("coreference",)', 'titles=("gap",)', "clark2019_figure5"),
     ("io/tables.py", 'float_format="%.6g"', 'float_format="%.7g"', "clark2019_surface"),
 )
 """Module, an edit, and a rule whose results that can change: a condition, a default, a note, an argument, a format."""
 MESSAGES = (
-    ("io/redaction.py", '"(token)"', '"(a token)"'),
-    ("io/progress.py", '"%s: %d%s after %.0f s"', '"%s: %d%s done in %.0f s"'),
+    ("io/messages.py", '"(token)"', '"(a token)"'),
+    ("io/messages.py", '"%s: %d%s after %.0f s"', '"%s: %d%s done in %.0f s"'),
     ("errors.py", "; did you mean '{close[0]}'", "; is '{close[0]}' meant"),
     (
         "studies/clark2019/surface.py",
@@ -553,9 +569,9 @@ def test_a_comment_reruns_nothing(copy):
     assert copy.jobs(*SMALL) == {}
 
 
-def test_another_caption_reruns_nothing(copy):
+def test_another_caption_reruns_its_figure_alone(copy):
     edit(copy, *CAPTION)
-    assert copy.jobs(*SMALL) == {}
+    assert copy.jobs(*SMALL) == {"clark2019_figure1": 1, "scoreboard_index": 1, "all": 1}
 
 
 def test_twice_as_many_segments_make_only_new_shards(copy):
@@ -577,8 +593,10 @@ def test_another_model_makes_only_its_own(copy):
     # examples, which models with one tokenizer share.
     assert copy.jobs(*SMALL) == {
         **{"describe_model": 1, "extract_attention": 3, "clark2019_probes": 1},
-        **{"clark2019_table3": 1, "clark2019_options": 1, "clark2019_comparison": 1, "clark2019_dropped": 1},
-        **{"scoreboard_tables": 1, "scoreboard_index": 1, "all": 1},
+        **{"clark2019_probe_scores": 1, "clark2019_table3": 1, "clark2019_options": 1, "clark2019_dropped": 1},
+        **{"clark2019_comparison": 1, "clark2019_claims": 1},
+        **dict.fromkeys((f"scoreboard_{name}" for name in ("comparison", "claims", "scoreboard", "index")), 1),
+        "all": 1,
     }
 
 
@@ -622,10 +640,21 @@ def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
 
 def test_every_rule_that_runs_a_model_is_repeated():
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-    parts = re.split(r"^rule (\w+):$", rules, flags=re.MULTILINE)
-    with_model = {name for name, text in zip(parts[1::2], parts[2::2], strict=True) if "envs/model.yaml" in text}
-    # What is fetched is not made here.
-    assert with_model - {"fetch_corpus", "untrained_model", *TIMED} == REPEATED.keys() - {"build_examples"}
+    parts = re.split(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:$", rules, flags=re.MULTILINE)
+    with_model: set[str] = set()
+    # A rule takes over the environment of another one, which may follow in another file.
+    for _ in range(3):
+        for base, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            if "envs/model.yaml" in text or (name and base in with_model):
+                with_model.add(name or base)
+    # What is fetched is not made here; `fine_tune_by_epoch` is `fine_tune`.
+    assert with_model - {
+        "fetch_corpus",
+        "untrained_model",
+        "measured_by_model",
+        "fine_tune_by_epoch",
+        *TIMED,
+    } == REPEATED.keys() - {"build_examples"}
 
 
 SNAKEMAKE = 300

@@ -13,7 +13,7 @@ import yaml
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_schema
-from attention_atlas.workflow.studies import artifacts, studies
+from attention_atlas.workflow.study import artifacts, studies
 from tools.site_pages import sample_files
 from tools.site_settings import settings, settings_reference
 

@@ -25,18 +25,17 @@ import attention_atlas
 from attention_atlas.atlas.page import ASSETS
 from attention_atlas.io.data_files import RESOURCES, SCHEMAS
 from attention_atlas.published.values import load_digitised, load_published
-from attention_atlas.studies.kovaleva2019.labelling_page import _TEMPLATE
 from attention_atlas.workflow.config import read_schema
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import studies
 from sample_corpus.discourse import scenarios
-from sample_corpus.lexicon import lexicon, names, review_words, translation_words
+from sample_corpus.lexicon import lexicon, names, read_lexicon_file
 
 for study in studies().values():
     assert study.overview or load_published(study.id)
 assert set(studies()) <= set(read_schema()["$defs"])
 assert len(load_digitised("fig5_cosine")) and scenarios()
-assert lexicon() and names() and review_words() and translation_words()
-assert _TEMPLATE.is_file() and (ASSETS / "page.html").is_file()
+assert lexicon() and names() and read_lexicon_file("reviews.yaml") and read_lexicon_file("translation.yaml")
+assert (ASSETS / "page.html").is_file()
 print(attention_atlas.__file__, RESOURCES, SCHEMAS, sep="\\n")
 """
 

@@ -1,20 +1,20 @@
-# The atlas. Input: attention over its sentences. Output: results/{run}/atlas/models/{model}, measures of single heads of one
-# model, head_scores.tsv, scores of its heads beside those of random weights, what they attend to, and what masking them does.
-# Models with the same files, and those fine-tuned from one model, share the scores of random weights. The tables and figures of
-# the atlas are declared in atlas/pages.py.
+# The atlas. Input: attention over its sentences, and tables of single heads of all studies. Output: results/{run}/atlas/models/{model},
+# measures of single heads of one model, scores of its heads beside those of random weights, what they attend to, and what masking
+# them does; heads.tsv and measures.tsv over all studies, their correlations, and the models compared. Models with the same files, and
+# those fine-tuned from one model, share the scores of random weights.
 
-from attention_atlas.workflow.inputs.atlas import AtlasInputs
-from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import gpus, minutes
+from attention_atlas.atlas.study import mlm_head, pattern_files, random_scores
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
+from attention_atlas.workflow.resources import gpus, memory, minutes
 
-atlas = AtlasInputs(config)
+atlas = StudyInputs(config, "atlas")
 
 
-rule atlas_of_model:
+use rule measured as atlas_of_model with:
     input:
-        shards=atlas.shards_in_path("sentences"),
-        descriptions=atlas.shards_in_path("sentences", suffix="json"),
-        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        atlas.shards("sentences", suffix="json"),
+        attention=atlas.shards("sentences"),
+        examples=atlas.examples("sentences"),
         card="results/{run}/models/{model}/card.json",
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
@@ -22,94 +22,66 @@ rule atlas_of_model:
         dependencies="results/{run}/atlas/models/{model}/dependencies.tsv",
         head_relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
         types="results/{run}/atlas/models/{model}/head_types.tsv",
+        pairs="results/{run}/atlas/models/{model}/attended_pairs.tsv",
+        kinds="results/{run}/atlas/models/{model}/attended_kinds.tsv",
     log:
         "results/{run}/logs/atlas/models/{model}.log",
     benchmark:
         "results/{run}/benchmarks/atlas/models/{model}.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
-        mem_mb=atlas.map_memory("sentences", 2000),
+        mem_mb=atlas.map_memory("sentences", 2200),
         runtime=minutes(60),
     params:
+        **atlas.parameters("sentences:of_model", "min_count", "folds", "resamples", "seed", "strongest_pairs"),
         limit=atlas.limit("sentences"),
-        min_count=atlas.settings("min_count"),
-        folds=atlas.settings("folds"),
-        resamples=atlas.settings("resamples"),
-        seed=atlas.settings("seed"),
-        code=script_digest("atlas_of_model.py"),
-    script:
-        "../scripts/atlas_of_model.py"
 
 
-rule atlas_random_scores:
+use rule measured_by_model as atlas_random_scores with:
     input:
-        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        lambda wildcards: pattern_files(config, wildcards.run),
+        examples=atlas.examples("sentences"),
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
-        pattern_files=atlas.pattern_files,
     output:
-        "results/{run}/atlas/models/{model}/random_scores.safetensors",
+        scores="results/{run}/atlas/models/{model}/random_scores.safetensors",
     log:
         "results/{run}/logs/atlas/models/{model}/random_scores.log",
     benchmark:
         "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=atlas.model_memory(),
         runtime=minutes(60),
         gpu=gpus(config),
     params:
+        **atlas.parameters("head_scores:random_scores", "patterns", "resamples", "seed", settings="head_scores"),
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
-        scores=atlas.settings("head_scores"),
-        patterns=atlas.settings("patterns"),
-        resamples=atlas.settings("resamples"),
-        seed=atlas.settings("seed"),
-        code=script_digest("atlas_random_scores.py"),
-    script:
-        "../scripts/atlas_random_scores.py"
 
 
-rule atlas_head_scores:
+use rule atlas_random_scores as atlas_head_scores with:
     input:
-        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        lambda wildcards: pattern_files(config, wildcards.run),
+        examples=atlas.examples("sentences"),
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
-        pattern_files=atlas.pattern_files,
-        random_scores=atlas.random_scores,
+        null=lambda wildcards: random_scores(config, wildcards.run, wildcards.model),
     output:
-        "results/{run}/atlas/models/{model}/head_scores.tsv",
+        scores="results/{run}/atlas/models/{model}/head_scores.tsv",
     log:
         "results/{run}/logs/atlas/models/{model}/head_scores.log",
     benchmark:
         "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
-    conda:
-        "../../envs/model.yaml"
-    resources:
-        mem_mb=atlas.model_memory(),
-        runtime=minutes(60),
-        gpu=gpus(config),
     params:
-        model=atlas.model_entry,
-        limit=atlas.limit("sentences"),
-        scores=atlas.settings("head_scores"),
-        patterns=atlas.settings("patterns"),
-        resamples=atlas.settings("resamples"),
-        seed=atlas.settings("seed"),
-        code=script_digest("atlas_head_scores.py"),
-    script:
-        "../scripts/atlas_head_scores.py"
+        **atlas.parameters("head_scores:head_scores"),
 
 
-rule atlas_relations:
+use rule measured_by_model as atlas_relations with:
     input:
-        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        examples=atlas.examples("sentences"),
         card="results/{run}/models/{model}/card.json",
         relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
-        mlm_head=atlas.head_for_losses("safetensors"),
-        mlm_head_facts=atlas.head_for_losses("json"),
+        mlm_head=lambda wildcards: mlm_head(config, wildcards.run, wildcards.model, "safetensors"),
+        mlm_head_facts=lambda wildcards: mlm_head(config, wildcards.run, wildcards.model, "json"),
     output:
         weights="results/{run}/atlas/models/{model}/relation_weights.tsv",
         effects="results/{run}/atlas/models/{model}/relation_effects.tsv",
@@ -117,43 +89,50 @@ rule atlas_relations:
         "results/{run}/logs/atlas/models/{model}/relations.log",
     benchmark:
         "results/{run}/benchmarks/atlas/models/{model}/relations.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=atlas.model_memory(),
         runtime=minutes(60),
         gpu=gpus(config),
     params:
+        **atlas.parameters("relation_effects:relation_effects", "causal_effects", "resamples", "seed"),
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
-        effects=atlas.settings("causal_effects"),
-        resamples=atlas.settings("resamples"),
-        seed=atlas.settings("seed"),
-        code=script_digest("atlas_relations.py"),
-    script:
-        "../scripts/atlas_relations.py"
 
 
-rule atlas_attended:
+use rule measured as atlas_heads with:
     input:
-        shards=atlas.shards_in_path("sentences"),
-        descriptions=atlas.shards_in_path("sentences", suffix="json"),
-        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        leaves(atlas.of_run("tables")),
     output:
-        pairs="results/{run}/atlas/models/{model}/attended_pairs.tsv",
-        kinds="results/{run}/atlas/models/{model}/attended_kinds.tsv",
+        heads="results/{run}/atlas/heads.tsv",
+        measures="results/{run}/atlas/measures.tsv",
+        correlations="results/{run}/atlas/correlations.tsv",
     log:
-        "results/{run}/logs/atlas/models/{model}/attended.log",
+        "results/{run}/logs/atlas/heads.log",
     benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/attended.tsv"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=atlas.map_memory("sentences", 200),
-        runtime=minutes(60),
+        "results/{run}/benchmarks/atlas/heads.tsv"
+    group:
+        "atlas_pages"
     params:
-        limit=atlas.limit("sentences"),
-        strongest_pairs=atlas.settings("strongest_pairs"),
-        code=script_digest("atlas_attended.py"),
-    script:
-        "../scripts/atlas_attended.py"
+        **atlas.parameters(
+            *("correlations:heads_and_correlations", "tables", "model", "shape", "table_models", "skip_reasons"),
+            *("resamples", "shuffles", "seed"),
+        ),
+
+
+use rule measured as atlas_models with:
+    input:
+        leaves(atlas.of_run("compared_tables")),
+    output:
+        models="results/{run}/atlas/models.tsv",
+        findings="results/{run}/atlas/models_findings.tsv",
+        matches="results/{run}/atlas/matches.tsv",
+        agreement="results/{run}/atlas/matching.tsv",
+    log:
+        "results/{run}/logs/atlas/compared_models.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/compared_models.tsv"
+    group:
+        "atlas_pages"
+    params:
+        **atlas.parameters("models:models", "shapes", "random_weights", "resamples", "shuffles", "seed"),
+        tables=atlas.of_run("compared_tables"),

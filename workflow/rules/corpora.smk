@@ -1,6 +1,6 @@
 # Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples per shard.
 
-from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import memory, minutes
 from sample_corpus import LABELLED_TASKS
@@ -20,11 +20,7 @@ rule sample_corpus:
         questions="results/{run}/corpora/sample/questions.json",
         questions_train="results/{run}/corpora/sample/questions-train.json",
         frames="results/{run}/corpora/sample/frames.json",
-        tasks=[
-            f"results/{{run}}/corpora/sample/{task}{part}.jsonl"
-            for task in LABELLED_TASKS
-            for part in ("", "-train")
-        ],
+        tasks=[f"results/{{run}}/corpora/sample/{task}{part}.jsonl" for task in LABELLED_TASKS for part in ("", "-train")],
         parallel="results/{run}/corpora/sample/parallel.jsonl",
         parallel_train="results/{run}/corpora/sample/parallel-train.jsonl",
         edges="results/{run}/corpora/sample/edges.jsonl",
@@ -66,8 +62,8 @@ rule fetch_corpus:
         mem_mb=memory(4000),
         runtime=minutes(240),
     params:
-        source=inputs.source,
-        reader=inputs.reader,
+        source=inputs.of_corpus("source"),
+        reader=inputs.of_corpus("reader"),
         order=inputs.order_of_rows,
         code=script_digest("fetch_corpus.py"),
     script:
@@ -99,6 +95,6 @@ rule build_examples:
     params:
         corpus=inputs.example_entry,
         start=inputs.shard_start,
-        code=script_digest("build_examples.py"),
+        code=inputs.examples_code,
     script:
         "../scripts/build_examples.py"

@@ -1,41 +1,39 @@
 # Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, and models that answer them.
-# Output: results/{run}/guan2020, see studies/guan2020/study.py.
+# Output: tables in results/{run}/guan2020, of which studies/guan2020/{tables,figures}.py make tables and figures.
 
-from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
-from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
-guan2020 = Guan2020Inputs(config)
+guan2020 = StudyInputs(config, "guan2020")
+FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"
+ANSWERS = "results/{run}/guan2020/ablations/shards/{shard}.parquet"
+compared_features = guan2020.of_group("compared", FEATURES)
 
 
-rule guan2020_features:
+use rule measured as guan2020_features with:
     input:
-        shards=guan2020.sampled_shards("safetensors"),
-        descriptions=guan2020.sampled_shards("json"),
-        examples=guan2020.sampled_shards("parquet", "examples"),
+        guan2020.shards("questions", "samples", suffix="json"),
+        attention=guan2020.shards("questions", "samples"),
+        examples=guan2020.examples("questions", "samples"),
         card="results/{run}/models/{model}/card.json",
     output:
-        "results/{run}/guan2020/features/{model}/{corpus}.safetensors",
+        features=FEATURES,
     log:
         "results/{run}/logs/guan2020/features/{model}/{corpus}.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/features/{model}/{corpus}.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
         # 21 features under four options, and copies of them, in float32.
         mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 3),
         runtime=minutes(60),
     params:
-        samples=guan2020.settings("samples"),
-        code=script_digest("guan2020_features.py"),
-    script:
-        "../scripts/guan2020_features.py"
+        **guan2020.parameters("types:features"),
+        limit=guan2020.settings("samples"),
 
 
-rule guan2020_head_types:
+use rule measured as guan2020_head_types with:
     input:
-        features=guan2020.base_features,
+        features=guan2020.of_role("questions", FEATURES),
     output:
         types="results/{run}/guan2020/head_types.tsv",
         plane="results/{run}/guan2020/head_type_plane.tsv",
@@ -46,102 +44,90 @@ rule guan2020_head_types:
         "results/{run}/logs/guan2020/head_types.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/head_types.tsv"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(2000),
-        runtime=minutes(30),
     params:
-        options=guan2020.settings("features"),
-        method=guan2020.settings("method"),
-        fits=guan2020.settings("fits"),
-        perplexity=guan2020.settings("perplexity"),
-        seed=guan2020.settings("seed"),
-        label=guan2020.label("questions"),
-        code=script_digest("guan2020_head_types.py"),
-    script:
-        "../scripts/guan2020_head_types.py"
+        **guan2020.parameters("types:head_types", "method", "fits", "perplexity", "seed", options="features"),
+        model=lambda wildcards: guan2020.with_precision(guan2020.base_model(wildcards.run)),
 
 
-rule guan2020_maps:
+use rule measured as guan2020_stability with:
     input:
-        shards=guan2020.first_shard("questions"),
-        descriptions=guan2020.first_shard("questions", suffix="json"),
-        types="results/{run}/guan2020/head_types.tsv",
+        leaves(compared_features),
+        head_types="results/{run}/guan2020/head_types.tsv",
+    output:
+        stability="results/{run}/guan2020/stability.tsv",
+        models="results/{run}/guan2020/models.tsv",
+    log:
+        "results/{run}/logs/guan2020/stability.log",
+    benchmark:
+        "results/{run}/benchmarks/guan2020/stability.tsv"
+    group:
+        "guan2020_pages"
+    params:
+        **guan2020.parameters("types:compared", "method", "fits", "seed", options="features"),
+        features=compared_features,
+
+
+use rule measured as guan2020_maps with:
+    input:
+        guan2020.first(guan2020.shards("questions", suffix="json")),
+        attention=guan2020.first(guan2020.shards("questions")),
+        head_types="results/{run}/guan2020/head_types.tsv",
     output:
         maps="results/{run}/guan2020/maps.tsv",
-        grid="results/{run}/guan2020/map_grid.tsv",
+        map_grid="results/{run}/guan2020/map_grid.tsv",
     log:
         "results/{run}/logs/guan2020/maps.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/maps.tsv"
     group:
         "guan2020_pages"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
         mem_mb=guan2020.map_memory("questions"),
         runtime=minutes(10),
     params:
-        limit=guan2020.sampled_records,
-        code=script_digest("guan2020_maps.py"),
-    script:
-        "../scripts/guan2020_maps.py"
+        **guan2020.parameters("types:maps"),
+        limit=guan2020.bounded("questions", "samples"),
 
 
-rule guan2020_ablations:
+use rule measured_by_model as guan2020_ablations with:
     input:
         card=guan2020.card("questions"),
-        types="results/{run}/guan2020/head_types.tsv",
-        examples=guan2020.shard("questions", "examples", "parquet"),
+        head_types="results/{run}/guan2020/head_types.tsv",
+        examples=lambda wildcards: guan2020.examples("questions")(wildcards)[int(wildcards.shard)],
     output:
-        "results/{run}/guan2020/ablations/shards/{shard}.parquet",
+        answers=ANSWERS,
     log:
         "results/{run}/logs/guan2020/ablations/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=guan2020.model_memory(),
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
+        **guan2020.parameters("ablations:ablations", "seed", settings="ablations"),
         model=guan2020.model(),
         limit=guan2020.limit("questions"),
-        settings=guan2020.settings("ablations"),
-        seed=guan2020.settings("seed"),
-        code=script_digest("guan2020_ablations.py"),
-    script:
-        "../scripts/guan2020_ablations.py"
 
 
-rule guan2020_answers:
+use rule measured_by_model as guan2020_answers with:
     input:
         card=guan2020.card("questions"),
-        types="results/{run}/guan2020/head_types.tsv",
+        head_types="results/{run}/guan2020/head_types.tsv",
         examples=guan2020.examples("questions"),
-        answers=guan2020.per_shard(
-            "questions",
-            "results/{run}/guan2020/ablations/shards/{shard}.parquet",
-        ),
+        shards=lambda wildcards: expand(ANSWERS, run=wildcards.run, shard=range(len(guan2020.shards("questions")(wildcards)))),
     output:
         answers="results/{run}/guan2020/answers.parquet",
         heads="results/{run}/guan2020/answer_heads.tsv",
-        baselines="results/{run}/guan2020/answer_baselines.tsv",
+        answer_baselines="results/{run}/guan2020/answer_baselines.tsv",
+        baselines="results/{run}/guan2020/baselines.tsv",
     log:
         "results/{run}/logs/guan2020/answers.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/answers.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=memory(6000),
         runtime=minutes(240),
     params:
+        **guan2020.parameters("ablations:answers", "resamples", "seed", settings="ablations"),
         limit=guan2020.limit("questions"),
-        settings=guan2020.settings("ablations"),
-        seed=guan2020.settings("seed"),
-        code=script_digest("guan2020_answers.py"),
-    script:
-        "../scripts/guan2020_answers.py"

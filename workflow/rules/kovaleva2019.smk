@@ -1,114 +1,106 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
-# examples of those tasks, sentences with frames. Output: results/{run}/kovaleva2019, see studies/kovaleva2019/study.py.
+# examples of those tasks, sentences with frames. Output: tables in results/{run}/kovaleva2019, of which
+# studies/kovaleva2019/{tables,figures,task_figures}.py make tables and figures.
 
-from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
-from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
-kovaleva2019 = Kovaleva2019Inputs(config)
+kovaleva2019 = StudyInputs(config, "kovaleva2019")
+predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")
+measures_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors")
+disabled_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
 
 
-rule kovaleva2019_predictions:
+use rule measured_by_model as kovaleva2019_predictions with:
     input:
-        card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.task_examples,
-        weights=kovaleva2019.task_weights,
+        kovaleva2019.tuned_weights("tasks"),
+        card=kovaleva2019.card("tasks"),
+        examples=kovaleva2019.examples("tasks"),
     output:
-        "results/{run}/kovaleva2019/predictions/{task}.parquet",
+        predictions="results/{run}/kovaleva2019/predictions/{task}.parquet",
     log:
         "results/{run}/logs/kovaleva2019/predictions/{task}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/predictions/{task}.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=kovaleva2019.model_memory(),
         runtime=minutes(240),
         gpu=gpus(config),
     params:
+        **kovaleva2019.parameters("models:predictions", "classifier_seeds"),
         base=kovaleva2019.model(),
-        members=kovaleva2019.task_members,
-        limit=kovaleva2019.task_limit,
-        regression=kovaleva2019.is_regression,
-        classifier_seeds=kovaleva2019.settings("classifier_seeds"),
-        code=script_digest("kovaleva2019_predictions.py"),
-    script:
-        "../scripts/kovaleva2019_predictions.py"
+        tuned=kovaleva2019.tuned("tasks"),
+        limit=kovaleva2019.limit("tasks"),
+        task="{task}",
 
 
-rule kovaleva2019_patterns:
+use rule measured as kovaleva2019_scores with:
     input:
-        card=kovaleva2019.patterns_card,
-        tokenizer=kovaleva2019.patterns_tokenizer,
+        leaves(predictions_by_task),
+    output:
+        scores="results/{run}/kovaleva2019/scores.tsv",
+        gains="results/{run}/kovaleva2019/table1_gains.tsv",
+    log:
+        "results/{run}/logs/kovaleva2019/scores.log",
+    benchmark:
+        "results/{run}/benchmarks/kovaleva2019/scores.tsv"
+    group:
+        "kovaleva2019_pages"
+    params:
+        **kovaleva2019.parameters("scores:scores", "resamples", "seed"),
+        predictions=predictions_by_task,
+
+
+use rule measured_by_model as kovaleva2019_patterns with:
+    input:
+        card=kovaleva2019.card("labelled"),
+        tokenizer=kovaleva2019.tokenizer("labelled"),
     output:
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
-        thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
-        tsv="results/{run}/kovaleva2019/patterns.tsv",
-        html=report(
-            "results/{run}/kovaleva2019/patterns.html",
-            **kovaleva2019.about("patterns"),
-        ),
-        labelling="results/{run}/kovaleva2019/labelling.html",
+        thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
+        table="results/{run}/kovaleva2019/patterns.tsv",
     log:
         "results/{run}/logs/kovaleva2019/patterns.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/patterns.tsv"
-    conda:
-        "../../envs/model.yaml"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(60),
-        gpu=gpus(config),
     params:
-        model=kovaleva2019.patterns_entry,
-        settings=kovaleva2019.settings("patterns"),
-        resamples=kovaleva2019.settings("resamples"),
-        seed=kovaleva2019.settings("seed"),
-        line=kovaleva2019.run_title,
-        links=kovaleva2019.links(html="patterns.html", labelling="labelling.html"),
-        code=script_digest(
-            "kovaleva2019_patterns.py",
-            "kovaleva2019/annotated_maps.csv",
-            "kovaleva2019/annotated_texts.jsonl",
+        **kovaleva2019.parameters(
+            "patterns:patterns",
+            "resamples",
+            "seed",
+            settings="patterns",
+            resources=("kovaleva2019/annotated_maps.csv", "kovaleva2019/annotated_texts.jsonl"),
         ),
-    script:
-        "../scripts/kovaleva2019_patterns.py"
+        model=kovaleva2019.model("labelled"),
 
 
-rule kovaleva2019_measures:
+use rule measured_by_model as kovaleva2019_measures with:
     input:
-        card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.examples_with("measured_records"),
-        weights=kovaleva2019.tuned_weights,
+        kovaleva2019.seed_weights("tasks"),
+        card=kovaleva2019.card("tasks"),
+        examples=kovaleva2019.examples("tasks", "measured_records"),
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
-        thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
+        thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
     output:
-        "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors",
+        measures="results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors",
     log:
         "results/{run}/logs/kovaleva2019/measures/{task}-{seed}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/measures/{task}-{seed}.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=kovaleva2019.model_memory(),
         runtime=minutes(240),
         gpu=gpus(config),
     params:
+        **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed"),
         base=kovaleva2019.model(),
-        tuned=kovaleva2019.tuned_entry,
-        limit=kovaleva2019.records("measured_records"),
-        padded=kovaleva2019.settings("padded"),
-        tagger=kovaleva2019.settings("tagger"),
-        seed=kovaleva2019.settings("seed"),
-        code=script_digest("kovaleva2019_measures.py"),
-    script:
-        "../scripts/kovaleva2019_measures.py"
+        tuned=kovaleva2019.of_seed("tasks"),
+        limit=kovaleva2019.bounded("tasks", "measured_records"),
 
 
-rule kovaleva2019_changes:
+use rule measured as kovaleva2019_changes with:
     input:
-        kovaleva2019.files_of("measures"),
+        leaves(measures_by_seed),
     output:
         classes="results/{run}/kovaleva2019/changes/classes.tsv",
         head_classes="results/{run}/kovaleva2019/changes/head_classes.tsv",
@@ -123,106 +115,86 @@ rule kovaleva2019_changes:
         "results/{run}/logs/kovaleva2019/changes.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/changes.tsv"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(30),
     params:
-        files=kovaleva2019.placed(kovaleva2019.by_task_and_seed("measures")),
-        resamples=kovaleva2019.settings("resamples"),
-        seed=kovaleva2019.settings("seed"),
-        code=script_digest("kovaleva2019_changes.py"),
-    script:
-        "../scripts/kovaleva2019_changes.py"
+        **kovaleva2019.parameters("changes:changes", "resamples", "seed"),
+        measures=measures_by_seed,
 
 
-rule kovaleva2019_disabled:
+use rule measured_by_model as kovaleva2019_disabled with:
     input:
-        card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.examples_with("ablated_records"),
-        weights=kovaleva2019.tuned_weights,
+        kovaleva2019.seed_weights("tasks"),
+        card=kovaleva2019.card("tasks"),
+        examples=kovaleva2019.examples("tasks", "ablated_records"),
     output:
-        "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
+        disabled="results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
     log:
         "results/{run}/logs/kovaleva2019/disabled/{task}-{seed}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/disabled/{task}-{seed}.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=kovaleva2019.model_memory(),
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
-        model=kovaleva2019.tuned_entry,
-        limit=kovaleva2019.records("ablated_records"),
-        regression=kovaleva2019.is_regression,
-        actions=kovaleva2019.disabling_actions,
-        code=script_digest("kovaleva2019_disabled.py"),
-    script:
-        "../scripts/kovaleva2019_disabled.py"
+        **kovaleva2019.parameters("models:disabled", "ablations"),
+        model=kovaleva2019.of_seed("tasks"),
+        limit=kovaleva2019.bounded("tasks", "ablated_records"),
+        task="{task}",
 
 
-rule kovaleva2019_frames:
+use rule measured as kovaleva2019_disabling with:
     input:
-        shards=kovaleva2019.shards("frames"),
-        descriptions=kovaleva2019.shards("frames", suffix="json"),
+        leaves(disabled_by_seed),
+    output:
+        by_seed="results/{run}/kovaleva2019/disabling_by_seed.tsv",
+        heads="results/{run}/kovaleva2019/disabling_heads.tsv",
+        layers="results/{run}/kovaleva2019/disabling_layers.tsv",
+        summary="results/{run}/kovaleva2019/disabling.tsv",
+    log:
+        "results/{run}/logs/kovaleva2019/disabling.log",
+    benchmark:
+        "results/{run}/benchmarks/kovaleva2019/disabling.tsv"
+    params:
+        **kovaleva2019.parameters("scores:disabling", "resamples", "seed"),
+        disabled=disabled_by_seed,
+
+
+use rule measured as kovaleva2019_frames with:
+    input:
+        kovaleva2019.shards("frames", suffix="json"),
+        attention=kovaleva2019.shards("frames"),
         examples=kovaleva2019.examples("frames"),
     output:
-        tsv="results/{run}/kovaleva2019/frames.tsv",
+        heads="results/{run}/kovaleva2019/frame_heads.tsv",
         options="results/{run}/kovaleva2019/frame_options.tsv",
-        options_html=report(
-            "results/{run}/kovaleva2019/frame_options.html",
-            **kovaleva2019.about("frame_options"),
-        ),
         sentence="results/{run}/kovaleva2019/frame_sentence.tsv",
     log:
         "results/{run}/logs/kovaleva2019/frames.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/frames.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
-        # 24 values for each head and sentence.
-        mem_mb=kovaleva2019.map_memory("frames", 8 * 24),
+        # 6 values for each head and sentence.
+        mem_mb=kovaleva2019.map_memory("frames", 8 * 6),
         runtime=minutes(30),
     params:
+        **kovaleva2019.parameters("frames:frames", "pairing", "direction", "resamples", "seed"),
         limit=kovaleva2019.limit("frames"),
-        pairing=kovaleva2019.settings("pairing"),
-        direction=kovaleva2019.settings("direction"),
-        resamples=kovaleva2019.settings("resamples"),
-        seed=kovaleva2019.settings("seed"),
-        label=kovaleva2019.label("frames"),
-        links=kovaleva2019.links(options_html="frame_options.html"),
-        code=script_digest("kovaleva2019_frames.py"),
-    script:
-        "../scripts/kovaleva2019_frames.py"
 
 
-rule kovaleva2019_drawn:
+use rule measured_by_model as kovaleva2019_drawn with:
     input:
-        card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.drawn_examples,
-        weights=kovaleva2019.drawn_weights,
+        kovaleva2019.seed_weights("drawn"),
+        card=kovaleva2019.card("drawn"),
+        examples=kovaleva2019.first(kovaleva2019.examples("drawn")),
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
-        thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
+        thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
     output:
-        "results/{run}/kovaleva2019/drawn.tsv",
+        drawn="results/{run}/kovaleva2019/drawn.tsv",
     log:
         "results/{run}/logs/kovaleva2019/drawn.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/drawn.tsv"
-    conda:
-        "../../envs/model.yaml"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(30),
-        gpu=gpus(config),
     params:
-        model=kovaleva2019.drawn_entry,
-        limit=kovaleva2019.drawn_limit,
-        task=kovaleva2019.drawn_task,
-        code=script_digest("kovaleva2019_drawn.py"),
-    script:
-        "../scripts/kovaleva2019_drawn.py"
+        **kovaleva2019.parameters("patterns:drawn", task="drawn_task"),
+        model=kovaleva2019.of_seed("drawn"),
+        limit=kovaleva2019.limit("drawn"),

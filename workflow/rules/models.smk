@@ -1,8 +1,8 @@
 # Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its masked-LM head, and the
 # checkpoints of models that are fine-tuned here, with their cards.
 
-from attention_atlas.workflow.inputs.shared import SharedInputs
-from attention_atlas.workflow.names import one_of
+from attention_atlas.workflow.shared_inputs import SharedInputs
+from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
@@ -83,7 +83,7 @@ rule mlm_head:
     params:
         model=inputs.model_entry,
         limit=inputs.corpus_limit,
-        settings=inputs.mlm_head_settings,
+        settings=inputs.of_model("mlm_head"),
         code=script_digest("mlm_head.py"),
     script:
         "../scripts/mlm_head.py"
@@ -106,7 +106,7 @@ rule fine_tune:
     benchmark:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
-        model=one_of(inputs.fine_tuned_models()),
+        model=one_of(inputs.fine_tuned_models(epochs=False)),
     conda:
         "../../envs/model.yaml"
     resources:
@@ -135,4 +135,4 @@ use rule fine_tune as fine_tune_by_epoch with:
         described="results/{run}/models/{model}/tokenizer.json",
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
-        model=one_of(inputs.followed_models()),
+        model=one_of(inputs.fine_tuned_models(epochs=True)),

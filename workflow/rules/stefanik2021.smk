@@ -1,37 +1,34 @@
 # Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them. Output:
-# results/{run}/stefanik2021, see studies/stefanik2021/study.py.
+# tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
 
-from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
-from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
-stefanik2021 = Stefanik2021Inputs(config)
+stefanik2021 = StudyInputs(config, "stefanik2021")
+FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
+REMOVALS = "results/{run}/stefanik2021/removals/{model}.parquet"
+removals_by_seed = stefanik2021.of_group("taggers", REMOVALS)
 
 
-rule stefanik2021_words:
+use rule measured as stefanik2021_words with:
     input:
         attention=stefanik2021.shards("documents"),
         examples=stefanik2021.examples("documents"),
     output:
-        "results/{run}/stefanik2021/words.parquet",
+        words="results/{run}/stefanik2021/words.parquet",
     log:
         "results/{run}/logs/stefanik2021/words.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/words.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
         mem_mb=stefanik2021.map_memory("documents", 4000),
         runtime=minutes(60),
     params:
+        **stefanik2021.parameters("words:words", "diagonal"),
         limit=stefanik2021.limit("documents"),
-        diagonal=stefanik2021.settings("diagonal"),
-        code=script_digest("stefanik2021_words.py"),
-    script:
-        "../scripts/stefanik2021_words.py"
 
 
-rule stefanik2021_detection:
+use rule measured as stefanik2021_detection with:
     input:
         words="results/{run}/stefanik2021/words.parquet",
         card=stefanik2021.card("documents"),
@@ -46,99 +43,65 @@ rule stefanik2021_detection:
         "results/{run}/logs/stefanik2021/detection.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/detection.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
         mem_mb=memory(4000),
         runtime=minutes(240),
     params:
-        reduction=stefanik2021.settings("reduction"),
-        fit=stefanik2021.fit_options,
-        resamples=stefanik2021.settings("resamples"),
-        code=script_digest("stefanik2021_detection.py"),
-    script:
-        "../scripts/stefanik2021_detection.py"
+        **stefanik2021.parameters("detection:detection", "reduction", *FIT),
 
 
-rule stefanik2021_removal:
+use rule measured_by_model as stefanik2021_removal with:
     input:
         card="results/{run}/models/{model}/card.json",
         development=stefanik2021.examples("development"),
         test=stefanik2021.examples("test"),
     output:
-        "results/{run}/stefanik2021/removals/{model}.parquet",
+        removals=REMOVALS,
     log:
         "results/{run}/logs/stefanik2021/removal/{model}.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/removal/{model}.tsv"
-    conda:
-        "../../envs/model.yaml"
     resources:
         mem_mb=stefanik2021.model_memory(),
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
+        **stefanik2021.parameters("removal:removal", "step", "random_orders", "seed"),
         model=stefanik2021.model_entry,
-        limits=stefanik2021.split_limits,
-        step=stefanik2021.settings("step"),
-        draws=stefanik2021.settings("random_orders"),
-        seed=stefanik2021.settings("seed"),
-        code=script_digest("stefanik2021_removal.py"),
-    script:
-        "../scripts/stefanik2021_removal.py"
+        limit=stefanik2021.limits("development", "test"),
 
 
-rule stefanik2021_baselines:
+use rule measured as stefanik2021_removal_tables with:
     input:
+        leaves(removals_by_seed),
+    output:
+        fine_tuning="results/{run}/stefanik2021/removal_tables/fine_tuning.tsv",
+        ablation="results/{run}/stefanik2021/removal_tables/ablation.tsv",
+        cumulative_ablation="results/{run}/stefanik2021/cumulative_ablation.tsv",
+    log:
+        "results/{run}/logs/stefanik2021/removal_tables.log",
+    benchmark:
+        "results/{run}/benchmarks/stefanik2021/removal_tables.tsv"
+    params:
+        **stefanik2021.parameters("scores:removal_tables", "resamples", "seed"),
+        removals=removals_by_seed,
+
+
+use rule measured_by_model as stefanik2021_extraction with:
+    input:
+        leaves(removals_by_seed),
         development=stefanik2021.examples("development"),
         test=stefanik2021.examples("test"),
         scores="results/{run}/stefanik2021/detection/scores.parquet",
-        removals=stefanik2021.removal_files,
-        card=stefanik2021.encoder_card,
+        card=stefanik2021.card("sentence_encoder"),
     output:
-        tsv="results/{run}/stefanik2021/baselines.tsv",
-        html="results/{run}/stefanik2021/baselines.html",
+        baselines="results/{run}/stefanik2021/extraction/baselines.tsv",
     log:
-        "results/{run}/logs/stefanik2021/baselines.log",
+        "results/{run}/logs/stefanik2021/extraction.log",
     benchmark:
-        "results/{run}/benchmarks/stefanik2021/baselines.tsv"
-    conda:
-        "../../envs/model.yaml"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(240),
-        gpu=gpus(config),
+        "results/{run}/benchmarks/stefanik2021/extraction.tsv"
     params:
-        limits=stefanik2021.split_limits,
-        removals=stefanik2021.placed(stefanik2021.removals_by_seed),
-        encoder=stefanik2021.encoder,
-        encoder_entry=stefanik2021.encoder_entry,
-        options=stefanik2021.baseline_options,
-        label=stefanik2021.label("test"),
-        links=stefanik2021.links(html="baselines.html"),
-        code=script_digest("stefanik2021_baselines.py"),
-    script:
-        "../scripts/stefanik2021_baselines.py"
-
-
-rule stefanik2021_model_view:
-    input:
-        card=stefanik2021.card("documents"),
-        tokenizer=stefanik2021.tokenizer("documents"),
-    output:
-        tsv="results/{run}/stefanik2021/model_view.tsv",
-    log:
-        "results/{run}/logs/stefanik2021/model_view.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/model_view.tsv"
-    conda:
-        "../../envs/model.yaml"
-    resources:
-        mem_mb=stefanik2021.model_memory(),
-        runtime=minutes(60),
-    params:
-        model=stefanik2021.model(),
-        pairs=stefanik2021.settings("pairs"),
-        code=script_digest("stefanik2021_model_view.py"),
-    script:
-        "../scripts/stefanik2021_model_view.py"
+        **stefanik2021.parameters("extraction:extraction", "max_phrase_words", "resamples", "seed"),
+        removals=removals_by_seed,
+        encoder=stefanik2021.model("sentence_encoder"),
+        limit=stefanik2021.limits("development", "test"),

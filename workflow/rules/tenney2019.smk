@@ -1,38 +1,115 @@
-# Input: a model and the targets of a task; hidden states exist while a job runs. Output: probes of all layers and seeds; their
-# tables and figures: studies/tenney2019/pages.py.
+# Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline. Input: models, and examples with the targets of tasks; hidden
+# states exist while a job runs. Output: tables in results/{run}/tenney2019, of which studies/tenney2019/{tables,figures}.py make
+# tables and figures.
 
-from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
-from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
-tenney2019 = Tenney2019Inputs(config)
+tenney2019 = StudyInputs(config, "tenney2019")
+PROBE_TABLES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
+probed_corpora = tenney2019.corpora_in_path(
+    training=("tasks", "{wildcards.edge_task}", "training"),
+    development=("tasks", "{wildcards.edge_task}", "development"),
+    cases=("cases",),
+)
+tables_of_second = tenney2019.of_group_by_kind(
+    "second",
+    PROBE_TABLES,
+    scores="scores.tsv",
+    weights="weights.tsv",
+    counts="counts.parquet",
+)
+tables_of_first = tenney2019.of_group_by_kind(
+    "tasks",
+    PROBE_TABLES,
+    scores="scores.tsv",
+    weights="weights.tsv",
+    counts="counts.parquet",
+    constant="constant.parquet",
+) | tenney2019.of_group_by_kind("random", PROBE_TABLES, random_scores="scores.tsv", random_counts="counts.parquet")
+cases_of_first = tenney2019.of_group_by_kind("tasks", PROBE_TABLES, cases="cases.tsv")
 
 
-rule tenney2019_probes:
+use rule measured_by_model as tenney2019_probes with:
     input:
+        leaves(probed_corpora),
         card="results/{run}/models/{model}/card.json",
-        examples=tenney2019.probed_files,
     output:
-        scores="results/{run}/tenney2019/probes/{model}/{task}.scores.tsv",
-        weights="results/{run}/tenney2019/probes/{model}/{task}.weights.tsv",
-        counts="results/{run}/tenney2019/probes/{model}/{task}.counts.parquet",
-        cases="results/{run}/tenney2019/probes/{model}/{task}.cases.tsv",
+        scores="results/{run}/tenney2019/probes/{model}/{edge_task}.scores.tsv",
+        weights="results/{run}/tenney2019/probes/{model}/{edge_task}.weights.tsv",
+        counts="results/{run}/tenney2019/probes/{model}/{edge_task}.counts.parquet",
+        cases="results/{run}/tenney2019/probes/{model}/{edge_task}.cases.tsv",
+        constant="results/{run}/tenney2019/probes/{model}/{edge_task}.constant.parquet",
     log:
-        "results/{run}/logs/tenney2019/probes/{model}/{task}.log",
+        "results/{run}/logs/tenney2019/probes/{model}/{edge_task}.log",
     benchmark:
-        "results/{run}/benchmarks/tenney2019/probes/{model}/{task}.tsv"
-    wildcard_constraints:
-        task="[a-z]+",
-    conda:
-        "../../envs/model.yaml"
+        "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_task}.tsv"
     resources:
         mem_mb=tenney2019.model_memory(),
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
+        **tenney2019.parameters("probing:probes", *("training", "seeds", "layer0", "max_targets", "max_traced_sentences")),
+        task="{edge_task}",
+        task_settings=tenney2019.settings("tasks", "{wildcards.edge_task}"),
         model=tenney2019.model_entry,
-        probed=tenney2019.placed(tenney2019.probed_task),
-        plan=tenney2019.probe_plan,
-        code=script_digest("tenney2019_probes.py"),
-    script:
-        "../scripts/tenney2019_probes.py"
+        corpora=probed_corpora,
+        study_model=tenney2019.model_name(),
+        random_model=tenney2019.setting_if("random_model"),
+        folder="results/{run}/tenney2019/probes/{model}/{edge_task}.states",
+
+
+use rule measured as tenney2019_second_model with:
+    input:
+        *map(leaves, tables_of_second.values()),
+    output:
+        probe_scores="results/{run}/tenney2019/second_model/probe_scores.tsv",
+        mixing_weights="results/{run}/tenney2019/second_model/mixing_weights.tsv",
+        tasks="results/{run}/tenney2019/second_model/tasks.tsv",
+        layers="results/{run}/tenney2019/second_model/layers.tsv",
+        ends="results/{run}/tenney2019/second_model/ends.tsv",
+        options="results/{run}/tenney2019/second_model/options.tsv",
+        resamples="results/{run}/tenney2019/second_model/resamples.parquet",
+    log:
+        "results/{run}/logs/tenney2019/second_model.log",
+    benchmark:
+        "results/{run}/benchmarks/tenney2019/second_model.tsv"
+    params:
+        **tenney2019.parameters("summary:summary", "training", "tasks", "resamples", "seed"),
+        **tables_of_second,
+        model=tenney2019.settings("second_model"),
+
+
+# As above, with the tables of controls and of the model with random layers.
+use rule tenney2019_second_model as tenney2019_summary with:
+    input:
+        *map(leaves, tables_of_first.values()),
+    output:
+        probe_scores="results/{run}/tenney2019/summary/probe_scores.tsv",
+        mixing_weights="results/{run}/tenney2019/summary/mixing_weights.tsv",
+        tasks="results/{run}/tenney2019/summary/tasks.tsv",
+        layers="results/{run}/tenney2019/summary/layers.tsv",
+        ends="results/{run}/tenney2019/summary/ends.tsv",
+        options="results/{run}/tenney2019/summary/options.tsv",
+        resamples="results/{run}/tenney2019/summary/resamples.parquet",
+    log:
+        "results/{run}/logs/tenney2019/summary.log",
+    benchmark:
+        "results/{run}/benchmarks/tenney2019/summary.tsv"
+    params:
+        **tables_of_first,
+        model=tenney2019.model_name(),
+
+
+use rule measured as tenney2019_traces with:
+    input:
+        *map(leaves, cases_of_first.values()),
+    output:
+        traces="results/{run}/tenney2019/traces.tsv",
+    log:
+        "results/{run}/logs/tenney2019/traces.log",
+    benchmark:
+        "results/{run}/benchmarks/tenney2019/traces.tsv"
+    params:
+        **tenney2019.parameters("summary:traces", "sentences"),
+        **cases_of_first,

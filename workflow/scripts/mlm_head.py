@@ -1,4 +1,4 @@
-from attention_atlas.models.mlm_head import prepare_head
+from attention_atlas.models.language_models import prepare_head
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nltk import Tree
 
-from attention_atlas.corpora.gap import COLUMNS
 from sample_corpus.generate import Document, Mention, Sentence
 
 _PRONOUNS = {"he": {"he", "him", "his"}, "she": {"she", "her", "hers"}}
+_GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _REACH = 4
 """Most sentences of a passage."""
 
@@ -82,7 +82,7 @@ def gap_lines(documents: Iterable[Document]) -> Iterator[str]:
     A sentence with a pronoun gives at most one passage; most sentences give none. The column URL (in GAP, the page of the
     passage) has the name of the document.
     """
-    yield "\t".join(COLUMNS) + "\n"
+    yield "\t".join(_GAP_COLUMNS) + "\n"
     for document in documents:
         named: dict[str, list[Mention]] = defaultdict(list)
         for mention in document.mentions:

@@ -43,11 +43,7 @@ class Plan:
 
 @functools.cache
 def scenarios() -> tuple[Scenario, ...]:
-    """All scenarios in the order of their files.
-
-    Raises:
-        AtlasError: a scenario file is missing or lacks a key.
-    """
+    """All scenarios in the order of their files."""
     import yaml
 
     all_scenarios = []
@@ -123,16 +119,8 @@ def _entity(key: str, text: str, domain: str, rng: random.Random, used: set[str]
         pronoun = values.get("pronoun") or rng.choice(("he", "she"))
     name, short = _name(kind, sector or "any", pronoun, rng, used, domain == "stories" and "title" not in values)
     entity_kind = {"woman": "person", "man": "person", "company": "org", "university": "org", "agency": "org"}
-    return Entity(
-        key,
-        entity_kind.get(kind, kind),
-        pronoun,
-        name,
-        short,
-        values.get("title", ""),
-        values.get("noun", ""),
-        values.get("intro", ""),
-    )
+    descriptions = (values.get(part, "") for part in ("title", "noun", "intro"))
+    return Entity(key, entity_kind.get(kind, kind), pronoun, name, short, *descriptions)
 
 
 def _name(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nltk import Tree as Constituents
 
-from attention_atlas.corpora.edge_converters import constituent_targets, coreference_targets, subtree
-from attention_atlas.corpora.edges import EdgeRecord, edge_line
+from attention_atlas.corpora.edges import EdgeRecord, children, constituent_targets, coreference_targets, edge_line, subtree
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
-from attention_atlas.corpora.trees import children
 from sample_corpus.generate import Document, Mention, Sentence, Token
 
 # Thematic role -> number of the argument (all verbs of the lexicon have their roles in the order subject, objects).
@@ -79,8 +77,7 @@ def edge_record(document: Document, number: int, sentence: Sentence) -> EdgeReco
     return EdgeRecord(sentence.id, tuple(token.form for token in tokens), tuple(targets), document.id)
 
 
-@dataclass(frozen=True)
-class _Argument:
+class _Argument(NamedTuple):
     """An argument of a predicate: its head word (from 0), all its words, and its role as in PropBank."""
 
     head: int
@@ -88,12 +85,11 @@ class _Argument:
     label: str
 
 
-@dataclass(frozen=True)
-class _Predicate:
+class _Predicate(NamedTuple):
     """A verb (from 0) with its arguments."""
 
     word: int
-    arguments: list[_Argument] = field(default_factory=list)
+    arguments: list[_Argument]
 
     @property
     def span(self) -> WordSpan:
@@ -107,7 +103,7 @@ def _predicates(sentence: Sentence, below: Sequence[Sequence[int]]) -> Iterator[
         roles = token.slots.get("roles", ())
         if not roles or roles == ("auxiliary",) or token.sd_relation in ("aux", "auxpass", "cop"):
             continue
-        predicate = _Predicate(word)
+        predicate = _Predicate(word, [])
         for head, label in _labelled(tokens, below, word, roles, types):
             span = subtree(below, head + 1)
             if span[0] <= word < span[1]:
@@ -151,10 +147,8 @@ def _labelled(
     # A coordinated verb without a subject shares that of the verb before it.
     if token.sd_relation == "conj" and not any(tokens[p].sd_relation in (*_SUBJECTS, *_PASSIVE_SUBJECTS) for p in dependents):
         before = tokens[token.sd_head - 1]
-        shared = (
-            [p - 1 for p in below[token.sd_head] if tokens[p - 1].sd_relation in _SUBJECTS] if before.upos == "VERB" else []
-        )
-        arguments += [(place, subject_label) for place in shared]
+        shared = [p - 1 for p in below[token.sd_head] if tokens[p - 1].sd_relation in _SUBJECTS]
+        arguments += [(place, subject_label) for place in shared if before.upos == "VERB"]
     if token.sd_relation == "partmod" and tokens[token.sd_head - 1].upos in _NOMINALS:
         arguments.append((token.sd_head - 1, subject_label))
     return iter(sorted(arguments))

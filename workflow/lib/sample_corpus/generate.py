@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sample_corpus.discourse import plan_document
 from sample_corpus.grammar.base import Frame, Style
-from sample_corpus.grammar.english import English
+from sample_corpus.grammar.speech import English
 from sample_corpus.notation import parse
 from sample_corpus.reference import Discourse
 from sample_corpus.structure import Node, finish_surface, head_word, read_layers, spaces_after
@@ -66,7 +67,6 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """Running text."""
         return "".join(t.form + (" " if t.space_after else "") for t in self.tokens).strip()
 
 
@@ -83,7 +83,6 @@ class Document:
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """All sentences in order."""
         return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
 
     @property
@@ -93,11 +92,7 @@ class Document:
 
 
 def generate_documents(count: int, seed: int, start: int = 0) -> Iterator[Document]:
-    """Documents start..start+count-1 of the corpus with this seed, the same in every process.
-
-    Raises:
-        AtlasError: a scenario or lexicon file is damaged.
-    """
+    """Documents start..start+count-1 of the corpus with this seed, the same in every process."""
     for number in range(start, start + count):
         yield _document(number, random.Random(f"{seed}-{number}"))
 
@@ -106,12 +101,8 @@ def _document(number: int, rng: random.Random) -> Document:
     plan = plan_document(rng)
     scenario = plan.scenario
     rate = {"news": 0.1, "science": 0.03, "stories": 0.5, "business": 0.12}.get(scenario.domain, 0.1)
-    grammar = English(
-        rng,
-        Discourse(plan.cast, scenario.domain),
-        Style(rng.random() < 0.5, rate),
-        Frame(tense=scenario.tense),
-    )
+    style = Style(rng.random() < 0.5, rate)
+    grammar = English(rng, Discourse(plan.cast, scenario.domain), style, Frame(tense=scenario.tense))
     identifier = f"sample-{number:05d}"
     paragraphs: list[tuple[Sentence, ...]] = []
     mentions: list[Mention] = []
@@ -141,36 +132,22 @@ def _sentence(identifier: str, root: Node, number: int) -> tuple[Sentence, list[
     layers = read_layers(root)
     spaces = spaces_after(layers.words)
     position = {id(leaf): index for index, leaf in enumerate(layers.words)}
+    arcs = zip(layers.sd_heads, layers.sd_relations, layers.ud_heads, layers.ud_relations, spaces, strict=True)
     tokens = tuple(
-        Token(
-            leaf.form,
-            leaf.lemma,
-            leaf.upos,
-            leaf.label,
-            layers.sd_heads[index],
-            layers.sd_relations[index],
-            layers.ud_heads[index],
-            layers.ud_relations[index],
-            spaces[index],
-            leaf.slots,
-        )
-        for index, leaf in enumerate(layers.words)
+        Token(leaf.form, leaf.lemma, leaf.upos, leaf.label, *arc, leaf.slots)
+        for leaf, arc in zip(layers.words, arcs, strict=True)
     )
     entities = tuple(EntitySpan(s.start, s.stop, s.node.entity_type) for s in layers.spans if s.node.entity_type)
-    mentions = [
-        Mention(
-            span.node.mention, number, span.start, span.stop, position[id(head_word(span.node, "sd"))],
-            span.node.mention_type, False,
-        )
-        for span in layers.spans
-        if span.node.mention
-    ]  # fmt: skip
+    mentions = []
+    for span in layers.spans:
+        if span.node.mention:
+            head = position[id(head_word(span.node, "sd"))]
+            mention = Mention(span.node.mention, number, span.start, span.stop, head, span.node.mention_type, False)
+            mentions.append(mention)
     return Sentence(identifier, tokens, layers.brackets, entities, tuple(layers.constructions)), mentions
 
 
 def _with_singletons(mentions: list[Mention]) -> tuple[Mention, ...]:
-    counts: dict[str, int] = {}
-    for mention in mentions:
-        counts[mention.entity] = counts.get(mention.entity, 0) + 1
+    counts = Counter(mention.entity for mention in mentions)
     ordered = sorted(mentions, key=lambda m: (m.sentence, m.start, -m.stop))
-    return tuple(Mention(m.entity, m.sentence, m.start, m.stop, m.head, m.type, counts[m.entity] == 1) for m in ordered)
+    return tuple(replace(mention, singleton=counts[mention.entity] == 1) for mention in ordered)

@@ -114,9 +114,8 @@ def third_of(verb: str) -> str:
 
 def _doubles(verb: str) -> bool:
     vowels = sum(letter in _VOWELS for letter in verb)
-    return (
-        len(verb) > 2 and vowels == 1 and verb[-1] not in _VOWELS + "wxyh" and verb[-2] in _VOWELS
-    )  # one syllable, consonant-vowel-consonant
+    # One syllable, consonant-vowel-consonant.
+    return len(verb) > 2 and vowels == 1 and verb[-1] not in _VOWELS + "wxyh" and verb[-2] in _VOWELS
 
 
 def _past(verb: str, double: bool) -> str:
@@ -158,7 +157,9 @@ def _compare(adjective: str, ending: str) -> str:
     return adjective + (adjective[-1] if _doubles(adjective) else "") + ending
 
 
-def _read(name: str) -> Any:
+@functools.cache
+def read_lexicon_file(name: str) -> Any:
+    """The content of a file of the lexicon, read once per process."""
     import yaml
 
     path = _FOLDER / name
@@ -170,12 +171,8 @@ def _read(name: str) -> Any:
 
 @functools.cache
 def lexicon() -> Lexicon:
-    """The lexicon, read once per process.
-
-    Raises:
-        AtlasError: a lexicon file is missing or not YAML.
-    """
-    data = _read("words.yaml")
+    """The lexicon, read once per process."""
+    data = read_lexicon_file("words.yaml")
     nouns: dict[str, Noun] = {}
     for kind, entries in data["nouns"].items():
         for entry in entries.split():
@@ -218,8 +215,7 @@ def lexicon() -> Lexicon:
 @dataclass(frozen=True)
 class Collocations:
     """What commonly stands together: noun lemma -> (adjectives, nouns), verb lemma -> adverbs, near-synonyms by part of
-    speech, connecting adverbials, adverbials of time
-    and circumstances of speech by domain."""
+    speech, connecting adverbials, adverbials of time and circumstances of speech by domain."""
 
     nouns: dict[str, tuple[list[str], list[str]]]
     verbs: dict[str, list[str]]
@@ -231,12 +227,8 @@ class Collocations:
 
 @functools.cache
 def collocations() -> Collocations:
-    """The collocations, read once per process.
-
-    Raises:
-        AtlasError: the file is missing or not YAML.
-    """
-    data = _read("collocations.yaml")
+    """The collocations, read once per process."""
+    data = read_lexicon_file("collocations.yaml")
     nouns = {}
     for lemma, text in data["nouns"].items():
         adjectives, _, compounds = text.partition("|")
@@ -245,46 +237,21 @@ def collocations() -> Collocations:
         kind: {form: entry.split() for entry in entries for form in entry.split()} for kind, entries in data["synonyms"].items()
     }
     verbs = {lemma: text.split() for lemma, text in data["verbs"].items()}
-    by_domain = {key: _alternatives(data[key]) for key in ("adverbials", "moments", "attributions")}
+    by_domain = {
+        key: {domain: [part.strip() for part in text.split("|")] for domain, text in data[key].items()}
+        for key in ("adverbials", "moments", "attributions")
+    }
     return Collocations(nouns, verbs, synonyms, **by_domain)
-
-
-def _alternatives(entries: dict[str, str]) -> dict[str, list[str]]:
-    return {key: [part.strip() for part in text.split("|")] for key, text in entries.items()}
 
 
 @functools.cache
 def names() -> dict[str, list[str]]:
     """Lists of given names, surnames, towns and parts of organisation names."""
-    return {kind: entries.split() for kind, entries in _read("names.yaml").items()}
-
-
-@functools.cache
-def review_words() -> dict[str, Any]:
-    """Words and patterns of reviews, read once per process.
-
-    Raises:
-        AtlasError: the file is missing or not YAML.
-    """
-    return _read("reviews.yaml")
-
-
-@functools.cache
-def translation_words() -> dict[str, Any]:
-    """English and French words of parallel sentences, read once per process.
-
-    Raises:
-        AtlasError: the file is missing or not YAML.
-    """
-    return _read("translation.yaml")
+    return {kind: entries.split() for kind, entries in read_lexicon_file("names.yaml").items()}
 
 
 def find_verb(lemma: str) -> Verb:
-    """The entry of a verb lemma.
-
-    Raises:
-        AtlasError: the lemma is not in the lexicon.
-    """
+    """The entry of a verb lemma."""
     verb = lexicon().verbs.get(lemma)
     if verb is None:
         raise AtlasError(f"sample lexicon: the verb {lemma!r} is missing; add it to lexicon/words.yaml.")
@@ -292,11 +259,7 @@ def find_verb(lemma: str) -> Verb:
 
 
 def verb_form(lemma: str, tag: str, person: int = 3, plural: bool = False) -> str:
-    """The form of a verb for a Penn Treebank tag; person and number matter for "be" only.
-
-    Raises:
-        AtlasError: the lemma is not in the lexicon.
-    """
+    """The form of a verb for a Penn Treebank tag; person and number matter for "be" only."""
     if lemma == "be":
         if tag == "VBD":
             return "were" if plural or person == 2 else "was"
@@ -304,14 +267,8 @@ def verb_form(lemma: str, tag: str, person: int = 3, plural: bool = False) -> st
             return "am" if person == 1 and not plural else "are"
         return _BE[tag]
     verb = find_verb(lemma)
-    return {
-        "VB": verb.lemma,
-        "VBP": verb.lemma,
-        "VBZ": verb.third,
-        "VBD": verb.past,
-        "VBN": verb.participle,
-        "VBG": verb.gerund,
-    }[tag]
+    inflected = {"VBZ": verb.third, "VBD": verb.past, "VBN": verb.participle, "VBG": verb.gerund}
+    return inflected.get(tag, verb.lemma)
 
 
 def contracted_stem(form: str) -> str | None:

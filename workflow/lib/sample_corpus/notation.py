@@ -46,11 +46,7 @@ Item = str | Group
 
 
 def expand(text: str, variables: dict[str, str], rng: random.Random) -> str:
-    """Choose the alternatives of `text` and insert the variables.
-
-    Raises:
-        AtlasError: an unknown variable or a brace without its partner.
-    """
+    """Choose the alternatives of `text` and insert the variables."""
     for _ in range(50):
         text, chosen = _ALTERNATIVES.subn(lambda match: rng.choice(match.group(1).split(",")).strip(), text)
         text, inserted = _VARIABLE.subn(lambda match: _variable(match.group(1), variables), text)
@@ -76,11 +72,7 @@ def _variable(name: str, variables: dict[str, str]) -> str:
 
 
 def parse(text: str) -> tuple[Item, ...]:
-    """Token tree of an expanded line.
-
-    Raises:
-        AtlasError: brackets that do not match.
-    """
+    """Token tree of an expanded line."""
     stack: list[tuple[str, list[Item]]] = [("", [])]
     for token in _tokens(text):
         if token in _CLOSING:

@@ -38,19 +38,12 @@ Row = tuple[tuple[Text, ...], str]
 
 
 def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[str]:
-    """A task of GLUE as one JSON object per line: texts and label under the names of the hub's columns, and the texts' layers.
-
-    Args:
-        task: one of `LABELLED_TASKS`.
-        documents: source of the statements.
-        seed: seed of the choices.
-    """
-    columns = TASKS[task]
-    names = [aliases[-1] for aliases in (columns.first, columns.second) if aliases]
+    """A task of GLUE as one JSON object per line: texts and label under the names of the hub's columns, and their layers."""
+    *names, label_name = (aliases[-1] for aliases in TASKS[task].columns)
     for document in documents:
         for texts, label in _MAKERS[task](document, random.Random(f"{task}-{seed}-{document.id}")):
             row: dict[str, Any] = {name: text.text for name, text in zip(names, texts, strict=True)}
-            row[columns.label[-1]] = label
+            row[label_name] = label
             row["layers"] = [{name: getattr(text, name) for name in (*_LAYERS, "heads")} for text in texts]
             yield json.dumps(row, ensure_ascii=False) + "\n"
 
@@ -90,7 +83,6 @@ def _entailments(document: Document, rng: random.Random) -> Iterator[Row]:
 
 
 def _other_subjects(statement: Statement, statements: Sequence[Statement]) -> list[Statement]:
-    """Statements with another subject."""
     return [s for s in statements if s is not statement and s.subject != statement.subject]
 
 

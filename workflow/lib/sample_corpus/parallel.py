@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sample_corpus.lexicon import past_of, plural_of, third_of, translation_words
+from sample_corpus.lexicon import past_of, plural_of, read_lexicon_file, third_of
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,7 @@ class _Lexicon:
 def parallel_lines(count: int, seed: int, start: int = 0) -> Iterator[str]:
     """Pairs as one JSON object per line, {"en": ..., "fr": ...}; no English sentence comes twice.
 
-    Args:
-        count: number of pairs.
-        seed: seed of the choices.
-        start: number of pairs of the same seed to skip, so that two files have none in common.
+    The first `start` pairs of this seed are skipped, so that two files have none in common.
     """
     rng, words, seen = random.Random(f"parallel-{seed}"), _lexicon(), set[str]()
     while len(seen) < start + count:
@@ -260,7 +257,7 @@ def _text(words: Sequence[str], mark: str) -> str:
 
 
 def _lexicon() -> _Lexicon:
-    data = translation_words()
+    data = read_lexicon_file("translation.yaml")
     living = {"person": True, "animal": True, "thing": False, "place": False}
     nouns = {kind: [_noun(entry, living[kind]) for entry in data["nouns"][kind].split()] for kind in living}
     adjectives: dict[bool, list[Adjective]] = {True: [], False: []}
@@ -270,16 +267,9 @@ def _lexicon() -> _Lexicon:
             for is_living in adjectives:
                 adjectives[is_living] += group_adjectives if group in ("any", "living" if is_living else "lifeless") else []
     verbs = {kind: [_verb(entry, kind == "none_with_be") for entry in text.split()] for kind, text in data["verbs"].items()}
-    return _Lexicon(
-        nouns,
-        adjectives,
-        verbs["object"],
-        [*verbs["none"], *verbs["none_with_be"]],
-        _pairs(data["prepositions"]),
-        _pairs(data["companions"]),
-        _pairs(data["adverbs"]["between"]),
-        _pairs(data["adverbs"]["last"]),
-    )
+    listed = (data["prepositions"], data["companions"], data["adverbs"]["between"], data["adverbs"]["last"])
+    intransitive = [*verbs["none"], *verbs["none_with_be"]]
+    return _Lexicon(nouns, adjectives, verbs["object"], intransitive, *map(_pairs, listed))
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

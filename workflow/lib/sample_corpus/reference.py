@@ -78,11 +78,7 @@ class Discourse:
     counter: int = 0
 
     def entity(self, key: str) -> Entity:
-        """A member of the cast.
-
-        Raises:
-            AtlasError: the scenario uses a name that its cast does not define.
-        """
+        """A member of the cast."""
         if key not in self.cast:
             raise AtlasError(f"sample scenario: @{key} is not in the cast; define it under `cast`.")
         return self.cast[key]

@@ -10,18 +10,13 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from sample_corpus.lexicon import review_words
+from sample_corpus.lexicon import read_lexicon_file
 from sample_corpus.main_clauses import Text, Word, text_of
 
 
 def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
-    """Sentences and whether they praise; both labels are equally frequent.
-
-    Args:
-        count: number of sentences.
-        rng: for the choices.
-    """
-    data = review_words()
+    """Sentences and whether they praise; both labels are equally frequent."""
+    data = read_lexicon_file("reviews.yaml")
     patterns = [(pattern, kind == "denied") for kind in ("said", "denied") for pattern in data[kind]]
     slots = {name: (xpos, choices) for name, entry in data["slots"].items() for xpos, *choices in [entry.split()]}
     judging = {kind: ("JJ", data[kind].split()) for kind in ("praise", "blame")}

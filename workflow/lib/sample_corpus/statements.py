@@ -125,12 +125,8 @@ def with_changed_number(statement: Statement, rng: random.Random) -> Statement |
             if digits.isdecimal() and 2 < int(digits) < 1800:
                 number = max(3, int(digits) + rng.choice((-1, 1)) * rng.randint(1, max(2, int(digits) // 3)))
                 if number != int(digits):
-                    changed = (
-                        *words[:k],
-                        replace(word, text=f"{number:,}" if "," in word.text else str(number)),
-                        *words[k + 1 :],
-                    )
-                    return _with_words(statement, place, changed)
+                    changed = replace(word, text=f"{number:,}" if "," in word.text else str(number))
+                    return _with_words(statement, place, (*words[:k], changed, *words[k + 1 :]))
     return None
 
 

@@ -45,30 +45,24 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     """
     folder = Path(directory)
     evaluation = list(generate_documents(documents, seed))
-    write_text(folder / "documents.txt", "\n\n".join(document.text for document in evaluation) + "\n")
-    write_text(
-        folder / "sentences.txt",
-        "".join("".join(sentence.text + "\n" for sentence in document.sentences) + "\n" for document in evaluation),
-    )
-    write_text(folder / "ud.conllu", "".join(conllu_lines(evaluation, "ud")))
-    write_text(folder / "sd.conllu", "".join(conllu_lines(evaluation, "sd")))
     training = list(generate_documents(train_documents, seed, start=documents))
-    write_text(folder / "sd-train.conllu", "".join(conllu_lines(training, "sd")))
+    write_text(folder / "documents.txt", "\n\n".join(document.text for document in evaluation) + "\n")
+    sentences = ("".join(sentence.text + "\n" for sentence in document.sentences) + "\n" for document in evaluation)
+    write_text(folder / "sentences.txt", "".join(sentences))
+    write_text(folder / "ud.conllu", "".join(conllu_lines(evaluation, "ud")))
     write_text(folder / "coreference.conll", "".join(conll2012_lines(evaluation)))
     write_text(folder / "gap.tsv", "".join(gap_lines(evaluation)))
-    write_text(folder / "questions.json", squad_json(evaluation, seed))
-    write_text(folder / "questions-train.json", squad_json(training, seed))
     write_text(folder / "frames.json", frames_json(seed))
-    for task in LABELLED_TASKS:
-        write_text(folder / f"{task}.jsonl", "".join(task_lines(task, evaluation, seed)))
-        write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, training, seed)))
+    write_text(folder / "documents.jsonl", "".join(map(json_line, evaluation)))
+    for suffix, chosen in (("", evaluation), ("-train", training)):
+        write_text(folder / f"sd{suffix}.conllu", "".join(conllu_lines(chosen, "sd")))
+        write_text(folder / f"questions{suffix}.json", squad_json(chosen, seed))
+        write_text(folder / f"edges{suffix}.jsonl", "".join(edge_lines(chosen)))
+        write_text(folder / f"keyphrases{suffix}.jsonl", "".join(keyphrase_lines(chosen)))
+        for task in LABELLED_TASKS:
+            write_text(folder / f"{task}{suffix}.jsonl", "".join(task_lines(task, chosen, seed)))
     for name, (start, stop) in PARALLEL_FILES.items():
         write_text(folder / f"{name}.jsonl", "".join(parallel_lines(stop - start, seed, start)))
-    write_text(folder / "edges.jsonl", "".join(edge_lines(evaluation)))
-    write_text(folder / "edges-train.jsonl", "".join(edge_lines(training)))
-    write_text(folder / "keyphrases.jsonl", "".join(keyphrase_lines(evaluation)))
-    write_text(folder / "keyphrases-train.jsonl", "".join(keyphrase_lines(training)))
-    write_text(folder / "documents.jsonl", "".join(json_line(document) for document in evaluation))
 
 
 def conllu_lines(documents: Iterable[Document], scheme: str) -> Iterator[str]:

@@ -9,16 +9,13 @@
     const packed = Uint8Array.from(atob(find(id).textContent), (character) => character.charCodeAt(0));
     return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
   };
-  const library = document.createElement("script");
-  library.textContent = await unpacked("library").text();
-  document.head.append(library);
   const all = await unpacked("data").json();
   // The run's model first; what the page shows is of the model in `data`.
   const models = [all, ...all.others];
   const comparison = all.comparison;
   let data, places, byName, there;
   const useModel = (index) => {
-    data = { ...models[index], ramps: all.ramps, schema: all.schema };
+    data = { ...models[index], ramps: all.ramps };
     places = data.layers * data.heads;
     byName = new Map(data.measures.map((measure) => [measure.measure, measure]));
     there = data.measures.filter((measure) => !measure.note);
@@ -234,62 +231,76 @@
   };
 
   // --- figures ---------------------------------------------------------------------------------------------------------
-  // Of the text around them, so that figures need not be drawn anew in the dark or on paper.
-  const INK = "currentColor";
-  const MARK = "#d55e00";
-  const draw = (id, spec) => {
-    const look = {
-      background: "transparent",
-      font: "system-ui, DejaVu Sans, sans-serif",
-      view: { stroke: "transparent" },
-      axis: { labelFontSize: 12, titleFontSize: 12, labelColor: INK, titleColor: INK, domainColor: INK, tickColor: INK, gridColor: "#88888840", titleFontWeight: 500 },
-      legend: { labelFontSize: 12, titleFontSize: 12, labelColor: INK, titleColor: INK },
-      text: { color: INK },
-    };
-    const options = { actions: false, renderer: "svg", ast: true, config: look };
-    return vegaEmbed(find(id), { $schema: data.schema, ...spec }, options).then((made) => made.view);
+  // Text and axes have the colour of the text around them, so that figures fit the dark theme and paper as they are.
+  const layerColour = (layer) => data.ramps.plain[Math.round(((layer - 1) / Math.max(data.layers - 1, 1)) * (data.ramps.plain.length - 1))];
+  const text = (x, y, words, attributes = {}) => svgElement("text", { x, y, ...attributes }, String(words));
+  const titled = (mark, title) => {
+    mark.append(svgElement("title", {}, title));
+    return mark;
   };
-  const axisOf = (name, channel) => {
-    const measure = byName.get(name);
-    const type = measure.kind === "name" ? "nominal" : "quantitative";
-    const title = `${measure.title}${unit(measure)}`;
-    const axis = type === "nominal" ? { labelAngle: channel === "x" ? -30 : 0 } : {};
-    return { field: channel, type, title, axis: { ...axis, titleLimit: 420 }, scale: type === "quantitative" ? { zero: false } : {} };
+  // Where values of a measure lie between `start` and `end`, and the ticks of the axis: names side by side, numbers on a scale.
+  const axisOf = (name, values, start, end) => {
+    if (byName.get(name).kind === "name") {
+      const names = [...new Set(values)].sort();
+      const place = (value) => start + ((names.indexOf(value) + 0.5) / names.length) * (end - start);
+      return { place, ticks: names };
+    }
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const spread = high - low || 1;
+    const power = 10 ** Math.floor(Math.log10(spread / 4));
+    const step = power * [1, 2, 5, 10].find((factor) => (factor * power * 5) >= spread);
+    const ticks = Array.from({ length: 7 }, (_, k) => Number(((Math.ceil(low / step) + k) * step).toPrecision(12))).filter((tick) => tick <= high);
+    const [least, most] = [low - 0.04 * spread, high + 0.04 * spread];
+    return { place: (value) => start + ((value - least) / (most - least)) * (end - start), ticks };
   };
-  let scatter = null;
+  let markHead = () => {};
+  const [LEFT, HEIGHT, LEGEND] = [84, 320, 46];
   const drawScatter = () => {
     const [xs, ys] = [data.values[state.measure], data.values[state.second]];
-    const points = [];
-    for (let index = 0; index < places; index++) {
-      if (xs[index] === null || ys[index] === null) continue;
-      points.push({ index, x: xs[index], y: ys[index], layer: Math.floor(index / data.heads) + 1, head: (index % data.heads) + 1 });
-    }
+    const points = Array.from({ length: places }, (_, index) => index).filter((index) => xs[index] !== null && ys[index] !== null);
     const [one, other] = [byName.get(state.measure), byName.get(state.second)];
-    const tooltip = ["layer", "head"].map((field) => ({ field }));
-    tooltip.push({ field: "x", title: one.title }, { field: "y", title: other.title });
-    draw("scatter", {
-      description: `${one.title} against ${other.title}, one point per head`,
-      width: Math.min(440, Math.max(find("scatter").clientWidth - 130, 180)),
-      height: 320,
-      data: { values: points },
-      params: [{ name: "chosen", value: state.head }],
-      encoding: { x: axisOf(state.measure, "x"), y: axisOf(state.second, "y"), tooltip },
-      layer: [
-        {
-          mark: { type: "circle", size: 70, opacity: 0.85, stroke: INK, strokeWidth: 0.6, cursor: "pointer" },
-          encoding: { color: { field: "layer", type: "quantitative", title: "Layer", scale: { scheme: "viridis", domain: [1, Math.max(data.layers, 2)] }, legend: { tickMinStep: 1, format: "d" } } },
-        },
-        {
-          transform: [{ filter: "datum.index === chosen" }],
-          mark: { type: "point", size: 220, strokeWidth: 3, color: MARK },
-        },
-      ],
-    }).then((view) => {
-      scatter = view;
-      view.addEventListener("click", (_, item) => {
-        if (item && item.datum && item.datum.index !== undefined) choose(item.datum.index);
-      });
-    });
+    const right = LEFT + Math.min(440, Math.max(find("scatter").clientWidth - LEFT - LEGEND - 10, 180));
+    const x = axisOf(state.measure, points.map((index) => xs[index]), LEFT, right);
+    const y = axisOf(state.second, points.map((index) => ys[index]), HEIGHT, 8);
+    const turned = one.kind === "name";
+    const below = turned ? 76 : 44;
+    const svg = svgElement("svg", { width: right + LEGEND, height: HEIGHT + below, viewBox: `0 0 ${right + LEGEND} ${HEIGHT + below}`, class: "chart" });
+    find("scatter").setAttribute("aria-label", `${one.title} against ${other.title}, one point per head`);
+    for (const tick of x.ticks) {
+      const at = x.place(tick);
+      svg.append(svgElement("line", { x1: at, x2: at, y1: 8, y2: HEIGHT, class: "rule" }));
+      svg.append(text(at, HEIGHT + 16, narrow(tick), turned ? { "text-anchor": "end", transform: `rotate(-30 ${at} ${HEIGHT + 16})` } : { "text-anchor": "middle" }));
+    }
+    for (const tick of y.ticks) {
+      svg.append(svgElement("line", { x1: LEFT, x2: right, y1: y.place(tick), y2: y.place(tick), class: "rule" }));
+      svg.append(text(LEFT - 6, y.place(tick) + 4, narrow(tick), { "text-anchor": "end" }));
+    }
+    svg.append(text((LEFT + right) / 2, HEIGHT + below - 8, one.title + unit(one), { "text-anchor": "middle" }));
+    svg.append(text(14, HEIGHT / 2, other.title + unit(other), { "text-anchor": "middle", transform: `rotate(-90 14 ${HEIGHT / 2})` }));
+    svg.append(text(right + 10, 16, "Layer"));
+    for (let layer = 1; layer <= data.layers; layer++) {
+      const line = Math.min(16, (HEIGHT - 30) / data.layers);
+      const at = 24 + (layer - 1) * line;
+      svg.append(svgElement("rect", { x: right + 10, y: at, width: 12, height: line, fill: layerColour(layer) }));
+      if (data.layers <= 12 || layer % 4 === 1 || layer === data.layers) svg.append(text(right + 26, at + line / 2 + 4, layer));
+    }
+    const ring = svgElement("circle", { r: 8, class: "chosen" });
+    for (const index of points) {
+      const layer = Math.floor(index / data.heads) + 1;
+      const mark = svgElement("circle", { cx: x.place(xs[index]), cy: y.place(ys[index]), r: 4.7, class: "mark", fill: layerColour(layer) });
+      mark.addEventListener("click", () => choose(index));
+      svg.append(titled(mark, `${label(index)}: ${one.title} ${shown(xs[index])}, ${other.title} ${shown(ys[index])}`));
+    }
+    svg.append(ring);
+    markHead = () => {
+      const index = state.head;
+      ring.toggleAttribute("hidden", !points.includes(index));
+      if (!points.includes(index)) return;
+      ring.setAttribute("cx", x.place(xs[index]));
+      ring.setAttribute("cy", y.place(ys[index]));
+    };
+    markHead();
+    find("scatter").replaceChildren(svg);
     const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
     const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
@@ -384,6 +395,7 @@
     if (pinned) names.find((name) => name.side === pinned.side && name.place === pinned.place).text.setAttribute("aria-pressed", "true");
     restore();
   };
+  const CELL = 16;
   const drawSentence = () => {
     if (!data.sentences.length) return;
     const sentence = data.sentences[state.sentence];
@@ -396,22 +408,23 @@
       }
     }
     drawLines(sentence, weights);
-    const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 12, ticks: false, domain: false };
-    draw("matrix", {
-      description: `Attention of ${label(state.head)} as a matrix, one row for each query token`,
-      width: 16 * n,
-      height: 16 * n,
-      data: { values: rows },
-      mark: { type: "rect" },
-      encoding: {
-        x: { field: "to", type: "ordinal", title: "attended to", axis: { ...named, labelAngle: -60, orient: "top" } },
-        y: { field: "from", type: "ordinal", title: "attending", axis: named },
-        color: { field: "weight", type: "quantitative", title: "Weight", scale: { scheme: "viridis", domain: [0, 1] } },
-        tooltip: [{ field: "query", title: "from" }, { field: "key", title: "to" }, { field: "weight", format: ".3f" }],
-      },
+    const [side, above] = [90, 84];
+    const svg = svgElement("svg", { width: side + CELL * n + 20, height: above + CELL * n + 4, class: "chart" });
+    find("matrix").setAttribute("aria-label", `Attention of ${label(state.head)} as a matrix, one row for each query token`);
+    const cut = (token) => (token.length > 12 ? `${token.slice(0, 11)}…` : token);
+    sentence.tokens.forEach((token, place) => {
+      const [at, line] = [side + CELL * (place + 0.5), above + CELL * (place + 0.5) + 4];
+      svg.append(text(at, above - 6, cut(token), { transform: `rotate(-60 ${at} ${above - 6})` }));
+      svg.append(text(side - 6, line, cut(token), { "text-anchor": "end" }));
     });
+    for (const row of rows) {
+      const fill = data.ramps.plain[Math.round(row.weight * (data.ramps.plain.length - 1))];
+      const cell = svgElement("rect", { x: side + CELL * row.to, y: above + CELL * row.from, width: CELL, height: CELL, fill });
+      svg.append(titled(cell, `${row.query} → ${row.key} ${row.weight.toFixed(3)}`));
+    }
+    find("matrix").replaceChildren(svg);
     const strongest = [...rows].sort((one, other) => other.weight - one.weight).slice(0, 5);
-    find("strongest").textContent = `Strongest: ${strongest.map((row) => `${row.query} → ${row.key} ${row.weight.toFixed(2)}`).join("; ")}. Weights are stored in steps of 1/255.`;
+    find("strongest").textContent = `Strongest: ${strongest.map((row) => `${row.query} → ${row.key} ${row.weight.toFixed(2)}`).join("; ")}. Brighter cells have larger weights, from 0 to 1, stored in steps of 1/255.`;
   };
   // --- all heads on a sentence -----------------------------------------------------------------------------------------
   const [MAP, GAP, MARGIN] = [44, 4, 24];
@@ -761,7 +774,7 @@
     state.head = index;
     buttons.forEach((button, place) => (button.tabIndex = place === index ? 0 : -1));
     buttons[index].setAttribute("aria-pressed", "true");
-    if (scatter) scatter.signal("chosen", index).run();
+    markHead();
     fillCard();
     remember();
     // On a phone the card is far below what was tapped.
@@ -829,7 +842,7 @@
   };
   const showModel = () => {
     scales.clear();
-    scatter = null;
+    markHead = () => {};
     fillChoices();
     buildGrid();
     drawAll();

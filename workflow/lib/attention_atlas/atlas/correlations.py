@@ -1,4 +1,4 @@
-"""Correlations between measures of heads, beyond what the depth of a layer explains.
+"""Correlations between measures of heads beyond what the depth of a layer explains.
 
 Heads of one layer resemble each other, so two measures that both grow with depth correlate even if they are unrelated within
 layers. The table therefore has the rank correlation over all heads, the correlation of ranks minus their means by layer, and a
@@ -11,7 +11,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -19,10 +18,16 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.measures import by_definition, numeric, read_chances, takes_few_values, unranked
-from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.stats.rank_correlation import pearson, spearman
+from attention_atlas.atlas.measures import (
+    by_definition,
+    chances_of,
+    heads,
+    numeric,
+    takes_few_values,
+    unranked,
+)
+from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.stats.ranks import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +38,18 @@ LEAST = 8
 """Minimum number of heads with both measures."""
 ROUNDING = 1e-12
 """Correlations that differ by less are equal: they differ by rounding."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both.
+
+    p is never below 1 / (shuffles + 1): with few shuffles p_holm stays empty (`simultaneous.corrected_p`).
+    """
+
+    resamples: int
+    shuffles: int
+    seed: int
 
 
 def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
@@ -61,18 +78,6 @@ def _shuffles(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.i
 def _drawn_ranks(values: tuple[float, ...], draws: Draws) -> Floats:
     """[resample, head] ranks of bootstrap resamples of heads."""
     return rankdata(np.asarray(values)[drawn_heads(len(values), draws)], axis=-1)
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both.
-
-    p is never below 1 / (shuffles + 1): with few shuffles p_holm stays empty (`simultaneous.corrected_p`).
-    """
-
-    resamples: int
-    shuffles: int
-    seed: int
 
 
 def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
@@ -124,13 +129,7 @@ def correlation_rows(
 ) -> pd.DataFrame:
     """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures that can be ranked.
 
-    definitional: whether the two measures correlate by definition; such a pair is not tested.
-
-    Args:
-        table: heads.tsv.
-        names: measures, columns of the table.
-        draws: settings of the bootstrap and of the shuffles.
-        chances: measure -> value of a head without the effect.
+    definitional: whether the two measures correlate by definition; such a pair is not tested. `table`: heads.tsv.
     """
     rows = []
     unusable = unranked(table, names, chances)
@@ -141,19 +140,28 @@ def correlation_rows(
         values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
         *statistics, p = correlation(*values, complete["layer"].to_numpy(np.intp), draws)
         definitional = by_definition(first, second)
-        rows.append([first, second, *statistics, np.nan if definitional else p, len(complete), definitional])
-    frame = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
+        rows.append([first, second, *statistics, np.nan if definitional else p, np.nan, len(complete), definitional])
+    frame = pd.DataFrame(rows, columns=CORRELATIONS)
     tested = frame["p"].notna()
-    holm = pd.Series(np.nan, index=frame.index)
-    holm[tested] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
-    return frame.assign(p_holm=holm)[CORRELATIONS]
+    frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
+    return frame
 
 
-def write_correlations(heads: str | Path, measures: str | Path, draws: Draws, out: str | Path) -> None:
-    """Write one row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot.
+def heads_and_correlations(
+    tables: Mapping[str, pd.DataFrame],
+    model: str,
+    shape: Sequence[int],
+    table_models: Mapping[str, str],
+    skip_reasons: Mapping[str, str],
+    resamples: int,
+    shuffles: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """The tables of `measures.heads`, and `correlations` of their measures."""
+    measured = heads(tables, model, shape, table_models, skip_reasons)
+    return measured | {"correlations": correlations(**measured, resamples=resamples, shuffles=shuffles, seed=seed)}
 
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    table = read_table(heads, ["layer", "head"])
-    write_table(correlation_rows(table, numeric(table), draws, read_chances(measures)), out)
+
+def correlations(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> pd.DataFrame:
+    """One row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot."""
+    return correlation_rows(heads, numeric(heads), Draws(resamples, shuffles, seed), chances_of(measures))

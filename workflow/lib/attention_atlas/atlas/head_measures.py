@@ -1,9 +1,18 @@
-"""Measures of single heads that the atlas computes itself."""
+"""Measures of single heads that the atlas computes itself, and the patterns that a user names.
+
+Imports nothing heavy, since the workflow reads the declarations and checks patterns at every start.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.methods.head_measures import (
     CHOSEN,
     EFFECT,
@@ -18,12 +27,12 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Select,
     Source,
-    ends_of,
     null_of,
+    parts_of,
     with_interval,
     with_null,
 )
-from attention_atlas.methods.trained_head import trained_head
+from attention_atlas.models.card import TRAINED_HERE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,102 +41,111 @@ HEAD_SCORES = "atlas/head_scores"
 RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/relation_effects"
 MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 """Tables of single heads that need the model in addition to its attention on the atlas's sentences."""
-_RANDOM = "heads with random weights"
-_SINK = Measure(
-    "sink",
-    "Attention to the first token and to special tokens",
-    "Xiao et al. 2023",
-    "share",
-    "an attention sink",
-    null=_RANDOM,
-    shares=("to_sep", "to_cls", "norm_sink", "sep", "norm_sep"),
-)
-_SEP = Measure(
-    "sep",
-    "Attention of words to [SEP]",
-    "Kobayashi et al. 2020",
-    "share",
-    "attends to [SEP]",
-    null=_RANDOM,
-    shares=("to_sep", "norm_sep", "norm_sink"),
-)
-_NORM_WEIGHTED = (
-    Measure(
-        "norm_sink",
-        "Norm-weighted attention to the first token and to special tokens",
-        "Kobayashi et al. 2020",
-        "share",
-        "its output comes from sinks",
-        null=_RANDOM,
-        shares=("norm_sep", "to_sep", "to_cls"),
-    ),
-    Measure(
-        "norm_sep",
-        "Norm-weighted attention of words to [SEP]",
-        "Kobayashi et al. 2020",
-        "share",
-        "its output comes from [SEP]",
-        null=_RANDOM,
-        shares=("to_sep",),
-    ),
-)
+
+
+# --- patterns ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern as specified by a user, FILE.py:FUNCTION: a function that says which pairs of tokens count.
+
+    It gets an example and returns a boolean matrix [n, n], row = query token.
+    """
+
+    text: str
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.text.rpartition(":")[0])
+
+    @property
+    def function(self) -> str:
+        """Name of the function."""
+        return self.text.rpartition(":")[2]
+
+    @property
+    def measure(self) -> str:
+        """Name of its measure, with letters, digits and underscores."""
+        return "pattern_" + re.sub(r"[^a-z0-9]+", "_", f"{self.path.stem}_{self.function}".lower()).strip("_")
+
+
+def parse_patterns(texts: Iterable[str]) -> list[Pattern]:
+    """Patterns from their texts, in order; their functions are not run.
+
+    Raises:
+        AtlasError: a text has another form, its file does not exist, the function is not in it, or two patterns have the same
+            name.
+    """
+    by_name: dict[str, Pattern] = {}
+    for pattern in map(Pattern, texts):
+        _check(pattern)
+        if pattern.measure in by_name:
+            raise AtlasError(
+                f"pattern '{pattern.text}': its measure would be called {pattern.measure}, like that of "
+                f"'{by_name[pattern.measure].text}': remove one of them, or rename its function."
+            )
+        by_name[pattern.measure] = pattern
+    return list(by_name.values())
+
+
+def _check(pattern: Pattern) -> None:
+    text, path = pattern.text, pattern.path
+    if path.suffix != ".py" or not pattern.function.isidentifier():
+        raise AtlasError(f"pattern '{text}': write it as FILE.py:FUNCTION (see docs/atlas.md).")
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AtlasError(f"pattern '{text}': there is no file {path}.") from error
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise AtlasError(f"pattern '{text}': {path}{line}: this is not Python ({first_line(error, 200)}).") from error
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if pattern.function not in defined:
+        listed = ", ".join(defined) or "none"
+        raise AtlasError(f"pattern '{text}': {path} defines no function '{pattern.function}' (its functions: {listed}).")
+
+
+# --- the table of head scores: value, interval, null distribution and q of a measure in one row per head ---------------
+
 # Each of these is the attention to about one token of a random sequence. A head that does not respond to what a token is gives
 # such a token what it gives any other: little if it attends to few places, an even share if it attends broadly. All of these
 # measures, and entropy, rank such heads by how broad they are.
 BREADTH = ("entropy", "duplicate_token", "induction", "induction_before")
 """Measures that rank heads by how broad they are, but for heads that respond to what a token is."""
-_REPEATED = tuple(
-    Measure(
-        name,
-        f"{title} (random tokens)",
-        item,
-        "share",
-        higher_means,
-        null=_RANDOM,
-        shares=tuple(other for other in BREADTH if other != name) if name in BREADTH else (),
-    )
-    for name, title, item, higher_means in (
-        ("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
-        ("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
-        ("duplicate_token", "Attention to the same token elsewhere", "Elhage et al. 2021", "finds the same token"),
-        ("induction", "Induction: attention to what followed the same token", "Olsson et al. 2022", "induction head"),
-        ("induction_before", "Attention to what came before the same token", "Olsson et al. 2022", "mirrored induction"),
-    )
-)
-_ON_SENTENCES = tuple(
-    Measure(f"sentence_{name}", f"{title} (sentences)", item, unit, higher_means, null=_RANDOM, part=True)
-    for name, title, item, unit, higher_means in (
-        ("entropy", "Entropy of attention", "Clark et al. 2019", "nats", "broad attention"),
-        ("entropy_cls", "Entropy of attention from [CLS]", "Clark et al. 2019", "nats", "broad attention from [CLS]"),
-        ("to_cls", "Attention of all tokens to [CLS]", "Clark et al. 2019", "share", "more attention to [CLS]"),
-        ("to_sep", "Attention of all tokens to [SEP]", "Clark et al. 2019", "share", "more attention to [SEP]"),
-        ("to_punctuation", "Attention to full stops and commas", "Clark et al. 2019", "share", "more to punctuation"),
-        ("to_next", "Attention to the next token", "Clark et al. 2019", "share", "looks ahead one token"),
-        ("to_previous", "Attention to the previous token", "Clark et al. 2019", "share", "looks back one token"),
-        ("to_itself", "Attention to the token itself", "Clark et al. 2019", "share", "looks at itself"),
-        ("distance", "Mean distance of attention", "Vig and Belinkov 2019", "tokens", "looks far"),
-    )
-)
-"""Surface measures on sentences, which random models read too. Parts: those of the study's texts are correlated."""
-_COPYING = Measure(
-    "ov_copying",
-    "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
-    "Elhage et al. 2021",
-    "mean sign",
-    "makes what it attends to more likely",
-    null=_RANDOM,
+_SCORE_COLUMNS = (
+    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
+    *("even_share", "note", "pattern"),
 )
 
 
-def _scores(*measures: Measure) -> Select:
+def _score(
+    name: str, title: str, item: str, higher_means: str, *shares: str, unit: str = "share", part: bool = False
+) -> Measure:
+    null = "heads with random weights"
+    return Measure(name, title, item, unit, higher_means, part=part, null=null, shares=shares)
+
+
+def _repeated(name: str, title: str, item: str, higher_means: str) -> Measure:
+    shares = [other for other in BREADTH if other != name] if name in BREADTH else []
+    return _score(name, f"{title} (random tokens)", item, higher_means, *shares)
+
+
+def _on_sentences(name: str, title: str, higher_means: str, item: str = "Clark et al. 2019", unit: str = "share") -> Measure:
+    """A surface measure on sentences that random models read too; a part, since those of the study's texts are correlated."""
+    return _score(f"sentence_{name}", f"{title} (sentences)", item, higher_means, unit=unit, part=True)
+
+
+def _statistics_of(measures: Sequence[str]) -> Select:
     """Value, interval, null distribution and q of these measures, in columns."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         wide = table[PLACE].drop_duplicates()
         for measure in measures:
-            columns = ["value", "ci_low", "ci_high", "null_low", "null_high", "q"]
-            names = dict(zip(columns, (measure.name, *ends_of(measure.name), *null_of(measure.name)), strict=True))
-            rows = table[table["measure"] == measure.name]
+            columns = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
+            names = dict(zip(columns, (measure, *parts_of(measure)), strict=True))
+            rows = table[table["measure"] == measure]
             if len(rows):
                 wide = wide.merge(rows[[*PLACE, *columns]].rename(columns=names), on=PLACE, how="left")
         return wide
@@ -135,41 +153,33 @@ def _scores(*measures: Measure) -> Select:
     return select
 
 
-def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
-    texts = table[table["pattern"].fillna("") != ""].groupby("measure", sort=False)["pattern"].first()
-    return tuple(part for name, text in texts.items() for part in _parts_of(_of_pattern(str(name), str(text))))
-
-
-def _of_pattern(name: str, text: str) -> Measure:
-    title = f"Attention on the pattern {text}"
-    return Measure(name, title, "Chosen pattern", "share", "attends to these pairs of tokens", null=_RANDOM)
-
-
-def _parts_of(measure: Measure) -> tuple[Measure, ...]:
-    return (*with_interval(measure), *with_null(measure))
-
-
-def _pattern_columns(table: pd.DataFrame) -> pd.DataFrame:
-    return _scores(*_main(pattern_measures(table)))(table)
-
-
-def _pattern_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    return _numbers(*_main(pattern_measures(table)))(table)
-
-
-def _main(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
-    return tuple(measure for measure in measures if not measure.part)
-
-
-def _numbers(*measures: Measure) -> Select:
+def _counts_of(measures: Sequence[str]) -> Select:
     """Number of inputs of these measures, in columns."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        rows = table[table["measure"].isin([measure.name for measure in measures])]
+        rows = table[table["measure"].isin(measures)]
         return rows.pivot(index=PLACE, columns="measure", values="n").reset_index()
 
     return select
+
+
+def _of_patterns(select_of: Callable[[Sequence[str]], Select]) -> Select:
+    """The same of the measures of the patterns that a user named."""
+    return lambda table: select_of([*_pattern_texts(table)])(table)
+
+
+def _pattern_texts(table: pd.DataFrame) -> dict[str, str]:
+    """Measure -> text of its pattern."""
+    return table[table["pattern"].fillna("") != ""].groupby("measure", sort=False)["pattern"].first().to_dict()
+
+
+def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
+    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
+    measures = [
+        _score(name, f"Attention on the pattern {text}", "Chosen pattern", "attends to these pairs of tokens")
+        for name, text in _pattern_texts(table).items()
+    ]
+    return tuple(part for measure in measures for part in (*with_interval(measure), *with_null(measure)))
 
 
 def _even_shares(table: pd.DataFrame) -> dict[str, float]:
@@ -177,34 +187,52 @@ def _even_shares(table: pd.DataFrame) -> dict[str, float]:
     return table.dropna(subset=["even_share"]).groupby("measure")["even_share"].first().to_dict()
 
 
-def _reasons(table: pd.DataFrame) -> dict[str, str]:
+def _score_notes(table: pd.DataFrame) -> dict[str, str]:
     """Measure -> why it has no value."""
     return table[table["note"].fillna("") != ""].groupby("measure")["note"].first().to_dict()
 
 
-_COLUMNS = (
-    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
-    *("even_share", "note", "pattern"),
-)
-
-
-def _source(group: str, unit: str, *measures: Measure) -> Source:
-    listed = tuple(part for measure in measures for part in (_parts_of(measure) if unit else (measure, *with_null(measure))))
-    examples = Examples(unit, _numbers(*measures)) if unit else None
-    select = _scores(*measures)
-    weights = "" if unit else "Weights are not a sample of anything."
+def _scores(group: str, unit: str, *measures: Measure) -> Source:
+    names = [measure.name for measure in measures]
     return Source(
         HEAD_SCORES,
-        select,
-        listed,
-        _COLUMNS,
-        examples,
+        _statistics_of(names),
+        tuple(
+            part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
+        ),
+        _SCORE_COLUMNS,
+        Examples(unit, _counts_of(names)) if unit else None,
         group=group,
         chances=_even_shares,
-        reasons=_reasons,
+        reasons=_score_notes,
         no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
-        no_interval=weights,
+        no_interval="" if unit else "Weights are not a sample of anything.",
     )
+
+
+# --- relations and effects: one row per head --------------------------------------------------------------------------
+
+
+def _renamed(columns: dict[str, str]) -> Select:
+    return lambda table: table[[*PLACE, *columns]].rename(columns=columns)
+
+
+def _n_of(*measures: str) -> Select:
+    return lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"]))
+
+
+def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
+    """Why these measures have no value, by the note of the table."""
+
+    def reasons(table: pd.DataFrame) -> dict[str, str]:
+        notes = table["note"].fillna("")
+        return dict.fromkeys(measures, str(notes.iloc[0])) if (notes != "").any() else {}
+
+    return reasons
+
+
+def _q_of(measure: Measure) -> Measure:
+    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
 
 
 _FIRST_RELATION = Measure(
@@ -240,30 +268,33 @@ _GAIN = Measure(
     about="first_relation",
     shares=("relation_accuracy", "relation_margin"),
 )
-
-
-def _q_of(measure: Measure) -> Measure:
-    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
-
-
-def _relation_columns(table: pd.DataFrame) -> pd.DataFrame:
-    columns = {"relation": "first_relation", "raw": "relation_raw", "norm": "relation_norm", "value": "norm_gain"}
-    for column, measure in (("raw", _RAW), ("norm", _NORM)):
-        columns |= dict(zip((f"{column}_low", f"{column}_high"), ends_of(measure.name), strict=True))
-    columns |= dict(zip(("ci_low", "ci_high"), ends_of(_GAIN.name), strict=True)) | {"q": null_of(_GAIN.name)[-1]}
-    return table[[*PLACE, *columns]].rename(columns=columns)
-
-
-def _relation_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    names = (_FIRST_RELATION.name, _RAW.name, _NORM.name, _GAIN.name)
-    return table[PLACE].assign(**dict.fromkeys(names, table["n"]))
-
-
-def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
-    notes = table["note"].fillna("")
-    return dict.fromkeys((_NORM.name, _GAIN.name), str(notes.iloc[0])) if (notes != "").any() else {}
-
-
+_WEIGHT_COLUMNS = {
+    "relation": "first_relation",
+    "raw": "relation_raw",
+    "raw_low": "relation_raw_low",
+    "raw_high": "relation_raw_high",
+    "norm": "relation_norm",
+    "norm_low": "relation_norm_low",
+    "norm_high": "relation_norm_high",
+    "value": "norm_gain",
+    "ci_low": "norm_gain_low",
+    "ci_high": "norm_gain_high",
+    "q": "norm_gain_q",
+}
+_EFFECT_COLUMNS = {
+    "relation_change": "relation_loss",
+    "relation_low": "relation_loss_low",
+    "relation_high": "relation_loss_high",
+    "value": "causal_effect",
+    "ci_low": "causal_effect_low",
+    "ci_high": "causal_effect_high",
+    "q": "causal_effect_q",
+}
+_EFFECTS_READ = (*PLACE, *_EFFECT_COLUMNS, "n", "language_model", "note")
+_TRAINED_HERE = re.compile(
+    rf"(?P<kind>.* {TRAINED_HERE}) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"
+)
+"""A language-model head that the workflow trained, as `models.language_models.HeadFacts.words` describes it."""
 LEAST_GAIN = 0.25
 """Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
 
@@ -275,8 +306,8 @@ masked tokens (perplexity 3.99: Devlin et al. 2019, Table 6), about a fifth of t
 def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     """Measures of masked heads; the titles name the kind of language-model head that the table was computed with."""
     predictor = "" if table is None else _predictor(table)
-    trained = trained_head(predictor)
-    kind = trained.kind if trained else predictor
+    trained = _TRAINED_HERE.match(predictor)
+    kind = trained["kind"] if trained else predictor
     by = f" ({kind})" if kind else ""
     change = Measure(
         "relation_loss",
@@ -311,88 +342,117 @@ def weak_predictor(table: pd.DataFrame) -> str:
 
     Only a head that the workflow trained has the loss of token frequencies beside its own.
     """
-    trained = trained_head(_predictor(table))
+    trained = _TRAINED_HERE.match(_predictor(table))
     if trained is None:
         return ""
-    saved = 1 - trained.loss / trained.unigram
+    loss, unigram = float(trained["loss"]), float(trained["unigram"])
+    saved = 1 - loss / unigram
     if saved >= LEAST_GAIN:
         return ""
     return (
-        f"The {trained.kind} hardly predicts words by their context: its held-out loss is {trained.loss:.2f} nats, that of "
-        f"token frequencies {trained.unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
+        f"The {trained['kind']} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of "
+        f"token frequencies {unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
         "Effects on such a loss say little about what the model uses a head for."
     )
 
 
-def _effect_columns(table: pd.DataFrame) -> pd.DataFrame:
-    columns = {"relation_change": "relation_loss", "value": "causal_effect", "q": null_of("causal_effect")[-1]}
-    columns |= dict(zip(("relation_low", "relation_high"), ends_of("relation_loss"), strict=True))
-    columns |= dict(zip(("ci_low", "ci_high"), ends_of("causal_effect"), strict=True))
-    return table[[*PLACE, *columns]].rename(columns=columns)
-
-
-def _effect_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    return table[PLACE].assign(relation_loss=table["n"], causal_effect=table["n"])
-
-
-def _effect_reasons(table: pd.DataFrame) -> dict[str, str]:
-    notes = table["note"].fillna("")
-    return dict.fromkeys(("relation_loss", "causal_effect"), str(notes.iloc[0])) if (notes != "").any() else {}
-
-
-_EFFECT_COLUMNS = (
-    *PLACE,
-    *("relation_change", "relation_low", "relation_high", "value", "ci_low", "ci_high", "q", "n", "language_model", "note"),
-)
 MEASURES = (
-    _source(WHERE, "sentences", _SINK, _SEP),
-    _source(SENTENCES, "sentences", *_ON_SENTENCES),
-    _source(NORM, "sentences", *_NORM_WEIGHTED),
-    _source(REPEATED, "sequences", *_REPEATED),
-    _source(WEIGHTS, "", _COPYING),
+    _scores(
+        WHERE,
+        "sentences",
+        _score(
+            "sink",
+            "Attention to the first token and to special tokens",
+            "Xiao et al. 2023",
+            "an attention sink",
+            *("to_sep", "to_cls", "norm_sink", "sep", "norm_sep"),
+        ),
+        _score(
+            "sep", "Attention of words to [SEP]", "Kobayashi et al. 2020", "attends to [SEP]", "to_sep", "norm_sep", "norm_sink"
+        ),
+    ),
+    _scores(
+        SENTENCES,
+        "sentences",
+        _on_sentences("entropy", "Entropy of attention", "broad attention", unit="nats"),
+        _on_sentences("entropy_cls", "Entropy of attention from [CLS]", "broad attention from [CLS]", unit="nats"),
+        _on_sentences("to_cls", "Attention of all tokens to [CLS]", "more attention to [CLS]"),
+        _on_sentences("to_sep", "Attention of all tokens to [SEP]", "more attention to [SEP]"),
+        _on_sentences("to_punctuation", "Attention to full stops and commas", "more to punctuation"),
+        _on_sentences("to_next", "Attention to the next token", "looks ahead one token"),
+        _on_sentences("to_previous", "Attention to the previous token", "looks back one token"),
+        _on_sentences("to_itself", "Attention to the token itself", "looks at itself"),
+        _on_sentences("distance", "Mean distance of attention", "looks far", "Vig and Belinkov 2019", "tokens"),
+    ),
+    _scores(
+        NORM,
+        "sentences",
+        _score(
+            "norm_sink",
+            "Norm-weighted attention to the first token and to special tokens",
+            "Kobayashi et al. 2020",
+            "its output comes from sinks",
+            *("norm_sep", "to_sep", "to_cls"),
+        ),
+        _score(
+            "norm_sep",
+            "Norm-weighted attention of words to [SEP]",
+            "Kobayashi et al. 2020",
+            "its output comes from [SEP]",
+            "to_sep",
+        ),
+    ),
+    _scores(
+        REPEATED,
+        "sequences",
+        _repeated("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
+        _repeated("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
+        _repeated("duplicate_token", "Attention to the same token elsewhere", "Elhage et al. 2021", "finds the same token"),
+        _repeated("induction", "Induction: attention to what followed the same token", "Olsson et al. 2022", "induction head"),
+        _repeated(
+            "induction_before", "Attention to what came before the same token", "Olsson et al. 2022", "mirrored induction"
+        ),
+    ),
+    _scores(
+        WEIGHTS,
+        "",
+        _score(
+            "ov_copying",
+            "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
+            "Elhage et al. 2021",
+            "makes what it attends to more likely",
+            unit="mean sign",
+        ),
+    ),
     Source(
         HEAD_SCORES,
-        _pattern_columns,
+        _of_patterns(_statistics_of),
         (),
-        _COLUMNS,
-        Examples("sentences", _pattern_numbers),
+        _SCORE_COLUMNS,
+        Examples("sentences", _of_patterns(_counts_of)),
         group=CHOSEN,
         further=pattern_measures,
         chances=_even_shares,
     ),
     Source(
         RELATION_WEIGHTS,
-        _relation_columns,
+        _renamed(_WEIGHT_COLUMNS),
         (_FIRST_RELATION, *(part for measure in (_RAW, _NORM, _GAIN) for part in with_interval(measure)), _q_of(_GAIN)),
-        (
-            *PLACE,
-            "relation",
-            "raw",
-            "raw_low",
-            "raw_high",
-            "norm",
-            "norm_low",
-            "norm_high",
-            "value",
-            "ci_low",
-            "ci_high",
-            "q",
-            "note",
-        ),
-        Examples("words", _relation_numbers),
+        (*PLACE, *_WEIGHT_COLUMNS, "note"),
+        Examples("words", _n_of("first_relation", "relation_raw", "relation_norm", "norm_gain")),
         group=NORM,
-        reasons=_relation_reasons,
+        reasons=_note_on("relation_norm", "norm_gain"),
         no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
     ),
     Source(
         CAUSAL_EFFECTS,
-        _effect_columns,
+        _renamed(_EFFECT_COLUMNS),
         effect_measures(),
-        _EFFECT_COLUMNS,
-        Examples("words", _effect_numbers),
-        Caution(CAUSAL_EFFECTS, _EFFECT_COLUMNS, weak_predictor),
+        _EFFECTS_READ,
+        Examples("words", _n_of("relation_loss", "causal_effect")),
+        Caution(CAUSAL_EFFECTS, _EFFECTS_READ, weak_predictor),
         group=EFFECT,
         further=effect_measures,
-        reasons=_effect_reasons,
+        reasons=_note_on("relation_loss", "causal_effect"),
     ),
 )

@@ -9,47 +9,48 @@ attention.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
+from attention_atlas.atlas.head_measures import Pattern, parse_patterns
+from attention_atlas.atlas.head_properties import (
+    DISTANCE,
+    SEP,
+    SINK,
+    SURFACE,
+    Repeated,
+    copying_scores,
+    norm_weighted,
+    ordinary_pieces,
+    pattern_pairs,
+    pattern_share,
+    repeated_sequences,
+    repetition_measures,
+    sentence_measures,
+    surface_measures,
+)
 from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, install, self_attention, watch
-from attention_atlas.attention.half import widened
-from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.io.files import whole_file
-from attention_atlas.io.progress import progress
-from attention_atlas.io.tables import write_table
-from attention_atlas.methods.attention_sinks import received_share, sink_share, sink_tokens
-from attention_atlas.methods.head_tables import head_rows, mean_rows
-from attention_atlas.methods.norm_weighted import norm_weighted
-from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.ov_copying import copying_scores, embedding_product
-from attention_atlas.methods.pattern_texts import Pattern, parse_patterns
-from attention_atlas.methods.patterns import pattern_pairs, pattern_share
-from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
-from attention_atlas.methods.surface import entropy_measures, position_measures, target_measures, token_classes
-from attention_atlas.methods.units import independent_units
-from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.attention.words import widened
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import head_rows, independent_units, mean_rows
+from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
+from attention_atlas.models.head_weights import ValueNorms, value_outputs
 from attention_atlas.models.loading import configuration, in_evaluation, initialised, load_model, locate, text_part
-from attention_atlas.models.projections import value_outputs
-from attention_atlas.models.value_norms import ValueNorms
-from attention_atlas.stats.pooled_null import COLUMNS as NULL_COLUMNS
-from attention_atlas.stats.pooled_null import against_null
+from attention_atlas.stats.significance import COLUMNS as NULL_COLUMNS
+from attention_atlas.stats.significance import against_null
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -60,27 +61,11 @@ COLUMNS = (
     *("rank", "even_share", "note", "pattern"),
 )
 Floats = npt.NDArray[np.float64]
-_Item = TypeVar("_Item")
 OV_COPYING = "ov_copying"
-SINK, SEP = "sink", "sep"
 CONSTANT = "0 for every head by construction: no token can attend there"
-"""Why a measure in `constant_measures` has no value."""
-NORM_SINK, NORM_SEP = "norm_sink", "norm_sep"
-NORM_WEIGHTED = {SINK: NORM_SINK, SEP: NORM_SEP}
+NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
 """Share of attention -> the same share by norm-weighted attention."""
-SURFACE = {
-    "entropy": "sentence_entropy",
-    "entropy_cls": "sentence_entropy_cls",
-    "cls": "sentence_to_cls",
-    "sep": "sentence_to_sep",
-    "punct": "sentence_to_punctuation",
-    "next": "sentence_to_next",
-    "previous": "sentence_to_previous",
-    "current": "sentence_to_itself",
-}
-"""Measure of `methods.surface` -> its name if it is measured on the sentences that random models also read."""
-DISTANCE = "sentence_distance"
-ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP, *SURFACE.values(), DISTANCE)
+ON_SENTENCES = (*NORM_WEIGHTED, *NORM_WEIGHTED.values(), *SURFACE.values(), DISTANCE)
 """Measures on sentences of the corpus."""
 
 
@@ -108,12 +93,10 @@ class Inputs:
     """Inputs of the models.
 
     Attributes:
-        sentences: sentences of the corpus, shortest first.
-        sequences: sequences of repeated random tokens, shortest first.
+        sentences, sequences: of the corpus, and of repeated random tokens; both shortest first.
         pad: id of the padding token.
-        sep: vocabulary entry of [SEP]; None if the model has none.
+        sep, cls: vocabulary entries of [SEP] and [CLS]; None if the model has none.
         pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
-        cls: vocabulary entry of [CLS]; None if the model has none.
     """
 
     sentences: Sequence[Example]
@@ -128,86 +111,65 @@ class Inputs:
 
         Uniform attention gives 1 / n to each of n tokens, so a sample with other lengths would have another baseline.
         """
-        return replace(self, sentences=_every(self.sentences, number, size), sequences=_every(self.sequences, number, size))
+        steps = [max(len(items) // size, 1) for items in (self.sentences, self.sequences)]
+        sentences, sequences = (slice(number % step, None, step) for step in steps)
+        return replace(self, sentences=self.sentences[sentences], sequences=self.sequences[sequences])
 
 
-@dataclass(frozen=True)
-class InputFiles:
-    """Files and settings that the inputs of a model follow from.
-
-    Attributes:
-        card, tokenizer: card and tokenizer of the model.
-        examples: sentences, tokenised for this model.
-        limit: use at most this many records of the corpus.
-        draws: numbers of inputs, random models and resamples.
-        patterns: texts of patterns, see `pattern_texts`.
-    """
-
-    card: str | Path
-    tokenizer: str | Path
-    examples: Sequence[str | Path]
-    limit: int
-    draws: Draws
-    patterns: Sequence[str] = ()
-
-    def read(self) -> tuple[Inputs, list[Pattern]]:
-        """The inputs, with the pairs of tokens that each pattern counts, and the patterns.
-
-        Raises:
-            AtlasError: there are no sentences, a repeated block does not fit, or the function of a pattern fails.
-        """
-        patterns = parse_patterns(self.patterns)
-        examples = list(read_examples(self.examples, self.limit))
-        tokenizer = Tokenizer.from_file(str(self.tokenizer))
-        inputs = draw_inputs(read_card(self.card), tokenizer, examples, self.draws)
-        pairs = {pattern.measure: pattern_pairs(pattern, inputs.sentences) for pattern in patterns}
-        return replace(inputs, pairs=pairs), patterns
+def read_tokenizer(path: str) -> Tokenizer:
+    return Tokenizer.from_file(path)
 
 
-def write_random_scores(model_entry: Mapping[str, Any], files: InputFiles, out: str | Path, threads: int = 1) -> None:
-    """Write measure -> [random model, layer, head], float64: the scores of randomly initialised models.
+ModelTokenizer = Annotated[Tokenizer, read_tokenizer]
 
-    A random model reads only some of the inputs.
+
+def random_scores(
+    model: Mapping[str, Any],
+    card: Card,
+    tokenizer: ModelTokenizer,
+    examples: Examples,
+    settings: Mapping[str, int],
+    patterns: Sequence[str],
+    resamples: int,
+    seed: int,
+) -> dict[str, dict[str, Floats]]:
+    """Measure -> [random model, layer, head], float64: the scores of randomly initialised models on some of the inputs.
 
     Args:
-        model_entry: registry entry of a model with this architecture.
-        files: what its inputs follow from.
-        out: safetensors file to write.
-        threads: threads of the forward passes.
-
-    Raises:
-        AtlasError: the model cannot be built, there are no sentences, a repeated block does not fit, or a pattern cannot be
-            used on these sentences.
+        model: registry entry of a model with this architecture.
+        card, tokenizer, examples: of the model, and sentences tokenised for it.
+        settings, resamples, seed: see `Draws`.
+        patterns: texts of patterns, see `head_measures.Pattern`.
     """
-    torch.set_num_threads(threads)
-    inputs, patterns = files.read()
+    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
+    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
     scores: dict[str, list[Floats]] = {}
-    entries = random_entries(model_entry, files.draws)
-    for number, entry in enumerate(progress(entries, label="models with random weights")):
-        for measure, values in scores_of(entry, inputs.part(number, files.draws.random_inputs)).items():
+    for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
+        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
             scores.setdefault(measure, []).append(mean_over_inputs(values))
         if number == 0:
-            _check_pairs(patterns, even_scores(inputs, "next_token" not in scores), len(inputs.sentences))
-    with whole_file(out) as part:
-        save_file({measure: np.stack(values) for measure, values in scores.items()}, part)
+            even = even_scores(inputs, "next_token" not in scores)
+            for pattern in parsed:
+                if np.isnan(even[pattern.measure]).all():
+                    raise AtlasError(
+                        f"pattern '{pattern.text}': the {len(inputs.sentences)} sentences that heads are scored on have no "
+                        "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
+                    )
+    return {"scores": {measure: np.stack(values) for measure, values in scores.items()}}
 
 
-def read_random_scores(path: str | Path) -> dict[str, Floats]:
-    """Measure -> [random model, layer, head] from `write_random_scores`.
-
-    Raises:
-        AtlasError: the file is missing or damaged.
-    """
-    try:
-        return dict(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise DamagedFile(path, f"not readable scores of models with random weights ({error})") from error
-
-
-def write_head_scores(
-    model_entry: Mapping[str, Any], files: InputFiles, random_scores_path: str | Path, out: str | Path, threads: int = 1
-) -> None:
-    """Write one row per measure and head, columns `COLUMNS`.
+def head_scores(
+    model: Mapping[str, Any],
+    card: Card,
+    tokenizer: ModelTokenizer,
+    examples: Examples,
+    null: Mapping[str, Floats],
+    settings: Mapping[str, int],
+    patterns: Sequence[str],
+    resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """One row per measure and head, columns `COLUMNS`.
 
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
     has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
@@ -216,31 +178,28 @@ def write_head_scores(
     based on attention weights. note: why a measure has no value. pattern: text of a user's pattern.
 
     Args:
-        model_entry: registry entry of the model.
-        files: what its inputs follow from.
-        random_scores_path: from `write_random_scores`, for the same architecture, inputs and patterns.
-        out: file to write.
-        threads: threads of the forward passes.
-
-    Raises:
-        AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, a pattern cannot be used
-            on these sentences, or the random models were not scored on the measures of this model.
+        null: of `random_scores`, for the same architecture, inputs and patterns.
+        model, card, tokenizer, examples, settings, patterns, resamples, seed: as for it.
     """
-    torch.set_num_threads(threads)
-    inputs, patterns = files.read()
-    texts = {pattern.measure: pattern.text for pattern in patterns}
+    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
+    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
     notes: dict[str, str] = {}
-    scores = scores_of(model_entry, inputs, notes)
-    null = read_random_scores(random_scores_path)
+    scores = scores_of(model, inputs, notes)
     if null.keys() != scores.keys():
         different = ", ".join(sorted(null.keys() ^ scores.keys()))
-        raise DamagedFile(random_scores_path, f"models with random weights and the model have different measures ({different})")
-    even = even_scores(inputs, "next_token" not in scores, _windowed(model_entry, inputs))
-    for measure in constant_measures(even):
-        notes[measure] = CONSTANT
-        scores[measure] = np.full_like(scores[measure], np.nan)
+        raise AtlasError(
+            f"models with random weights and {card.name} have different measures ({different}): delete the files "
+            "random_scores.safetensors of the run and start again."
+        )
+    even = even_scores(inputs, "next_token" not in scores, _windowed(model, inputs))
+    # Uniform attention reaches all tokens that any head can reach: not a final [SEP] in a causal model, for example.
+    for measure in (name for name, value in even.items() if (value == 0).all()):
+        for name in (measure, NORM_WEIGHTED.get(measure, measure)):
+            notes[name] = CONSTANT
+            scores[name] = np.full_like(scores[name], np.nan)
+    texts = {pattern.measure: pattern.text for pattern in parsed}
     tables = [
-        score_rows(measure, values, null[measure].ravel(), inputs, files.draws).assign(
+        score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
             even_share=np.broadcast_to(even.get(measure, np.nan), values.shape[2:0:-1]).T.ravel(),
             note=notes.get(measure, ""),
             pattern=texts.get(measure, ""),
@@ -248,7 +207,7 @@ def write_head_scores(
         for measure, values in scores.items()
     ]
     table = pd.concat(tables, ignore_index=True).assign(random_models=len(null[SINK]))
-    write_table(table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"}), out)
+    return table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"})
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
@@ -257,124 +216,71 @@ def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any
     return [{**entry, "init": "random", "seed": int(seed)} for seed in seeds]
 
 
-def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws) -> Inputs:
-    """The first sentences of a random permutation, and sequences of random tokens.
-
-    Raises:
-        AtlasError: there are no sentences, or a repeated block does not fit.
-    """
+def draw_inputs(
+    card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws, patterns: Sequence[Pattern] = ()
+) -> Inputs:
+    """The first sentences of a random permutation with the pairs that patterns count, and sequences of random tokens."""
     if not examples:
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
+    sentences = sorted((examples[place] for place in order), key=lambda example: len(example.input_ids))
     special = frozenset(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
     # Some tokenizers pad every input to a fixed length.
     tokenizer.no_padding()
     opened = tokenizer.encode("a")
     places = np.flatnonzero(~np.asarray(opened.special_tokens_mask, dtype=bool))
     before, after = opened.ids[: places[0]], opened.ids[places[-1] + 1 :]
-    known = {number for number in (card.pad, card.mask) if number is not None}
-    pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, known))
+    on_card = {number for number in (card.pad, card.mask) if number is not None}
+    pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, on_card))
     sequences = repeated_sequences(pieces, before, after, card.max_tokens, draws.inputs, draws.seed)
     return Inputs(
-        sorted((examples[place] for place in order), key=lambda example: len(example.input_ids)),
+        sentences,
         sorted(sequences, key=lambda sequence: sequence.length),
         card.pad or 0,
         card.sep,
-        cls=card.cls,
+        {pattern.measure: pattern_pairs(pattern, sentences) for pattern in patterns},
+        card.cls,
     )
 
 
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
-    """Measure -> [input, layer, head] of a model; copying, which needs no input, is [1, layer, head].
+    """Measure -> [input, layer, head] of the model of a registry entry; copying, which needs no input, is [1, layer, head].
 
-    NaN if a measure cannot be computed: copying (see `copying_of`), and norm-weighted attention of a model whose projections
-    are unknown.
-
-    Args:
-        entry: registry entry of the model.
-        inputs: inputs of the model.
-        notes: filled with the reason why a measure has no value, by measure.
-
-    Raises:
-        AtlasError: the model cannot be loaded, or gives values that are not finite.
+    NaN if a measure cannot be computed: copying (see `_copying_of`), and norm-weighted attention of a model whose projections
+    are unknown. `notes` is filled with the reasons, by measure.
     """
     model, unembedding = _opened(entry)
     causal = self_attention(model)[0] == DECODER_SELF
     reasons = {} if notes is None else notes
-    norms = _value_norms(model, reasons)
+    norms, reason = value_norms(model)
+    if norms is None:
+        reasons |= dict.fromkeys(NORM_WEIGHTED.values(), reason)
     values: dict[str, dict[int, Floats]] = {}
+
+    def keep(example: Example, measures: Mapping[str, Floats]) -> None:
+        for measure, of_heads in measures.items():
+            values.setdefault(measure, {})[example.record] = of_heads
+
     observe = None if norms is None else norms.observer
     for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
         weights = widened(maps)
-        for measure, shares in sentence_measures(weights, example, inputs.sep).items():
-            values.setdefault(measure, {})[example.record] = shares
-        for measure, means in surface_measures(weights, example, inputs.cls, inputs.sep, causal).items():
-            values.setdefault(measure, {})[example.record] = means
-        for measure, pairs in inputs.pairs.items():
-            values.setdefault(measure, {})[example.record] = pattern_share(weights, pairs[example.record], causal)
-        weighted = None if norms is None else norm_weighted(weights, norms.take(example))
-        for measure, shares in sentence_measures(weighted, example, inputs.sep, weights.shape[:2]).items():
-            values.setdefault(NORM_WEIGHTED[measure], {})[example.record] = shares
+        keep(example, measured := _on_sentence(weights, example, inputs, causal))
+        weighted = {name: np.full(weights.shape[:2], np.nan) for name in NORM_WEIGHTED if name in measured}
+        if norms is not None:
+            weighted = sentence_measures(norm_weighted(weights, norms.take(example)), example, inputs.sep)
+        keep(example, {NORM_WEIGHTED[measure]: of_heads for measure, of_heads in weighted.items()})
     by_record = {sequence.example.record: sequence for sequence in inputs.sequences}
     repeated = [sequence.example for sequence in inputs.sequences]
     for example, maps in each_example(model, repeated, inputs.pad, reuse_memory=True):
-        for measure, shares in repetition_measures(widened(maps), by_record[example.record], causal).items():
-            values.setdefault(measure, {})[example.record] = shares
+        keep(example, repetition_measures(widened(maps), by_record[example.record], causal))
     stacked = {measure: np.stack([of[record] for record in sorted(of)]) for measure, of in values.items()}
-    return {**stacked, OV_COPYING: copying_of(model, unembedding, reasons)[None]}
+    return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def sentence_measures(
-    maps: npt.NDArray[np.floating] | None, example: Example, sep: str | None, shape: tuple[int, ...] = ()
-) -> dict[str, Floats]:
-    """Measure -> [layer, head] share of the attention of words that goes to sinks, and to [SEP] if the model has one.
-
-    Args:
-        maps: [layer, head, n, n], row = query token; None gives NaN.
-        example: the sentence of these maps.
-        sep: vocabulary entry of [SEP].
-        shape: (layers, heads), for NaN.
-    """
-    if maps is None:
-        return {measure: np.full(shape, np.nan) for measure in (SINK, *([SEP] if sep else []))}
-    special = np.asarray(example.word) == SPECIAL
-    shares = {SINK: sink_share(maps, special)}
-    if sep is not None:
-        separators = special & (np.asarray(example.tokens) == sep)
-        # A model that starts every text with the same token has a sink there.
-        separators[0] = False
-        shares[SEP] = received_share(maps, ~sink_tokens(special), separators)
-    return shares
-
-
-def surface_measures(
-    maps: npt.NDArray[np.floating], example: Example, cls: str | None, sep: str | None, causal: bool
-) -> dict[str, Floats]:
-    """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
-
-    Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
-    Measures of special tokens that the model lacks are omitted, and in a causal model attention to the next token, and the
-    entropy of [CLS], which sees only itself.
-
-    Args:
-        maps: [layer, head, n, n], row = query token.
-        example: the sentence of these maps.
-        cls, sep: vocabulary entries of the special tokens.
-        causal: whether a token attends only to itself and earlier tokens.
-    """
-    classes = token_classes(example.tokens, cls, sep)
-    values = {
-        name: value
-        for measures in (entropy_measures, target_measures, position_measures)
-        for name, value in measures(maps, classes, AS_PUBLISHED).items()
-    }
-    lacking = {"next", "entropy_cls"} if causal else set()
-    lacking |= {"cls", "entropy_cls"} if cls is None else set()
-    lacking |= {"sep"} if sep is None else set()
-    places = np.arange(maps.shape[-1])
-    far = np.abs(places[:, None] - places[None, :]).astype(maps.dtype)
-    distance = np.einsum("lhqk,qk->lh", maps, far).astype(np.float64) / len(places)
-    return {SURFACE[name]: values[name] for name in SURFACE if name not in lacking} | {DISTANCE: distance}
+def _on_sentence(maps: npt.NDArray[np.floating], example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
+    shares = {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
+    surface = surface_measures(maps, example, inputs.cls, inputs.sep, causal)
+    return {**sentence_measures(maps, example, inputs.sep), **surface, **shares}
 
 
 def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None = None) -> dict[str, Floats]:
@@ -389,10 +295,7 @@ def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None =
     even = partial(even_map, causal=causal) if windowed is None else partial(_windowed_map, windowed)
     for example in inputs.sentences:
         maps = even(len(example.input_ids))
-        shares = sentence_measures(maps, example, inputs.sep)
-        shares |= surface_measures(maps, example, inputs.cls, inputs.sep, causal)
-        shares |= {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
-        for measure, share in shares.items():
+        for measure, share in _on_sentence(maps, example, inputs, causal).items():
             values.setdefault(measure, []).append(share[:, 0])
     for sequence in inputs.sequences:
         maps = even(len(sequence.example.input_ids))
@@ -401,21 +304,9 @@ def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None =
     return {measure: mean_over_inputs(np.asarray(shares, np.float64)) for measure, shares in values.items()}
 
 
-def constant_measures(even: Mapping[str, Floats]) -> list[str]:
-    """Measures that are 0 for every head by construction, such as attention to a final [SEP] in a causal model.
-
-    Args:
-        even: measure -> its value under uniform attention, which reaches all tokens that any head can reach.
-    """
-    constant = [measure for measure, value in even.items() if (value == 0).all()]
-    return [*constant, *(NORM_WEIGHTED[measure] for measure in constant if measure in NORM_WEIGHTED)]
-
-
 def even_map(n: int, causal: bool) -> Floats:
     """[1, 1, n, n] uniform attention over all tokens, or over the token and those before it if causal."""
-    seen = np.ones((n, n))
-    if causal:
-        seen = np.tril(seen)
+    seen = np.tril(np.ones((n, n))) if causal else np.ones((n, n))
     return (seen / seen.sum(axis=1, keepdims=True))[None, None]
 
 
@@ -426,16 +317,14 @@ def _windowed(entry: Mapping[str, Any], inputs: Inputs) -> PreTrainedModel | Non
     windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
     if not any(window is not None and window < longest for window in windows):
         return None
-    model, _ = _opened({**entry, "init": "random"})
-    return model
+    return _opened({**entry, "init": "random"})[0]
 
 
 def _windowed_map(model: PreTrainedModel, n: int) -> Floats:
     """[layer, 1, n, n] uniform attention over the tokens that each token can see in each layer."""
-    layers = self_attention(model)[1]
     maps: list[Floats] = []
     plan = Plan()
-    for layer in range(layers):
+    for layer in range(self_attention(model)[1]):
         plan = plan.uniform(layer)
     tokens = torch.ones(1, n, dtype=torch.long, device=model.device)
 
@@ -455,25 +344,17 @@ def mean_over_inputs(values: Floats) -> Floats:
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
-def _value_norms(model: PreTrainedModel, reasons: dict[str, str]) -> ValueNorms | None:
+def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
     """Collector of the norms of value vectors; None, with the reason, if the model's projections are unknown."""
     try:
-        return ValueNorms(model)
+        return ValueNorms(model), ""
     except AtlasError as error:
         _log.info("no norm-weighted attention: %s", error)
-        reasons |= dict.fromkeys(NORM_WEIGHTED.values(), str(error))
-        return None
+        return None, str(error)
 
 
-def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str] | None = None) -> Floats:
-    """[layer, head] copying by the weights; NaN if the model has no unembedding or its projections are unknown.
-
-    Args:
-        model: the bare encoder or decoder.
-        unembedding: [token, hidden]; None if the model has none.
-        reasons: filled with the reason why there is no value.
-    """
-    _, layers, heads = self_attention(model)
+def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str]) -> Floats:
+    """[layer, head]; NaN, with the reason, without an unembedding [token, hidden] or known projections."""
     embedding = _weight(model.get_input_embeddings())
     try:
         weights = value_outputs(model)
@@ -484,11 +365,10 @@ def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons
         weights, reason = [], str(error)
     if reason or unembedding is None:
         _log.info("no copying by weights: %s", reason)
-        if reasons is not None:
-            reasons[OV_COPYING] = reason
-        return np.full((layers, heads), np.nan)
+        reasons[OV_COPYING] = reason
+        return np.full(self_attention(model)[1:], np.nan)
     with torch.inference_mode():
-        product = embedding_product(embedding, unembedding)
+        product = embedding.float().T @ unembedding.float()
         return torch.stack([copying_scores(layer.value, layer.output, product) for layer in weights]).cpu().double().numpy()
 
 
@@ -499,8 +379,7 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
         measure: name of the measure.
         values: [input, layer, head]; if all are NaN, the rows have no value.
         null: [draw] values of heads of random models.
-        inputs: inputs of the models.
-        draws: settings of the bootstrap.
+        inputs, draws: inputs of the models, and settings of the bootstrap.
     """
     if np.isnan(values).all():
         absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
@@ -519,32 +398,21 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
 
 
-def _check_pairs(patterns: Iterable[Pattern], even: Mapping[str, Floats], sentences: int) -> None:
-    for pattern in patterns:
-        if np.isnan(even[pattern.measure]).all():
-            raise AtlasError(
-                f"pattern '{pattern.text}': the {sentences} sentences that heads are scored on have no such pair of tokens "
-                "that the model can see: raise atlas.head_scores.inputs, or name another pattern."
-            )
-
-
-def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:
-    step = max(len(items) // size, 1)
-    return items[number % step :: step]
-
-
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
     """The part of a model that reads text, with the attention engine installed, and its unembedding [token, hidden] or None.
 
     In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
     language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
     """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
+
     settings, device = configuration(locate(entry)), pick_device()
     if settings.is_encoder_decoder or getattr(settings, "tie_word_embeddings", True):
         model = load_model(entry, device)
         # An encoder-decoder predicts tokens from its decoder's states.
         return model, None if settings.is_encoder_decoder else _weight(model.get_input_embeddings())
-    with_head, missing = _with_vocabulary(entry, settings)
+    kind = AutoModelForMaskedLM if type(settings) in MODEL_FOR_MASKED_LM_MAPPING else AutoModelForCausalLM
+    with_head, missing = initialised(kind, entry)
     layer = with_head.get_output_embeddings()
     name = next((name for name, module in with_head.named_modules() if module is layer), None)
     unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer).to(device)
@@ -554,15 +422,6 @@ def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | N
 
 
 def _weight(layer: torch.nn.Module) -> torch.Tensor:
-    """Weights of a linear layer; torch types them less precisely."""
     weight = layer.weight
     assert isinstance(weight, torch.Tensor)
     return weight
-
-
-def _with_vocabulary(entry: Mapping[str, Any], settings: Any) -> tuple[PreTrainedModel, list[str]]:
-    """The model with a language-model head: causal if the architecture has no other."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
-
-    kind = AutoModelForMaskedLM if type(settings) in MODEL_FOR_MASKED_LM_MAPPING else AutoModelForCausalLM
-    return initialised(kind, entry)

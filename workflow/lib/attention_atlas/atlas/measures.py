@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.html_tables import Layout, write_html_table
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import with_columns
 from attention_atlas.methods.head_measures import ADJUSTED, PLACE, Measure, Q, Source, ends_of, null_of, parts_of
-from attention_atlas.stats.interval_tests import p_of_intervals
-from attention_atlas.stats.pooled_null import LEVEL
+from attention_atlas.stats.significance import LEVEL, p_of_intervals
 from attention_atlas.stats.simultaneous import corrected_p
 from attention_atlas.studies import study_modules
 
@@ -80,13 +78,7 @@ class HeadMeasures:
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
-    """Whether a measure takes fewer than `LEAST_VALUES` distinct values over heads."""
     return int(pd.Series(values).nunique()) < LEAST_VALUES
-
-
-def can_be_ranked(values: pd.Series, inside: pd.Series | None = None) -> bool:
-    """Whether ranks of heads are informative, see `why_not_ranked`."""
-    return not why_not_ranked(values, inside)
 
 
 def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
@@ -109,33 +101,23 @@ def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
 
 
 def unranked(table: pd.DataFrame, names: Sequence[str], chances: Mapping[str, float]) -> dict[str, str]:
-    """Measure -> why its ranks say nothing, for those of some measures that cannot be ranked.
-
-    Args:
-        table: heads.tsv.
-        names: its numeric columns to judge.
-        chances: measure -> value of a head without the effect, as in measures.tsv.
-    """
+    """Measure -> why its ranks say nothing, for those of some numeric measures of heads.tsv that cannot be ranked."""
     reasons = {name: why_not_ranked(table[name], inside_null(table, name, chances.get(name))) for name in names}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def read_chances(path: str | Path) -> dict[str, float]:
-    """Measure -> value of a head without the effect, of measures.tsv.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    return read_table(path, MEASURES).set_index("measure")["chance"].dropna().astype(float).to_dict()
+def chances_of(measures: pd.DataFrame) -> dict[str, float]:
+    """Measure -> value of a head without the effect, of measures.tsv."""
+    return measures.set_index("measure")["chance"].dropna().astype(float).to_dict()
 
 
 def read_measures(
-    tables: Mapping[str, str | Path], layers: int, heads: int, skip_reasons: Mapping[str, str] | None = None
+    tables: Mapping[str, pd.DataFrame], layers: int, heads: int, skip_reasons: Mapping[str, str] = MappingProxyType({})
 ) -> HeadMeasures:
     """One row per head with all measures whose tables exist, and the properties of each measure.
 
     Args:
-        tables: `study/name` -> file, for the tables of the run.
+        tables: `study/name` -> table of the run.
         layers, heads: shape of the model.
         skip_reasons: table -> why the run has no such table; for studies that the run lacks there is a default reason.
 
@@ -145,44 +127,47 @@ def read_measures(
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     measured = HeadMeasures(pd.DataFrame({"layer": layer, "head": head}))
     for source in SOURCES:
-        names = [measure.name for measure in source.measures]
-        if not source.tables.keys() <= tables.keys():
-            reason = (skip_reasons or {}).get(source.table, f"this run does not build {source.table}")
-            measured.absent |= dict.fromkeys(names, reason)
-            continue
-        source_table = read_table(tables[source.table], list(source.tables[source.table]))
-        if source.further:
-            measured.further[source] = source.further(source_table)
-            names = [measure.name for measure in measured.of(source)]
-        if source.chances:
-            measured.chances |= {name: value for name, value in source.chances(source_table).items() if name in names}
-        reasons = {
-            part: reason
-            for name, reason in (source.reasons(source_table) if source.reasons else {}).items()
-            for part in (name, *parts_of(name))
-        }
-        source_rows = source.select(source_table)
-        _check(source_rows, layers, heads, tables[source.table])
-        for name in names:
-            if name not in source_rows or source_rows[name].isna().all():
-                measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
-        for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
-            # Such as attention to the next token in a causal model.
-            if source.attention_alone and (source_rows[name] == 0).all():
-                measured.absent |= dict.fromkeys((name, *set(parts_of(name)) & set(names)), "all heads have the value 0")
-        present = [name for name in names if name not in measured.absent]
-        measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
-        _add_q_by_interval(measured, source)
-        if source.examples:
-            numbers = source.examples.select(source_table)
-            measured.examples |= {
-                name: int(numbers[name].min()) for name in present if name in numbers and numbers[name].notna().any()
-            }
-        if caution := source.caution:
-            reason = caution.reason(read_table(tables[caution.table], list(caution.columns)))
-            parts = {part for name in names for part in parts_of(name)}
-            measured.warnings |= {name: reason for name in present if reason and name not in parts}
+        if source.tables.keys() <= tables.keys():
+            frames = {name: with_columns(tables[name], columns, name) for name, columns in source.tables.items()}
+            _add_source(measured, source, frames, layers, heads)
+        else:
+            reason = skip_reasons.get(source.table, f"this run does not build {source.table}")
+            measured.absent |= {measure.name: reason for measure in source.measures}
     return measured
+
+
+def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.DataFrame], layers: int, heads: int) -> None:
+    table = frames[source.table]
+    if source.further:
+        measured.further[source] = source.further(table)
+    names = [measure.name for measure in measured.of(source)]
+    if source.chances:
+        measured.chances |= {name: value for name, value in source.chances(table).items() if name in names}
+    reasons = {
+        part: reason
+        for name, reason in (source.reasons(table) if source.reasons else {}).items()
+        for part in (name, *parts_of(name))
+    }
+    source_rows = source.select(table)
+    _check(source_rows, layers, heads, source.table)
+    for name in names:
+        if name not in source_rows or source_rows[name].isna().all():
+            measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
+    for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
+        # Such as attention to the next token in a causal model.
+        if source.attention_alone and (source_rows[name] == 0).all():
+            measured.absent |= dict.fromkeys((name, *set(parts_of(name)) & set(names)), "all heads have the value 0")
+    present = [name for name in names if name not in measured.absent]
+    measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
+    _add_q_by_interval(measured, source)
+    if source.examples:
+        numbers = source.examples.select(table)
+        measured.examples |= {
+            name: int(numbers[name].min()) for name in present if name in numbers and numbers[name].notna().any()
+        }
+    if source.caution and (reason := source.caution.reason(frames[source.caution.table])):
+        parts = {part for name in names for part in parts_of(name)}
+        measured.warnings |= {name: reason for name in present if name not in parts}
 
 
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
@@ -219,12 +204,12 @@ def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
     return f"{table} has no values: this measure does not apply to this model or corpus"
 
 
-def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
+def _check(source_rows: pd.DataFrame, layers: int, heads: int, table: str) -> None:
     if source_rows.duplicated(PLACE).any():
-        raise AtlasError(f"{path}: several rows for one head, but the atlas needs one. Delete the table and run again.")
+        raise AtlasError(f"{table}: several rows for one head, but the atlas needs one. Delete the table and run again.")
     if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
         raise AtlasError(
-            f"{path}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but the model "
+            f"{table}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but the model "
             f"has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
         )
 
@@ -239,25 +224,29 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     why they are not ranked.
     """
     table, rows = measured.table, []
-    reasons = unranked(table, numeric(table), measured.known_chances())
+    unrankable = unranked(table, numeric(table), measured.known_chances())
     for source in SOURCES:
         for measure in measured.of(source):
-            present = measure.name in table
-            kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
-            count = int(table[measure.name].notna().sum()) if present else 0
-            facts = (measure.name, measure.title, source.group, source.study, measure.item, measure.unit, measure.higher_means)
-            n = measured.examples.get(measure.name)
-            n_unit = source.examples.unit if source.examples and n is not None else ""
-            chance = measured.chance_of(measure)
-            inside = inside_null(table, measure.name, chance) if present else None
-            null = (measure.null, chance, None if inside is None else int(inside.sum()))
+            name, chance = measure.name, measured.chance_of(measure)
+            present = name in table
+            inside = inside_null(table, name, chance) if present else None
+            text = calibration(measure, source, table, chance, name in measured.by_interval)
             rows.append(
-                [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
-                + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
-                + [
-                    calibration(measure, source, table, chance, measure.name in measured.by_interval)
-                    + (f" Not ranked or correlated: {reasons[measure.name]}." if measure.name in reasons else "")
-                ]
+                {
+                    "measure": name,
+                    **{key: getattr(measure, key) for key in ("title", "item", "unit", "higher_means", "null", "about")},
+                    **{"group": source.group, "study": source.study},
+                    "model": models.get(source.table, "") if present else "",
+                    "kind": "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[name]) else "name"),
+                    "heads": int(table[name].notna().sum()) if present else 0,
+                    "n": measured.examples.get(name),
+                    "n_unit": source.examples.unit if source.examples and name in measured.examples else "",
+                    "chance": chance,
+                    "inside_null": None if inside is None else int(inside.sum()),
+                    "note": measured.absent.get(name, ""),
+                    "warning": measured.warnings.get(name, ""),
+                    "calibration": f"{text} Not ranked or correlated: {unrankable[name]}." if name in unrankable else text,
+                }
             )
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
 
@@ -267,12 +256,7 @@ def calibration(
 ) -> str:
     """What the values of a measure are compared with, or why they are not, and why it has no interval: one to three sentences.
 
-    Args:
-        measure: one of the measures of `source`.
-        source: source of the measure.
-        table: heads.tsv.
-        chance: value of a head without the effect.
-        by_interval: whether its q follows from the intervals of the heads.
+    `by_interval`: whether its q follows from the intervals of the heads.
     """
     if measure.name not in table:
         return "Not measured: see the note."
@@ -281,18 +265,19 @@ def calibration(
     names = {one.name: one.title for one in source.measures}
     if of := next((name for name in (*names, *table.columns) if measure.name in parts_of(name)), ""):
         return f"Belongs to {of}."
-    ends = all(end in table for end in ends_of(measure.name))
-    tested = null_of(measure.name)[-1] in table and table[null_of(measure.name)[-1]].notna().any()
-    adjusted = names.get(null_of(measure.name)[-1], "").endswith(ADJUSTED)
-    q = "" if not tested else f"{ADJUSTED}." if adjusted else "q over all heads."
-    q = "q over all heads, from their intervals." if by_interval else q
-    if measure.null and null_of(measure.name)[0] in table:
+    null_low, _, q_name = null_of(measure.name)
+    q = ""
+    if by_interval:
+        q = "q over all heads, from their intervals."
+    elif q_name in table and table[q_name].notna().any():
+        q = f"{ADJUSTED}." if names.get(q_name, "").endswith(ADJUSTED) else "q over all heads."
+    if measure.null and null_low in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
     elif chance is not None and not pd.isna(chance):
         said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or 'without a test.'}"
     else:
         said = f"No null: {_lower(source.no_null)}" if source.no_null else "No null: the table has none."
-    if not ends:
+    if not all(end in table for end in ends_of(measure.name)):
         said += f" No interval: {_lower(source.no_interval or 'The table has none.')}"
     return said
 
@@ -310,12 +295,7 @@ def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> 
     """Which heads cannot be distinguished from heads without the effect; None if this is unknown for the measure.
 
     By q, if the measure has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains the value
-    `chance`. A head without a value is not among them.
-
-    Args:
-        table: heads.tsv.
-        name: one of its columns.
-        chance: value of a head without the effect; None or NaN if unknown.
+    `chance` of a head without the effect (None or NaN if unknown). A head without a value is not among them.
     """
     *_, q = null_of(name)
     if q in table and table[q].notna().any():
@@ -326,46 +306,25 @@ def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> 
     return None
 
 
-def write_heads(
-    tables: Mapping[str, str | Path],
+def heads(
+    tables: Mapping[str, pd.DataFrame],
     model: str,
     shape: Sequence[int],
-    models: Mapping[str, str],
+    table_models: Mapping[str, str],
     skip_reasons: Mapping[str, str],
-    out: str | Path,
-    measures_out: str | Path,
-    html_out: str | Path,
-    run: str,
-) -> None:
-    """Write heads.tsv (model, layer, head and one column per measure), measures.tsv (`MEASURES`) and its page.
+) -> dict[str, pd.DataFrame]:
+    """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`.
 
     Args:
-        tables: see `read_measures`.
-        model: the run's model, by its name in the registry.
-        shape: its number of layers, and of heads per layer.
-        models: table -> the model whose heads it measures: the run's model, or one trained from it.
-        skip_reasons: see `read_measures`.
-        out, measures_out, html_out: files to write.
-        run: title of the run.
-
-    Raises:
-        AtlasError: as for `read_measures`, or the run has no table.
+        tables, skip_reasons: as for `read_measures`.
+        model, shape: the run's model, its number of layers, and of heads per layer.
+        table_models: table -> the model whose heads it measures: the run's model, or one trained from it.
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
-    layers, heads = shape
-    measured = read_measures(tables, layers, heads, skip_reasons)
-    write_table(pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1), out)
-    rows = measure_rows(measured, models)
-    write_table(rows, measures_out)
-    notes = [
-        f"{run}: {model}, {layers} layers of {heads} heads.",
-        f"Columns of heads.tsv: {(rows['note'] == '').sum()} of {len(rows)} measures; the others are left out, with the "
-        "reason. A measure of a model that was trained further is that of the head with the same layer and number. n: examples "
-        "that it is taken over, the smallest number of any head.",
-    ]
-    formats = {"heads": "d", "n": "d", "inside_null": "d"}
-    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats=formats, layout=Layout("group"))
+    measured = read_measures(tables, shape[0], shape[1], skip_reasons)
+    named = pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1)
+    return {"heads": named, "measures": measure_rows(measured, table_models)}
 
 
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}

@@ -1,51 +1,173 @@
-"""The same measures of several models: which properties also appear in a randomly initialised model?"""
+"""The same measures of several models: means, findings, and heads matched by their measures.
+
+The assignment minimises the distances between matched heads, so small distances alone are no evidence. A measure is therefore
+compared over heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
+
+No quantity counts twice in a match (`counted_once`). Surface measures on the atlas's sentences are in two tables: those of
+Clark et al. count, and the same ones among the head scores (`sentence_entropy`, ...) are parts there, which are not matched by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.compared import ComparedModel, mean_over_heads, read_compared_measures
-from attention_atlas.atlas.correlations import Draws, correlation
-from attention_atlas.atlas.measures import numeric, takes_few_values
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.atlas.correlations import LEVEL, Draws, correlation, drawn_heads, shuffle_p
+from attention_atlas.atlas.head_measures import BREADTH
+from attention_atlas.atlas.measures import by_definition, numeric, read_measures, takes_few_values
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.methods.head_type_names import DENSE, VERTICAL
-from attention_atlas.methods.layer_halves import shares_by_half
-from attention_atlas.methods.units import UNIT_COLUMNS
-from attention_atlas.published.claims import Claim
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED, claim_verdict
+from attention_atlas.methods.head_types import DENSE, VERTICAL, shares_by_half
+from attention_atlas.published.compare import NOT_TESTED, Claim
 from attention_atlas.stats.extremes import largest_of_intervals, widths
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.stats.levels import LEVEL as COVERAGE
+from attention_atlas.stats.ranks import pearson
+from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
 MODELS += ["within_layers", "p", "n", "chance"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
-ALL_MODELS, OF_SERIES = "all models", "models of the series"
-CLAIMS = ["finding", "among", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
 _TYPE = "distance_type"
 """Measure that names the type of each head by its distance features."""
 MOST = 0.5
 """Share above which a head directs most of its attention to a target."""
+MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
+AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]
+DEPTH, MEAN = "depth", "mean"
+"""Rows of the agreement in addition to measures: the depth of a head (not used for matching), and the mean of all measures."""
+_MOST_SHUFFLES = 5000
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Measures of the heads of two models that both models have.
+
+    Attributes:
+        names: names of the measures.
+        first, second: [head, measure] of each model, standardised over the heads of both.
+    """
+
+    names: tuple[str, ...]
+    first: Floats
+    second: Floats
+
+
+def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
+    """Measures that all heads of two models have; the tables have one row per head, one column per measure."""
+    names, columns = [], []
+    for name in numeric(first):
+        if name not in second or first[name].isna().any() or second[name].isna().any():
+            continue
+        values = np.concatenate([first[name].to_numpy(np.float64), second[name].to_numpy(np.float64)])
+        # Measures whose values differ only by rounding cannot be used for matching.
+        if values.std() > 1e-9 * max(1.0, np.abs(values).max()):
+            names.append(name)
+            columns.append((values - values.mean()) / values.std())
+    both = np.stack(columns, axis=1) if columns else np.empty((len(first) + len(second), 0))
+    return Behaviour(tuple(names), both[: len(first)], both[len(first) :])
+
+
+def counted_once(names: Sequence[str]) -> tuple[str, ...]:
+    """The measures that heads are matched by: the first of those that count the same weights (`Measure.shares`).
+
+    Attention to [SEP] is a part of the attention to sinks, for example, and would have twice the weight of other measures. The
+    surface measures come first in the order of the atlas; a model without [SEP] is matched by the attention to sinks. Those of
+    `BREADTH` all count: they rank most heads alike, but tell induction heads from others.
+    """
+    kept: list[str] = []
+    for name in names:
+        if not any(by_definition(name, counted) and not {name, counted} <= {*BREADTH} for counted in kept):
+            kept.append(name)
+    return tuple(kept)
+
+
+def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    """Matched rows of two matrices [head, measure] and their distances: the assignment with the smallest sum of distances.
+
+    Distance: root mean squared difference over measures, in standard deviations. If the models have different numbers of heads,
+    all heads of the smaller one are matched.
+    """
+    distances = cdist(first, second) / np.sqrt(max(first.shape[1], 1))
+    rows, columns = linear_sum_assignment(distances)
+    return rows, columns, distances[rows, columns]
+
+
+def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure."""
+    both = behaviour(first, second)
+    if not both.names:
+        return pd.DataFrame(columns=MATCHES)
+    used = [both.names.index(name) for name in counted_once(both.names)]
+    rows, columns, distances = matched(both.first[:, used], both.second[:, used])
+    return pd.DataFrame(
+        {
+            "model": model,
+            **{name: first[name].to_numpy()[rows] for name in ("layer", "head")},
+            **{f"matched_{name}": second[name].to_numpy()[columns] for name in ("layer", "head")},
+            "distance": distances,
+        }
+    )
+
+
+def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second: pd.DataFrame, draws: Draws) -> pd.DataFrame:
+    """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
+
+    For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
+    definition. `depth` is the layer, with matching by all that are kept; `mean` is the mean over these. null_low, null_high:
+    central 95 % of the same statistic when the heads of the second model are permuted at random, with the same shuffles for all
+    measures; p is two-sided (`shuffle_p`), p_holm is over the measures of a model. Measures may correlate in any model, even
+    with random weights: compare the agreement with that of a random-weights control.
+    """
+    both = behaviour(first, second)
+    shuffles = min(draws.shuffles, _MOST_SHUFFLES)
+    chance = np.random.default_rng(draws.seed)
+    places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
+    columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
+    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
+    kept = counted_once(both.names)
+    rows, observed, shuffled = [], [], []
+    for name, (first_values, second_values) in columns.items():
+        used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
+        if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
+            continue
+        heads, partners, _ = matched(both.first[:, used], both.second[:, used])
+        ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
+        value = float(pearson(ranks, partner_ranks[partners]))
+        null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))
+        rows.append(
+            [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null), len(heads)]
+        )
+        if name in kept:
+            observed.append(value)
+            shuffled.append(null)
+    if observed:
+        value, null = float(np.mean(observed)), np.mean(shuffled, axis=0)
+        facts = [model, random_weights, MEAN, len(observed), value]
+        low, high = percentile_interval(null)
+        rows.append([*facts, float(low), float(high), shuffle_p(value, null), min(len(first), len(second))])
+    table = pd.DataFrame(rows, columns=[name for name in AGREEMENT if name != "p_holm"])
+    measured = ~table["measure"].isin([DEPTH, MEAN])
+    holm = pd.Series(np.nan, index=table.index)
+    if measured.any():
+        holm[measured] = corrected_p(table.loc[measured, "p"], "holm", 1 / (1 + shuffles), LEVEL)
+    return table.assign(p_holm=holm)[AGREEMENT]
 
 
 def model_rows(
     tables: Mapping[str, pd.DataFrame],
     random_weights: Mapping[str, bool],
     draws: Draws,
-    chance: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+    chances: Mapping[str, Mapping[str, float]],
 ) -> pd.DataFrame:
     """One row per model and measure, columns `MODELS`.
 
@@ -57,20 +179,18 @@ def model_rows(
         tables: model -> one row per head, the run's model first.
         random_weights: model -> whether it is a random-weights control.
         draws: settings of the bootstrap and of permutations.
-        chance: model -> measure -> value of a head without the effect.
+        chances: model -> measure -> value of a head without the effect.
     """
     first_model = next(iter(tables))
     rows = []
     for model, table in tables.items():
         for name in numeric(table):
-            mean = mean_over_heads(table[name], draws)
+            present = table[name].dropna().to_numpy(np.float64)
+            low, high = percentile_interval(present[drawn_heads(len(present), draws)].mean(axis=1))
             agreement = [np.nan] * 5 if model == first_model else _agreement(tables[first_model], table, name, draws)
-            rows.append(
-                [
-                    *(model, random_weights[model], name, *mean, *agreement),
-                    *(int(table[name].count()), chance.get(model, {}).get(name, np.nan)),
-                ]
-            )
+            chance = chances[model].get(name, np.nan)
+            facts = (model, random_weights[model], name, float(present.mean()), float(low), float(high))
+            rows.append([*facts, *agreement, len(present), chance])
     return pd.DataFrame(rows, columns=MODELS)
 
 
@@ -86,46 +206,37 @@ def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws:
 
 @dataclass(frozen=True)
 class ModelTables:
-    """Tables on which findings about one model are tested.
-
-    Attributes:
-        heads: one row per head, one column per measure.
-        surface: like `clark2019/surface`.
-        relations: like `clark2019/dependency_head_relations`.
-    """
+    """Tables for the findings about one model: one row per head, `clark2019/surface`, `clark2019/dependency_head_relations`."""
 
     heads: pd.DataFrame
     surface: pd.DataFrame
     relations: pd.DataFrame
 
 
-_Test = Callable[[ModelTables, Draws], Claim]
-"""The test of a finding; its statement and the name of the statistic are those of `_Statement`."""
-
-
 @dataclass(frozen=True)
 class _Statement:
-    """A finding about one model's heads: the statement, the statistic in words, the tables it needs, and the test."""
+    """A finding about one model's heads: the statement, the statistic in words, the measures it needs, and the test.
+
+    The claim that the test returns has neither of the two texts.
+    """
 
     text: str
     statistic: str
     needs: tuple[str, ...]
-    test: _Test
+    test: Callable[[ModelTables, Draws], Claim]
+
+
+_claim = partial(Claim, "", "", "")
 
 
 def depth_correlation(
-    layer: npt.NDArray[np.integer], values: Floats, draws: Draws, level: float = LEVEL
+    layer: npt.NDArray[np.integer], values: Floats, draws: Draws, level: float = COVERAGE
 ) -> tuple[float, float, float, int]:
     """Rank correlation of layer and measure over heads, the ends of its interval, and the number of layers.
 
-    Heads of one layer resemble each other, so the independent units are layers: permutations move all heads of a layer
-    together. The interval contains 0 if the permutation test does not reject (`extremes.widths`), which is always the case
-    with fewer than five layers.
-
-    Args:
-        layer, values: layer and value of each head.
-        draws: number of permutations (its shuffles), and their seed.
-        level: coverage of the interval.
+    Heads of one layer resemble each other, so the independent units are layers: permutations (as many as `draws` has shuffles)
+    move all heads of a layer together. The interval, of coverage `level`, contains 0 if the permutation test does not reject
+    (`extremes.widths`), which is always the case with fewer than five layers.
     """
     _, of_head, sizes = np.unique(layer, return_inverse=True, return_counts=True)
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -142,67 +253,57 @@ def depth_correlation(
     return float(correlations[0]), float(low), float(high), len(sizes)
 
 
-def _with_depth(name: str, above: bool) -> _Test:
-    def test(tables: ModelTables, draws: Draws) -> Claim:
-        heads = tables.heads.dropna(subset=[name])
-        correlation_with_depth = depth_correlation(heads["layer"].to_numpy(), heads[name].to_numpy(np.float64), draws)
-        return Claim("", "", "", *correlation_with_depth, "layers", above=above)
-
-    return test
+def _with_depth(tables: ModelTables, draws: Draws, name: str, above: bool) -> Claim:
+    heads = tables.heads.dropna(subset=[name])
+    correlation_with_depth = depth_correlation(heads["layer"].to_numpy(), heads[name].to_numpy(np.float64), draws)
+    return _claim(*correlation_with_depth, "layers", above=above)
 
 
-def _in_half(kind: str, lower: bool) -> _Test:
-    def test(tables: ModelTables, draws: Draws) -> Claim:
-        heads = tables.heads.dropna(subset=[_TYPE])
-        of_kind = (heads[_TYPE] == kind).to_numpy()
-        below, above, low, high = shares_by_half(heads["layer"].to_numpy(), of_kind, draws.shuffles, draws.seed, LEVEL)
-        if not of_kind.any():
-            return Claim("", "", "", np.nan, np.nan, np.nan, 0, "")
-        numbers = (below - above, low, high) if lower else (above - below, -high, -low)
-        return Claim("", "", "", *numbers, heads["layer"].nunique(), "layers")
-
-    return test
+def _in_half(tables: ModelTables, draws: Draws, kind: str, lower: bool) -> Claim:
+    heads = tables.heads.dropna(subset=[_TYPE])
+    of_kind = (heads[_TYPE] == kind).to_numpy()
+    if not of_kind.any():
+        return _claim(np.nan, np.nan, np.nan, 0, "")
+    below, above, low, high = shares_by_half(heads["layer"].to_numpy(), of_kind, draws.shuffles, draws.seed, COVERAGE)
+    numbers = (below - above, low, high) if lower else (above - below, -high, -low)
+    return _claim(*numbers, heads["layer"].nunique(), "layers")
 
 
-def _most(*measures: str) -> _Test:
-    def test(tables: ModelTables, _: Draws) -> Claim:
-        rows = tables.surface[tables.surface["measure"].isin(measures)]
-        values, low, high = (rows[name].to_numpy(np.float64) for name in ("value", "ci_low", "ci_high"))
-        units = int(rows["units"].min())
-        interval = largest_of_intervals(values, low, high, units, LEVEL)
-        return Claim("", "", "", float(values.max()), *interval, units, str(rows["unit"].iloc[0]), threshold=MOST)
-
-    return test
+def _most(tables: ModelTables, _: Draws, measures: Sequence[str]) -> Claim:
+    rows = tables.surface[tables.surface["measure"].isin(measures)]
+    values, low, high = (rows[name].to_numpy(np.float64) for name in ("value", "ci_low", "ci_high"))
+    units = int(rows["units"].min())
+    interval = largest_of_intervals(values, low, high, units, COVERAGE)
+    return _claim(float(values.max()), *interval, units, str(rows["unit"].iloc[0]), threshold=MOST)
 
 
 def _relations(tables: ModelTables, _: Draws) -> Claim:
     first = tables.relations[(tables.relations["rank"] == 1) & tables.relations["choice_low"].notna()]
     if first.empty:
-        return Claim("", "", "", np.nan, np.nan, np.nan, 0, "")
+        return _claim(np.nan, np.nan, np.nan, 0, "")
     chosen = first.loc[first["choice_low"].idxmax()]
     margin, low, high = (np.array([chosen[name]], dtype=np.float64) for name in ("margin", "ci_low", "ci_high"))
     units = int(chosen["units"])
-    interval = largest_of_intervals(margin, low, high, units, LEVEL)
-    return Claim("", "", "", float(margin[0]), *interval, units, str(chosen["unit"]))
+    return _claim(float(margin[0]), *largest_of_intervals(margin, low, high, units, COVERAGE), units, str(chosen["unit"]))
 
 
 STATEMENTS = (
     _Statement(
         "Attention to [SEP] rises with depth (our test; in Clark et al., Figure 2, it peaks in the middle layers)",
         "Spearman of layer with attention to [SEP]",
-        ("to_sep",), _with_depth("to_sep", above=True),
+        ("to_sep",), partial(_with_depth, name="to_sep", above=True),
     ),
     _Statement(
         "Lower layers have the broad heads (Clark et al., section 3.3)", "Spearman of layer with entropy",
-        ("entropy",), _with_depth("entropy", above=False),
+        ("entropy",), partial(_with_depth, name="entropy", above=False),
     ),
     _Statement(
         "Some head puts most of its attention on the next or the previous token (Clark et al., section 3.1)",
-        "largest share of any head", ("to_previous",), _most("next", "previous"),
+        "largest share of any head", ("to_previous",), partial(_most, measures=("next", "previous")),
     ),
     _Statement(
         "Some head puts most of its attention on [SEP] (Clark et al., section 3.2)", "largest share of any head",
-        ("to_sep",), _most("sep"),
+        ("to_sep",), partial(_most, measures=("sep",)),
     ),
     _Statement(
         "Single heads find relations better than a fixed offset (Clark et al., Table 1)",
@@ -212,12 +313,12 @@ STATEMENTS = (
     _Statement(
         "Dense heads are mainly in the lower half of the layers (Guan et al., section 4)",
         "share of heads of this type in the lower half of the layers minus that in the upper half", (_TYPE,),
-        _in_half(DENSE, lower=True),
+        partial(_in_half, kind=DENSE, lower=True),
     ),
     _Statement(
         "Vertical heads are mainly in the upper half of the layers (Guan et al., section 4)",
         "share of heads of this type in the upper half of the layers minus that in the lower half", (_TYPE,),
-        _in_half(VERTICAL, lower=False),
+        partial(_in_half, kind=VERTICAL, lower=False),
     ),
 )  # fmt: skip
 """Findings on heads of one model that its attention alone can show."""
@@ -231,11 +332,6 @@ def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[st
     all true shares, since the largest observed share is biased upwards by selection. Relations: head and relation are chosen on
     one half of the units and tested on the other; no interval if no head has a relation to test. n: number of independent
     units, of the kind in `unit`.
-
-    Args:
-        tables: model -> the tables on which its findings are tested.
-        random_weights: model -> whether it is a random-weights control.
-        draws: its number of shuffles is the number of permutations of layers.
     """
     rows = []
     for statement in STATEMENTS:
@@ -252,102 +348,36 @@ def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[st
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 
-def surviving(findings: pd.DataFrame) -> dict[str, str]:
-    """Finding that holds for the first model -> whether it holds with random weights too, in words; empty without control."""
-    outcomes = {}
-    for text, rows in findings.groupby("finding", sort=False):
-        first_model, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
-        if first_model["verdict"] != claim_verdict(True) or controls.empty:
-            continue
-        values = ", ".join(f"{value:.3g}" for value in controls["value"])
-        if (controls["verdict"] == claim_verdict(True)).any():
-            outcome = "holds with random weights as well"
-        elif (controls["verdict"] == UNDECIDED).any():
-            outcome = "undecided with random weights"
-        elif controls["verdict"].str.startswith(NOT_TESTED).any():
-            outcome = "not tested with random weights"
-        else:
-            outcome = "does not hold with random weights"
-        outcomes[str(text)] = f"{outcome} ({first_model['value']:.3g} trained, {values} random)"
-    return outcomes
-
-
-def claim_rows(findings: pd.DataFrame, series: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per finding, columns `CLAIMS`: the number of models in which it holds, and which; controls do not count.
-
-    A second row counts the models of the series alone, if some models that were trained are not in it.
+def models(
+    tables: Mapping[str, Mapping[str, pd.DataFrame]],
+    shapes: Mapping[str, Sequence[int]],
+    random_weights: Mapping[str, bool],
+    resamples: int,
+    shuffles: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Tables of compared models: models (`MODELS`), findings (`MODEL_FINDINGS`), matches (`MATCHES`), agreement (`AGREEMENT`).
 
     Args:
-        findings: from `model_findings`.
-        series: names of the models of a series.
+        tables: model -> its tables from `sentences.of_model` and `head_scores`, the run's model first.
+        shapes: model -> number of layers, and of heads per layer.
+        random_weights: model -> whether it is a random-weights control.
+        resamples, shuffles, seed: of the bootstrap and of permutations.
     """
-    trained = findings[~findings["random_weights"].astype(bool)]
-    in_series = trained["model"].isin(series)
-    rows = []
-    for finding, tested in trained.groupby("finding", sort=False):
-        for among, counted in ((ALL_MODELS, tested), (OF_SERIES, tested[in_series[tested.index]])):
-            if among == OF_SERIES and len(counted) in (0, len(tested)):
-                continue
-            counts = [int((counted["verdict"] == verdict).sum()) for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED)]
-            holds_in = ", ".join(counted.loc[counted["verdict"] == HOLDS, "model"])
-            rows.append([finding, among, len(counted), *counts, len(counted) - sum(counts), holds_in])
-    return pd.DataFrame(rows, columns=CLAIMS)
-
-
-def write_models(
-    models: Sequence[Mapping[str, Any]],
-    draws: Draws,
-    run: str,
-    label: RunLabel,
-    out: str | Path,
-    findings_out: str | Path,
-    html_out: str | Path,
-    claims_out: str | Path,
-    series: Sequence[str] = (),
-) -> None:
-    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and models_claims.tsv (`CLAIMS`).
-
-    Args:
-        models: attributes of `ComparedModel` for each model, the run's model first.
-        draws: settings of the bootstrap and of permutations.
-        run: title of the run.
-        label: label of model and sentences.
-        out, findings_out, html_out, claims_out: files to write.
-        series: names of the models of a series.
-
-    Raises:
-        AtlasError: a table cannot be used.
-    """
-    compared, measured = read_compared_measures(models)
-    tables = {name: measures.table for name, measures in measured.items()}
-    controls = {model.name: model.random_weights for model in compared}
-    write_table(
-        model_rows(tables, controls, draws, {name: measures.known_chances() for name, measures in measured.items()}), out
-    )
-    tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
-    findings = model_findings(tested, controls, draws)
-    write_table(findings, findings_out)
-    claims = claim_rows(findings, series)
-    write_table(claims, claims_out)
-    notes = [
-        label.line,
-        "Findings that a model's attention alone can show, tested on each model. A finding holds where its whole interval lies "
-        "on the side of the threshold that it claims, does not hold where it lies on the opposite side, and is undecided where "
-        "it contains the threshold. Depth: permutations of layers, since heads of one layer resemble each other; fewer than "
-        "five layers decide nothing. Largest share: an interval that contains the largest true share of all heads. Relations: "
-        "chosen on one half of the text, tested on the other. n: number of independent units.",
-        *(f"{text}: {what}." for text, what in surviving(findings).items()),
-        *(
-            f"{row.finding}: holds in {row.holds} of {row.models} {row.among.removeprefix('all ')}."
-            for row in claims.itertuples()
-            if row.models > 1
-        ),
-    ]
-    write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
-
-
-def _tables_of(model: ComparedModel, heads: pd.DataFrame) -> ModelTables:
-    intervals = ["value", "ci_low", "ci_high", *UNIT_COLUMNS]
-    surface = read_table(model.tables["clark2019/surface"], ["measure", *intervals])
-    relations = ["rank", "choice_low", "margin", "ci_low", "ci_high", *UNIT_COLUMNS]
-    return ModelTables(heads, surface, read_table(model.tables["clark2019/dependency_head_relations"], relations))
+    draws = Draws(resamples, shuffles, seed)
+    measured = {model: read_measures(of_model, shapes[model][0], shapes[model][1]) for model, of_model in tables.items()}
+    heads = {model: measures.table for model, measures in measured.items()}
+    chances = {model: measures.known_chances() for model, measures in measured.items()}
+    tested = {
+        model: ModelTables(heads[model], of_model["clark2019/surface"], of_model["clark2019/dependency_head_relations"])
+        for model, of_model in tables.items()
+    }
+    first, *others = tables
+    matches = [match_rows(model, heads[first], heads[model]) for model in others]
+    agreement = [agreement_rows(model, random_weights[model], heads[first], heads[model], draws) for model in others]
+    return {
+        "models": model_rows(heads, random_weights, draws, chances),
+        "findings": model_findings(tested, random_weights, draws),
+        "matches": pd.concat(matches)[MATCHES],
+        "agreement": pd.concat(agreement)[AGREEMENT],
+    }

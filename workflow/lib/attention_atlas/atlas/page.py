@@ -6,99 +6,98 @@ Figures are drawn by Vega-Lite, which is embedded in the page; nothing is loaded
 from __future__ import annotations
 
 import base64
+import gzip
 import html
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
-from scipy.stats import rankdata
 
-from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.embedded_data import compressed, embedded
 from attention_atlas.atlas.measures import (
-    MEASURES,
-    SOURCES,
-    can_be_ranked,
+    HeadMeasures,
     inside_null,
     measure_rows,
+    numeric,
     read_measures,
     takes_few_values,
+    why_not_ranked,
 )
-from attention_atlas.atlas.page_models import Comparison, PageModel, comparison_data, page_model
+from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
 from attention_atlas.attention.cache import CachedExample, read_attention
-from attention_atlas.attention.half import widened
+from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
-from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.files import write_text
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
-from attention_atlas.methods.attended_pairs import KINDS
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
-from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baseline
+from attention_atlas.methods.head_relations import above_baseline
+from attention_atlas.workflow.shown import page
 
 ASSETS = RESOURCES / "atlas"
-_STEPS = 255
 _MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
 _DIGITS, _DIGITS_OF_ENDS = 6, 4
 """Significant digits of values, and of intervals and null distributions, of which the page shows four."""
+_DIGITS_OF_MODELS = 5
 _NAMED = 3
 _KINDS = 8
-_HEAD_RELATIONS = "clark2019/dependency_head_relations"
-NO_COMPARISON = Comparison(None, None, None, None, None)
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
+_ELEMENT = re.compile(r'(<script type="application/gzip" id="data">)([^<]*)(</script>)')
 
 
-@dataclass(frozen=True)
-class ShownSentences:
-    """Sentences whose attention the page shows.
-
-    Attributes:
-        shard, examples, dropped: the first shard of a corpus, its examples, and the table of dropped records; None if the run
-            has no sentences.
-        count: maximum number of sentences.
-        max_tokens: maximum number of tokens in a sentence, including special tokens.
-        shortest: minimum number of tokens in a sentence.
-    """
-
-    shard: str | Path | None
-    examples: str | Path | None
-    dropped: str | Path | None
-    count: int
-    max_tokens: int
-    shortest: int
+def embedded(data: Mapping[str, Any]) -> str:
+    """Text of the element with the data: gzip of the JSON in base64. The same data always give the same text."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), mtime=0)).decode("ascii")
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Tables of what heads attend to, from `attended.write_attended`; None if the run has no sentences."""
-
-    pairs: str | Path | None
-    kinds: str | Path | None
-
-
-def evidence_data(evidence: Evidence, places: pd.DataFrame) -> dict[str, Any]:
-    """Data of the page on the pairs that heads attend to; empty if there are no tables.
+def data_of_page(page: str) -> dict[str, Any]:
+    """The data in the text of a page.
 
     Raises:
-        AtlasError: a table cannot be used.
+        ValueError: the page carries no data, or they are damaged.
     """
-    if evidence.pairs is None or evidence.kinds is None:
-        return {"texts": [], "pairs": [], "kinds": []}
-    texts, pairs = pair_cards(read_table(evidence.pairs, ATTENDED_PAIRS), places)
-    return {"texts": texts, "pairs": pairs, "kinds": kind_cards(read_table(evidence.kinds, KINDS), places, _KINDS)}
+    match = _ELEMENT.search(page)
+    if match is None:
+        raise ValueError("it has no element with data")
+    try:
+        data = json.loads(gzip.decompress(base64.b64decode(match[2], validate=True)))
+    except (OSError, EOFError) as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(data, dict):
+        raise ValueError("its data are no dictionary")
+    return data
+
+
+def with_data(page: str, data: Mapping[str, Any]) -> str:
+    return _ELEMENT.sub(lambda match: f"{match[1]}{embedded(data)}{match[3]}", page, count=1)
+
+
+def read_page(path: Path) -> tuple[str, dict[str, Any]]:
+    """Text and data of a page of the atlas.
+
+    Raises:
+        DamagedFile: the file cannot be read, or is not the page of an atlas.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = data_of_page(text)
+    except (OSError, ValueError) as error:
+        raise DamagedFile(path, f"this page does not have the data of an atlas ({error})") from error
+    if not {"sentences", "evidence", "others", "name"} <= data.keys():
+        raise DamagedFile(path, "this page does not have the data of an atlas")
+    return text, data
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
@@ -106,24 +105,54 @@ def percentiles(values: Sequence[float | None]) -> list[float | None]:
 
     None for all heads if the measure `takes_few_values`.
     """
-    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    has_value = ~np.isnan(numbers)
-    ranks = np.full(len(numbers), np.nan)
-    if takes_few_values(numbers[has_value]):
+    numbers = pd.Series(values, dtype=np.float64)
+    if takes_few_values(numbers):
         return [None] * len(numbers)
-    ranks[has_value] = 100 * (rankdata(numbers[has_value]) - 0.5) / int(has_value.sum())
-    return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
+    shares = 100 * (numbers.rank() - 0.5) / int(numbers.count())
+    return [None if np.isnan(share) else round(float(share), 1) for share in shares]
+
+
+def _rows_of_heads(rows: pd.DataFrame, places: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of each head, in the order of the model's heads."""
+    by_place = dict(list(rows.groupby(PLACE, sort=False)))
+    return (by_place.get(place, rows.iloc[:0]) for place in places.itertuples(index=False, name=None))
+
+
+def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float | dict[str, str]]]]]:
+    """Sentences with pairs, and [head] pairs by rank as [sentence, query, key, weight, kinds]; word positions from 0.
+
+    kinds: what defines the kind (as in `kind_cards`) -> kind. `places`: layer, head of the model's heads, in order.
+    """
+    sentences = table.drop_duplicates("record").sort_values("record")
+    number = {record: k for k, record in enumerate(sentences["record"])}
+    return sentences["sentence"].tolist(), [
+        [
+            [
+                *(number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4)),
+                {of: kind for column, of in COLUMNS_OF_KINDS.items() if isinstance(kind := getattr(row, column), str) and kind},
+            ]
+            for row in rows.itertuples()
+        ]
+        for rows in _rows_of_heads(table.sort_values("rank"), places)
+    ]
+
+
+def kind_cards(table: pd.DataFrame, places: pd.DataFrame, most: int) -> list[dict[str, list[list[str | float]]]]:
+    """[head] what defines the kind -> [kind, share, even share] of the kinds of pairs with the `most` largest shares."""
+    return [
+        {
+            str(of): [
+                [row.kind, round(float(row.share), 5), round(float(row.even_share), 5)]
+                for row in of_kind.head(most).itertuples()
+            ]
+            for of, of_kind in rows.groupby("of")
+        }
+        for rows in _rows_of_heads(table.sort_values("share", ascending=False, kind="stable"), places)
+    ]
 
 
 def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """[head] relations that exceed their baseline on the half on which they were not chosen, by rank.
-
-    Args:
-        table: like `clark2019/dependency_head_relations`.
-        places: layer, head of the model's heads, in order.
-    """
-    rows = table[above_baseline(table)].sort_values("rank")
-    by_place = dict(list(rows.groupby(PLACE, sort=False)))
+    """[head] relations that exceed their baseline on the half on which they were not chosen, by rank."""
     shares = {"accuracy": "accuracy", "baseline": "baseline_accuracy", "margin": "margin", "low": "ci_low", "high": "ci_high"}
     return [
         [
@@ -133,55 +162,51 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
                 **{name: round(getattr(row, column), _DIGITS) for name, column in shares.items()},
                 "n": int(row.n),
             }
-            for row in by_place.get(place, rows.iloc[:0]).itertuples()
+            for row in rows.itertuples()
         ]
-        for place in places.itertuples(index=False, name=None)
+        for rows in _rows_of_heads(table[above_baseline(table)].sort_values("rank"), places)
     ]
 
 
 def sentence_data(
-    cached: Iterable[CachedExample],
-    examples: Mapping[int, Example],
-    shown_sentences: ShownSentences,
-    most_weights: int | None = None,
+    cached: Iterable[CachedExample], examples: Mapping[int, Example], limits: Mapping[str, int], most_weights: int
 ) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
 
-    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights in total (default:
-    `_MOST_WEIGHTS`), but at least one sentence.
+    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights in total, but at least one
+    sentence. `limits`: as for `atlas`.
     """
-    most_weights = _MOST_WEIGHTS if most_weights is None else most_weights
     sentences: list[dict[str, Any]] = []
     weights = 0
     for example in cached:
         n = len(example.tokens)
-        if example.level != "tokens" or not shown_sentences.shortest <= n <= shown_sentences.max_tokens:
+        if example.level != "tokens" or not limits["shortest"] <= n <= limits["max_tokens"]:
             continue
         weights += example.maps.size
-        if len(sentences) == shown_sentences.count or (sentences and weights > most_weights):
+        if len(sentences) == limits["count"] or (sentences and weights > most_weights):
             break
-        steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
+        steps = np.rint(widened(example.maps) * 255).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
         text = " ".join(examples[example.record].words)
         sentences.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
     return sentences
 
 
-def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], shown_sentences: ShownSentences, shown: int) -> str:
+def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[str, int], shown: int) -> str:
     """How many sentences the page shows, and why the others are not shown.
 
     Args:
         dropped: table of the dropped records of the text: id, reason, detail.
         lengths: number of tokens of each sentence that the model can read.
-        shown_sentences: limits on the sentences that the page shows.
+        limits: as for `atlas`.
         shown: number of sentences that the page shows.
     """
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
-    too_long = sum(length > shown_sentences.max_tokens for length in lengths)
+    too_long = sum(length > limits["max_tokens"] for length in lengths)
     if too_long:
-        parts.append(f"{too_long} longer than the {shown_sentences.max_tokens} word pieces that the page draws")
-    fit = sum(shown_sentences.shortest <= length <= shown_sentences.max_tokens for length in lengths)
+        parts.append(f"{too_long} longer than the {limits['max_tokens']} word pieces that the page draws")
+    fit = sum(limits["shortest"] <= length <= limits["max_tokens"] for length in lengths)
     if fit > shown:
         parts.append(f"{fit - shown} more not shown to keep the page small")
     for reason, rows in dropped.groupby("reason", sort=False):
@@ -197,34 +222,18 @@ def page_data(
     relations: list[list[dict[str, Any]]],
     sentences: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """All data of the page; intervals and null distributions appear only with their measures.
-
-    Args:
-        heads: heads.tsv.
-        measures: measures.tsv.
-        correlations: correlations.tsv.
-        relations: from `relation_cards`; empty if there is no table of relations.
-        sentences: from `sentence_data`.
-    """
+    """All data of the page; intervals and null distributions appear only with their measures."""
     parts = {part for name in measures["measure"] for part in parts_of(name)}
     measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
-    intervals = {
-        name: [[_plain(value, _DIGITS_OF_ENDS) for value in heads[end]] for end in ends_of(name)]
-        for name in names
-        if _has_ends(heads, name)
-    }
-    null = {
-        name: [
-            [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(part, pd.Series(np.nan, heads.index))]
-            for part in null_of(name)
-        ]
-        for name in names
-        if null_of(name)[-1] in heads
-    }
+
+    def short(column: str) -> list[float | None]:
+        return [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(column, pd.Series(np.nan, heads.index))]
+
     inside = {row.measure: inside_null(heads, row.measure, row.chance) for row in measures.itertuples() if row.measure in heads}
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
+    no_ranks: list[float | None] = [None] * len(heads)
     pairs = correlations[
         ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n", "definitional"]
     ]
@@ -235,13 +244,13 @@ def page_data(
             {key: "" if pd.isna(value) else _plain(value) for key, value in row.items()} for row in measures.to_dict("records")
         ],
         "values": values,
-        "intervals": intervals,
-        "null": null,
+        "intervals": {name: [*map(short, ends_of(name))] for name in names if {*ends_of(name)} <= {*heads}},
+        "null": {name: [*map(short, null_of(name))] for name in names if null_of(name)[-1] in heads},
         "inside": {
             name: [int(value) for value in heads_inside] for name, heads_inside in inside.items() if heads_inside is not None
         },
         "percentiles": {
-            name: percentiles(values[name] if can_be_ranked(heads[name], inside[name]) else [None] * len(heads))
+            name: no_ranks if why_not_ranked(heads[name], inside[name]) else percentiles(values[name])
             for name in names
             if kinds[name] == "number"
         },
@@ -254,10 +263,6 @@ def page_data(
     }
 
 
-def _has_ends(heads: pd.DataFrame, name: str) -> bool:
-    return all(end in heads for end in ends_of(name))
-
-
 def _plain(value: Any, digits: int = _DIGITS) -> Any:
     """A value for JSON, with some significant digits; None if it is missing."""
     if isinstance(value, str):
@@ -267,127 +272,199 @@ def _plain(value: Any, digits: int = _DIGITS) -> Any:
     return float(f"{value:.{digits}g}") if isinstance(value, float) else int(value)
 
 
-def write_page(
-    heads_path: str | Path,
-    measures_path: str | Path,
-    correlations_path: str | Path,
-    relations_path: str | Path | None,
-    evidence: Evidence,
-    shown_sentences: ShownSentences,
-    run: str,
-    label: RunLabel | None,
-    out: str | Path,
-    models: Sequence[Mapping[str, Any]] = (),
-    comparison: Comparison = NO_COMPARISON,
-    sources: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    checkpoints: bool = False,
-) -> None:
-    """Write the page.
+def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
+    """The attention of a shard; the file with its description follows."""
+    return read_attention(files[:1])
+
+
+@page(
+    id="atlas",
+    title="The atlas of all heads",
+    part_of="measures",
+    reads=("heads", "measures", "correlations"),
+    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison", "sources"),
+    settings=("shown_sentences", "figures", "folder", "shapes", "random_weights", "series", "checkpoints"),
+    labels=("sentences",),
+    resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
+    megabytes=2000,
+)
+def atlas(
+    heads: pd.DataFrame,
+    measures: pd.DataFrame,
+    correlations: pd.DataFrame,
+    attention: Mapping[str, Annotated[Iterator[CachedExample], first_shard]],
+    examples: Mapping[str, Examples],
+    dropped: Mapping[str, Sequence[pd.DataFrame]],
+    pairs: Mapping[str, pd.DataFrame],
+    kinds: Mapping[str, pd.DataFrame],
+    relations: Mapping[str, pd.DataFrame],
+    page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
+    comparison: Mapping[str, pd.DataFrame],
+    sources: Mapping[str, Mapping[str, Sequence[str]]],
+    shown_sentences: Mapping[str, int],
+    figures: Mapping[str, Sequence[str]],
+    folder: str,
+    shapes: Mapping[str, Sequence[int]],
+    random_weights: Mapping[str, bool],
+    series: Sequence[str],
+    checkpoints: bool,
+    labels: Mapping[str, RunLabel],
+    run_title: str,
+) -> str:
+    """The page of the atlas as HTML text.
+
+    What depends on sentences is by model, the run's model first, and empty in a run that has none.
 
     Args:
-        heads_path, measures_path: files from `measures.write_heads`.
-        correlations_path: file from `correlations.write_correlations`.
-        relations_path: table like `clark2019/dependency_head_relations`; None if the run has none.
-        evidence: tables of what heads attend to.
-        shown_sentences: sentences with attention.
-        run: title of the run.
-        label: label of the sentences.
-        out: file to write.
-        models: data of each compared model, see `page_models.page_model`, the run's model first.
-        comparison: tables of their comparison.
-        sources: measure -> files with its values, to which the page links.
-        checkpoints: whether the models of the series are checkpoints of one training.
+        heads, measures, correlations: tables of the run's model.
+        attention, examples, dropped: first shard of the sentences that the page shows.
+        pairs, kinds: what heads attend to, of `sentences.attended`.
+        relations: tables like `clark2019/dependency_head_relations`.
+        page_tables: of the compared models, as for `measures.read_measures`.
+        comparison: tables of `models.models`.
+        sources, figures: measure -> files with its values, to which the page links; sources by model.
+        shown_sentences: limits: count of sentences, max_tokens and shortest (their tokens, including special ones).
+        folder: of the page.
+        shapes, random_weights: layers and heads of each compared model, and whether it is a control.
+        series: names of models that form a series, in its order.
+        checkpoints: whether these are checkpoints of one training.
+        labels: label of the sentences.
+        run_title: title of the run.
 
     Raises:
-        AtlasError: a table or a shard cannot be used, or the tables describe different heads.
+        AtlasError: a shard cannot be used, or the tables describe different heads.
     """
-    heads = read_table(heads_path, ["model", *PLACE])
-    measures = read_table(measures_path, MEASURES)
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
-        raise AtlasError(f"{heads_path}: the {len(heads)} rows are not one for each head of each layer.")
-    relations: list[list[dict[str, Any]]] = []
-    if relations_path is not None:
-        relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
-    compared = [page_model(values) for values in models]
-    sentences, note = _sentences_and_note(shown_sentences, len(heads), _MOST_WEIGHTS // max(len(compared), 1))
-    data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
-    data["evidence"] = evidence_data(evidence, places)
-    data["shown_note"] = note
-    folder = Path(out).parent
-    data["sources"] = _addresses(sources, folder)
-    data["name"] = str(heads["model"].iloc[0])
-    data["comparison"] = comparison_data(compared, comparison, checkpoints)
-    data["others"] = [_other_model(model, shown_sentences, _MOST_WEIGHTS // len(compared), folder) for model in compared[1:]]
-    write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
+        raise AtlasError(f"heads.tsv: the {len(heads)} rows are not one for each head of each layer.")
+    most_weights = _MOST_WEIGHTS // max(len(page_tables), 1)
+
+    def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame, related: pd.DataFrame) -> dict[str, Any]:
+        shown, note = [], ""
+        if model in attention:
+            shown = sentence_data(attention[model], {e.record: e for e in examples[model]}, shown_sentences, most_weights)
+            if any(len(base64.b64decode(sentence["data"])) != len(table) * len(sentence["tokens"]) ** 2 for sentence in shown):
+                raise AtlasError(f"the attention of {model} does not have the {len(table)} heads of the tables.")
+            lengths = [len(example.tokens) for example in examples[model]]
+            note = shown_note(dropped[model][0], lengths, shown_sentences, len(shown))
+        cards = relation_cards(relations[model], table[PLACE]) if model in relations else []
+        evidence: dict[str, Any] = {"texts": [], "pairs": [], "kinds": []}
+        if model in pairs:
+            texts, strongest = pair_cards(pairs[model], table[PLACE])
+            evidence = {"texts": texts, "pairs": strongest, "kinds": kind_cards(kinds[model], table[PLACE], _KINDS)}
+        return {**page_data(table, listed, related, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
+
+    measured = {model: read_measures(tables, shapes[model][0], shapes[model][1]) for model, tables in page_tables.items()}
+    name = str(heads["model"].iloc[0])
+    linked = {measure: [*paths, *figures.get(measure, ())] for measure, paths in sources[name].items()}
+    data = of_model(name, heads, measures, correlations) | {"sources": _addresses(linked, folder)}
+    data["comparison"] = comparison_data(measured, shapes, random_weights, comparison) if comparison else {}
+    if comparison:
+        data["comparison"] |= {"series": list(series), "checkpoints": checkpoints}
+    data["others"] = []
+    for model in list(measured)[1:]:
+        listed = measure_rows(measured[model], dict.fromkeys(page_tables[model], model))
+        # pandas warns of tables that merges left in many blocks: a copy has one.
+        other = of_model(model, measured[model].table.copy(), listed, pd.DataFrame(columns=CORRELATIONS))
+        linked = {measure: [*sources[model][measure]] for measure in listed["measure"] if measure in sources[model]}
+        # Colour scales are the same for all models.
+        data["others"].append({**other, "ramps": {}, "sources": _addresses(linked, folder)})
+    return html_of(data, f"Attention atlas: {name}", next((label.line for label in labels.values()), run_title))
 
 
-def _sentences_and_note(shown_sentences: ShownSentences, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
-    """Sentences from `sentence_data` and the note from `shown_note`; empty if there are no sentences.
+def _addresses(sources: Mapping[str, Sequence[str]], folder: str) -> dict[str, list[str]]:
+    return {name: [os.path.relpath(path, folder).replace(os.sep, "/") for path in paths] for name, paths in sources.items()}
 
-    Raises:
-        AtlasError: the attention has a different number of heads.
+
+# --- compared models --------------------------------------------------------------------------------------------------
+
+
+def comparison_data(
+    measured: Mapping[str, HeadMeasures],
+    shapes: Mapping[str, Sequence[int]],
+    random_weights: Mapping[str, bool],
+    comparison: Mapping[str, pd.DataFrame],
+) -> dict[str, Any]:
+    """Data of the page on the compared models side by side.
+
+    models: name, shape, values of each measure by head, on the same sentences for all models, and what they are compared with,
+    see `_nulls`. means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the
+    matched head and their distance, or None. findings: one row per finding, with value and verdict by model.
+
+    Args:
+        measured: model -> its measures, the run's model first.
+        shapes, random_weights, comparison: as for `atlas`.
     """
-    if shown_sentences.shard is None or shown_sentences.examples is None or shown_sentences.dropped is None:
-        return [], ""
-    examples = {example.record: example for example in read_examples([shown_sentences.examples], None)}
-    sentences = sentence_data(read_attention([shown_sentences.shard], None), examples, shown_sentences, most_weights)
-    if any(len(base64.b64decode(sentence["data"])) != heads * len(sentence["tokens"]) ** 2 for sentence in sentences):
-        raise AtlasError(f"{shown_sentences.shard}: this attention does not have the {heads} heads of the tables.")
-    lengths = [len(example.tokens) for example in examples.values()]
-    return sentences, shown_note(
-        read_table(shown_sentences.dropped, ["id", "reason", "detail"]), lengths, shown_sentences, len(sentences)
-    )
-
-
-def _addresses(sources: Mapping[str, Sequence[str | Path]], folder: Path) -> dict[str, list[str]]:
-    """Addresses of the files of each measure, relative to the folder of the page."""
-    return {name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()}
-
-
-def _other_model(model: PageModel, shown_sentences: ShownSentences, most_weights: int, folder: Path) -> dict[str, Any]:
-    """The data of a compared model, in the form of the run's model, without what only the run's model has."""
-    shape = model.compared
-    measured = read_measures(shape.tables, shape.layers, shape.heads)
-    # pandas warns of tables that merges left in many blocks: a copy has one.
-    heads = measured.table.copy().assign(model=shape.name)
-    measures = measure_rows(measured, dict.fromkeys(shape.tables, shape.name))
-    places = heads[PLACE]
-    relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)
-    files = model.sentences
-    its_sentences = replace(shown_sentences, shard=files["shard"], examples=files["examples"], dropped=files["dropped"])
-    sentences, note = _sentences_and_note(its_sentences, len(heads), most_weights)
-    data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
-    evidence = evidence_data(Evidence(**model.evidence), places)
-    tables = {
-        measure.name: [shape.tables[source.table]]
-        for source in SOURCES
-        if source.table in shape.tables
-        for measure in source.measures
-    }
-    # Colour scales are the same for all models.
     return {
-        **data,
-        "ramps": {},
-        "sources": _addresses({name: tables[name] for name in measures["measure"] if name in tables}, folder),
-        "name": shape.name,
-        "evidence": evidence,
-        "shown_note": note,
+        "models": [
+            {
+                **{"name": model, "layers": shapes[model][0], "heads": shapes[model][1], "random": random_weights[model]},
+                "values": {name: [_number(value) for value in of.table[name]] for name in numeric(of.table)},
+                "nulls": _nulls(of),
+            }
+            for model, of in measured.items()
+        ],
+        "means": _by_model(comparison["models"], ["mean", "ci_low", "ci_high"]),
+        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p", "matched_by"]),
+        "matches": _matches(comparison["matches"], {model: shapes[model] for model in measured}),
+        "findings": [
+            {
+                "finding": finding,
+                "statistic": rows["statistic"].iloc[0],
+                "models": {row.model: [_number(row.value), row.verdict] for row in rows.itertuples()},
+            }
+            for finding, rows in comparison["models_findings"].groupby("finding", sort=False)
+        ],
     }
 
 
-def page(data: Mapping[str, Any], title: str, line: str) -> str:
-    """The page as HTML text."""
-    import vl_convert
+def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
+    """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
+    table = measured.table
+    known = measured.known_chances()
+    nulls = {}
+    for name in numeric(table):
+        low, high, _ = null_of(name)
+        inside = inside_null(table, name, known.get(name))
+        if inside is None:
+            continue
+        drawn = low in table and table[low].notna().any()
+        ends = (table[low].min(), table[high].max()) if drawn else (known.get(name), known.get(name))
+        nulls[name] = [*map(_number, ends), int((~inside & table[name].notna()).sum())]
+    return nulls
 
-    library = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stub lacks the default of `snippet`
+
+def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
+    """Model -> measure -> numbers of these columns."""
+    return {
+        str(model): {str(row["measure"]): [_number(row[column]) for column in columns] for _, row in rows.iterrows()}
+        for model, rows in table.groupby("model", sort=False)
+    }
+
+
+def _matches(table: pd.DataFrame, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[list[float] | None]]:
+    first, *others = shapes
+    layers, heads = shapes[first]
+    matches: dict[str, list[list[float] | None]] = {}
+    for model in others:
+        partners: list[list[float] | None] = [None] * (layers * heads)
+        for row in table[table["model"] == model].itertuples():
+            partner = int((row.matched_layer - 1) * shapes[model][1] + row.matched_head - 1)
+            partners[(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
+        matches[model] = partners
+    return matches
+
+
+def _number(value: Any) -> float | None:
+    return None if pd.isna(value) else float(f"{np.float64(value):.{_DIGITS_OF_MODELS}g}")
+
+
+def html_of(data: Mapping[str, Any], title: str, line: str) -> str:
     parts = {name: (ASSETS / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    schema = f"https://vega.github.io/schema/vega-lite/v{vl_convert.get_vegalite_versions()[-1].split('.')[0]}.json"
     return Template(parts["html"]).substitute(
         title=html.escape(title),
         line=html.escape(line),
         style=parts["css"],
-        data=embedded({**data, "schema": schema}),
-        library=compressed(library),
+        data=embedded(data),
         script=parts["js"],
     )

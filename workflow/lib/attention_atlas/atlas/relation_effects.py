@@ -1,46 +1,56 @@
 """The first relation of each head by norm-weighted attention, and the effect of masking the head on words of that relation.
 
 The relation is chosen on one half of the documents (`methods.head_relations`); everything here is measured on the other half.
+
+A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
+direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
+Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
+does not carry it: with the same part of speech if possible, and with the closest frequency in the corpus.
+The effect is the mean over pairs of the loss change on the word of the relation minus the loss change on the matched word.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
 
+from attention_atlas.atlas.head_properties import norm_weighted
+from attention_atlas.atlas.head_scores import value_norms
 from attention_atlas.attention.batch_sizes import LOSS_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
-from attention_atlas.attention.half import widened
-from attention_atlas.attention.words import to_words, unit_starts
+from attention_atlas.attention.words import to_words, unit_starts, widened
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.progress import progress
-from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.causal_effects import Pair, effect_of, matched_pairs, word_frequencies
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, gather_gold, predicted_words, score
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.dependency_scoring import (
+    DEPENDENT_TO_HEAD,
+    DIRECTIONS,
+    Gold,
+    gather_gold,
+    predicted_words,
+    score,
+)
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.methods.head_relations import HEAD_RELATIONS, NONE, testing_half
-from attention_atlas.methods.norm_weighted import norm_weighted
+from attention_atlas.methods.head_relations import NONE, testing_half
+from attention_atlas.methods.head_tables import Units, independent_units
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.language_models import LanguageModel, load_language_model
+from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
-from attention_atlas.models.mlm_head import ModelFiles, read_head_facts
-from attention_atlas.models.value_norms import ValueNorms
-from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p, random_exchanges, two_sided_p
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -56,6 +66,7 @@ CAUSAL_EFFECTS = (
     *("relation_high", "matched_change", "value", "ci_low", "ci_high", "p", "q", "unit", "units", "language_model", "note"),
 )
 LEVEL = 0.05
+_PUNCTUATION = ("punct", "PUNCT")
 _IGNORED = -100
 
 
@@ -76,53 +87,50 @@ class Chosen:
     seed: int
 
 
-def write_relation_effects(
-    files: ModelFiles,
-    example_files: Sequence[str | Path],
-    relations_path: str | Path,
-    limit: int,
-    chosen: Chosen,
-    weights_out: str | Path,
-    effects_out: str | Path,
-    threads: int = 1,
-) -> None:
-    """Write the accuracy of raw and norm-weighted maps on the first relation of each head, and effects of masking heads.
-
-    Columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and by
-    norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads.
-    Columns `CAUSAL_EFFECTS`: see `methods.causal_effects`; value: relation_change minus matched_change, in nats; loss: mean
-    loss on the words of the relation with all heads; language_model: the language-model head. note: why there is no value.
+def relation_effects(
+    model: Mapping[str, Any],
+    card: Card,
+    mlm_head: str,
+    mlm_head_facts: Annotated[HeadFacts, read_head_facts],
+    examples: Examples,
+    relations: pd.DataFrame,
+    causal_effects: Mapping[str, int],
+    resamples: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Accuracy of raw and norm-weighted maps on the first relation of each head, and effects of masking heads.
 
     Args:
-        files: files of the model.
-        example_files: sentences with their trees, tokenised for this model.
-        relations_path: table of the relations of each head on these sentences, columns `HEAD_RELATIONS`.
-        limit: use at most this many records of the corpus.
-        chosen: numbers of heads, words and resamples.
-        weights_out, effects_out: files to write.
-        threads: threads of the forward passes.
+        model, card: registry entry and card.
+        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
+        examples: sentences with their trees, tokenised for this model.
+        relations: of each head on these sentences, columns `HEAD_RELATIONS`.
+        causal_effects, resamples, seed: see `Chosen`.
 
-    Raises:
-        AtlasError: the model or a table cannot be read, or values are not finite.
+    Returns:
+        weights, columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and
+        by norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads.
+        effects, columns `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of
+        the relation with all heads; language_model: the language-model head. note: why there is no value.
     """
-    torch.set_num_threads(threads)
-    card, facts = read_card(files.card), read_head_facts(files.mlm_head_facts)
-    corpus = list(read_examples(example_files, limit))
-    table = read_table(relations_path, HEAD_RELATIONS)
-    first = table[(table["rank"] == 1) & (table["relation"] != NONE)].reset_index(drop=True)
-    gold = gather_gold(corpus)
-    tested = testing_half(gold.units, chosen.seed)[gold.units.of_item]
-    examples = [corpus[number] for number in np.unique(gold.sentence[tested])]
-    language_model, what = load_language_model(files.entry, files.mlm_head, facts)
+    chosen = Chosen(**causal_effects, resamples=resamples, seed=seed)
+    first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
+    gold = gather_gold(examples)
+    tested = testing_half(gold.units, seed)[gold.units.of_item]
+    held_out = [examples[number] for number in np.unique(gold.sentence[tested])]
+    language_model, what = load_language_model(model, mlm_head, mlm_head_facts)
     _log.info("loss by: %s", what)
-    bare: Any = load_model(files.entry, pick_device()) if language_model is None else language_model.model.base_model
-    write_table(relation_weights(bare, examples, first, card, chosen), weights_out)
+    bare: Any = load_model(model, pick_device()) if language_model is None else language_model.model.base_model
+    weights = relation_weights(bare, held_out, first, card, chosen)
     if language_model is None:
-        effects = first[[*PLACE, "relation", "direction"]].assign(note=what).reindex(columns=list(CAUSAL_EFFECTS))
+        effects = first[[*PLACE, "relation", "direction"]].assign(note=what)
     else:
-        effects = causal_effects(language_model, examples, first, word_frequencies(corpus), card, chosen)
-        effects = effects.assign(language_model=what)
-    write_table(effects.reindex(columns=list(CAUSAL_EFFECTS)).astype({"n": "Int64", "units": "Int64"}), effects_out)
+        frequencies = Counter(word.lower() for example in examples for word in example.words)
+        effects = effects_of_masking(language_model, held_out, first, frequencies, card, chosen).assign(language_model=what)
+    return {
+        "weights": weights,
+        "effects": effects.reindex(columns=list(CAUSAL_EFFECTS)).astype({"n": "Int64", "units": "Int64"}),
+    }
 
 
 # --- accuracy by raw and by norm-weighted attention -------------------------------------------------------------------
@@ -137,8 +145,7 @@ def relation_weights(
         model: the bare model, with the attention engine installed.
         examples: sentences of the half on which the relations were not chosen.
         first: layer, head, relation and direction of each head.
-        card: card of the model.
-        chosen: number of resamples, and seed.
+        card, chosen: card of the model; number of resamples, and seed.
     """
     columns = list(RELATION_WEIGHTS)
     rows = first[[*PLACE, "relation", "direction"]].copy()
@@ -149,17 +156,16 @@ def relation_weights(
     heads = (rows["layer"] - 1).to_numpy(), (rows["head"] - 1).to_numpy()
     direction = rows["direction"].map({name: k for k, name in enumerate(DIRECTIONS)}).to_numpy()
     of_relation = (gold.relation[:, None] == rows["relation"].to_numpy(dtype=str)).astype(np.float64)
-    right = [None if of is None else of[:, direction, *heads] * of_relation for of in (raw, norm)]
     units = gold.units
     n = units.sums(of_relation)
     rows["n"], rows["unit"], rows["units"] = n.sum(axis=0).astype(int), units.name, (n > 0).sum(axis=0)
-    for name, words in zip(("raw", "norm"), right, strict=True):
-        if words is not None:
-            rows[name], rows[f"{name}_low"], rows[f"{name}_high"] = _ratio(units.sums(words), n, chosen)
-    if right[1] is None:
+    raw_right = raw[:, direction, *heads] * of_relation
+    rows["raw"], rows["raw_low"], rows["raw_high"] = _ratio(units.sums(raw_right), n, chosen)
+    if norm is None:
         return rows.assign(note=note).reindex(columns=columns)
-    assert right[0] is not None
-    differences = units.sums(right[1] - right[0])
+    norm_right = norm[:, direction, *heads] * of_relation
+    rows["norm"], rows["norm_low"], rows["norm_high"] = _ratio(units.sums(norm_right), n, chosen)
+    differences = units.sums(norm_right - raw_right)
     rows["value"], rows["ci_low"], rows["ci_high"] = _ratio(differences, n, chosen)
     draws = max(chosen.resamples, enough_draws(len(rows), LEVEL))
     rows["p"] = exchange_p(differences, draws, chosen.seed)
@@ -178,27 +184,84 @@ def _right_words(
     model: PreTrainedModel, examples: Sequence[Example], gold: Gold, pad: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_] | None, str]:
     """[token, direction, layer, head] correct picks of raw and of norm-weighted attention, and why the latter are None."""
-    note, norms = "", None
-    try:
-        norms = ValueNorms(model)
-    except AtlasError as error:
-        note = str(error)
-        _log.info("no norm-weighted attention: %s", error)
+    norms, note = value_norms(model)
     observe = None if norms is None else norms.observer
-    picked: list[dict[int, npt.NDArray[np.int16]]] = [{}, {}]
+    raw: dict[int, npt.NDArray[np.int16]] = {}
+    norm: dict[int, npt.NDArray[np.int16]] = {}
     for example, maps in each_example(model, examples, pad, reuse_memory=True, values=observe):
         special = np.asarray(example.word)[unit_starts(example.word)] == SPECIAL
         weights = widened(maps)
-        picked[0][example.record] = predicted_words(to_words(weights, example.word), special)
+        raw[example.record] = predicted_words(to_words(weights, example.word), special)
         if norms is not None:
             weighted = norm_weighted(weights, norms.take(example))
-            picked[1][example.record] = predicted_words(to_words(weighted, example.word), special)
-    raw, norm = (
-        score(np.concatenate([of[example.record] for example in examples]), gold, AS_PUBLISHED).heads if of else None
-        for of in picked
-    )
-    assert raw is not None
-    return raw, norm, note
+            norm[example.record] = predicted_words(to_words(weighted, example.word), special)
+
+    def right(picked: Mapping[int, npt.NDArray[np.int16]]) -> npt.NDArray[np.bool_]:
+        return score(np.concatenate([picked[example.record] for example in examples]), gold, AS_PUBLISHED).heads
+
+    return right(raw), right(norm) if norm else None, note
+
+
+# --- words of a relation and their matches ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A word that carries a relation and its matched word: positions in their sentence, from 0."""
+
+    record: int
+    word: int
+    matched: int
+    same_part_of_speech: bool
+
+
+def carriers(example: Example, relation: str, direction: str) -> list[int]:
+    """Positions of the words that carry a relation: dependents, or heads of dependents, without duplicates."""
+    places = []
+    for word, (head, label) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
+        if label == relation and head > 0:
+            places.append(word if direction == DEPENDENT_TO_HEAD else head - 1)
+    return sorted(set(places))
+
+
+def matched_pairs(
+    examples: Sequence[Example],
+    relation: str,
+    direction: str,
+    frequencies: Mapping[str, int],
+    usable: Mapping[int, Collection[int]],
+    most: int,
+    seed: int,
+) -> list[Pair]:
+    """Up to `most` randomly drawn pairs of a relation; words without a possible match are skipped.
+
+    Args:
+        examples: sentences with their trees.
+        relation, direction: the relation of the head and its direction.
+        frequencies: counts of lower-cased words in the corpus.
+        usable: record -> positions of the words that the model can predict, in order.
+        most, seed: largest number of pairs, and seed of the draw.
+    """
+    pairs = []
+    for example in examples:
+        carrying = carriers(example, relation, direction)
+        tags = example.layers.get("xpos") or example.layers.get("upos") or ("",) * len(example.words)
+        free = [
+            place
+            for place in usable[example.record]
+            if place not in carrying and example.layers["relations"][place] not in _PUNCTUATION
+        ]
+        for word in carrying:
+            if word not in usable[example.record] or not free:
+                continue
+            alike = [place for place in free if tags[place] and tags[place] == tags[word]]
+            often = np.log([frequencies[example.words[place].lower()] for place in alike or free])
+            distance = np.abs(often - np.log(frequencies[example.words[word].lower()]))
+            # Among equally frequent words, take the nearest in the sentence.
+            order = np.lexsort((np.abs(np.asarray(alike or free) - word), np.round(distance, 9)))
+            pairs.append(Pair(example.record, word, (alike or free)[order[0]], bool(alike)))
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:most])
+    return [pairs[place] for place in chosen]
 
 
 # --- losses with heads masked -----------------------------------------------------------------------------------------
@@ -206,18 +269,16 @@ def _right_words(
 
 @dataclass(frozen=True)
 class Probe:
-    """A word whose loss is measured: the input, and the tokens to predict.
+    """A word whose loss is measured.
 
-    Attributes:
-        example: input of the model, with the word masked for a masked language model.
-        targets: position -> id of the token to predict there.
+    `example`: the model's input, with the word masked for a masked language model; `targets`: position -> id to predict there.
     """
 
     example: Example
     targets: Mapping[int, int]
 
 
-def causal_effects(
+def effects_of_masking(
     language_model: LanguageModel,
     examples: Sequence[Example],
     first: pd.DataFrame,
@@ -231,125 +292,131 @@ def causal_effects(
         language_model: the model with its language-model head.
         examples: sentences of the half on which the relations were not chosen.
         first: layer, head, relation, direction and choice_low of each head.
-        frequencies: word counts in the corpus.
-        card: card of the model.
-        chosen: numbers of heads, words and resamples.
-
-    Raises:
-        AtlasError: a loss is not finite.
+        frequencies: counts of lower-cased words in the corpus.
+        card, chosen: card of the model; numbers of heads, words and resamples.
     """
     causal = self_attention(language_model.model)[0] == DECODER_SELF
-    mask = None if causal else card.mask
-    probes = {example.record: word_probes(example, mask) for example in examples}
-    usable = {record: np.array([probe is not None for probe in words]) for record, words in probes.items()}
+    probes = {example.record: word_probes(example, None if causal else card.mask) for example in examples}
     documents = {example.record: example.document for example in examples}
     masked = first.sort_values("choice_low", ascending=False, kind="stable").head(chosen.heads).sort_values(PLACE)
     pairs_of: dict[tuple[int, int], list[Pair]] = {}
     for row in masked.itertuples():
-        pairs = matched_pairs(examples, row.relation, row.direction, frequencies, usable, chosen.words, chosen.seed)
+        pairs = matched_pairs(examples, row.relation, row.direction, frequencies, probes, chosen.words, chosen.seed)
         if pairs:
             pairs_of[row.layer, row.head] = pairs
 
-    def losses(words: Sequence[tuple[int, int]], plan: Plan | None = None) -> dict[tuple[int, int], float]:
-        return dict(
-            zip(words, probe_losses(language_model, [probes[r][w] for r, w in words], card.pad or 0, plan), strict=True)
-        )
+    def losses(pairs: Iterable[Pair], plan: Plan | None = None) -> dict[tuple[int, int], float]:
+        words = list(dict.fromkeys((pair.record, word) for pair in pairs for word in (pair.word, pair.matched)))
+        of_words = probe_losses(language_model, [probes[record][word] for record, word in words], card.pad or 0, plan)
+        return dict(zip(words, of_words.tolist(), strict=True))
 
-    whole = losses(_words(pair for pairs in pairs_of.values() for pair in pairs))
+    whole = losses(pair for pairs in pairs_of.values() for pair in pairs)
     draws = max(chosen.resamples, enough_draws(max(len(pairs_of), 1), LEVEL))
     rows = []
     for (layer, head), pairs in progress(list(pairs_of.items()), label="masked heads"):
-        without = losses(_words(pairs), Plan().zero(layer - 1, head - 1))
-        relation, matched = (
-            np.array([without[pair.record, place] - whole[pair.record, place] for pair, place in _places(pairs, name)])
-            for name in ("word", "matched")
-        )
+        without = losses(pairs, Plan().zero(layer - 1, head - 1))
+        change = {word: loss - whole[word] for word, loss in without.items()}
+        relation = np.array([change[pair.record, pair.word] for pair in pairs])
+        matched = np.array([change[pair.record, pair.matched] for pair in pairs])
         effect = effect_of(pairs, relation, matched, [documents[pair.record] for pair in pairs], draws, chosen.seed)
         loss = float(np.mean([whole[pair.record, pair.word] for pair in pairs]))
-        rows.append({"layer": layer, "head": head, "loss": loss, **asdict(effect)})
+        rows.append({"layer": layer, "head": head, "loss": loss, **effect})
     if not rows:
         return pd.DataFrame(columns=list(CAUSAL_EFFECTS))
-    named = {"relation": "relation_change", "matched": "matched_change", "low": "ci_low", "high": "ci_high"}
-    table = pd.DataFrame(rows).rename(columns=named).merge(masked[[*PLACE, "relation", "direction"]], on=PLACE)
+    table = pd.DataFrame(rows).merge(masked[[*PLACE, "relation", "direction"]], on=PLACE)
     table["q"] = corrected_p(table["p"], "bh", 1 / (draws + 1), LEVEL)
     return table
 
 
-def word_probes(example: Example, mask: int | None) -> list[Probe | None]:
-    """[m] input and targets for each word; None if the model cannot predict the word.
+def word_probes(example: Example, mask: int | None) -> dict[int, Probe]:
+    """Word -> input and targets, for the words that the model can predict.
 
-    Args:
-        example: the sentence.
-        mask: id of [MASK], which replaces the word pieces of the word; None for a causal model, which predicts the token after
-            the word, if that token belongs to a word as well.
+    `mask`: id of [MASK], which replaces the word pieces of the word; None for a causal model, which predicts the token after
+    the word, if that token belongs to a word as well.
     """
     word = np.asarray(example.word)
-    probes: list[Probe | None] = []
+    probes = {}
     for number in range(len(example.words)):
         places = np.flatnonzero(word == number).tolist()
-        if mask is None:
-            last = places[-1] if places else len(word)
-            follows = last + 1 < len(word) and word[last + 1] != SPECIAL
-            probes.append(Probe(example, {last: example.input_ids[last + 1]}) if follows else None)
+        if not places:
             continue
-        ids = tuple(mask if place in places else piece for place, piece in enumerate(example.input_ids))
-        targets = {place: example.input_ids[place] for place in places}
-        probes.append(Probe(replace(example, input_ids=ids), targets) if places else None)
+        if mask is not None:
+            ids = tuple(mask if place in places else piece for place, piece in enumerate(example.input_ids))
+            probes[number] = Probe(replace(example, input_ids=ids), {place: example.input_ids[place] for place in places})
+        elif places[-1] + 1 < len(word) and word[places[-1] + 1] != SPECIAL:
+            probes[number] = Probe(example, {places[-1]: example.input_ids[places[-1] + 1]})
     return probes
 
 
-def probe_losses(
-    language_model: LanguageModel, probes: Sequence[Probe | None], pad: int, plan: Plan | None = None
-) -> list[float]:
-    """[probe] loss in nats, mean over the tokens to predict.
-
-    Args:
-        language_model: the model with its language-model head.
-        probes: words; probes of the same input share a forward pass.
-        pad: id of the padding token.
-        plan: plan that masks heads.
-
-    Raises:
-        AtlasError: a loss is not finite.
-    """
-    rows: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    inputs: dict[tuple[int, tuple[int, ...]], Example] = {}
+def probe_losses(language_model: LanguageModel, probes: Sequence[Probe], pad: int, plan: Plan | None = None) -> Floats:
+    """[probe] loss in nats, mean over the tokens to predict, with heads masked by a plan; probes of one input share a pass."""
+    by_input: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for number, probe in enumerate(probes):
-        assert probe is not None
-        key = probe.example.record, probe.example.input_ids
-        inputs[key] = probe.example
-        rows.setdefault(key, []).append(number)
-    of_row = list(rows.values())
-    texts = [replace(example, record=number) for number, example in enumerate(inputs.values())]
-    losses = [float("nan")] * len(probes)
+        by_input.setdefault((probe.example.record, probe.example.input_ids), []).append(number)
+    numbers_of = list(by_input.values())
+    texts = [replace(probes[numbers[0]].example, record=record) for record, numbers in enumerate(numbers_of)]
+    losses = np.full(len(probes), np.nan)
     for batch in batch_by_length(texts, LOSS_TOKENS):
         arguments = model_inputs(language_model.model, batch, pad)
         targets = torch.full_like(arguments["input_ids"], _IGNORED)
-        places = []
-        for row, example in enumerate(batch):
-            for number in of_row[example.record]:
-                for place, piece in probes[number].targets.items():  # type: ignore[union-attr]  # asserted above
-                    targets[row, place] = piece
-                    places.append((row, place, number))
+        # Losses are in the order of rows and positions.
+        places = sorted(
+            (row, place, number)
+            for row, example in enumerate(batch)
+            for number in numbers_of[example.record]
+            for place in probes[number].targets
+        )
+        for row, place, number in places:
+            targets[row, place] = probes[number].targets[place]
         with torch.inference_mode(), watch(language_model.model, plan=plan) as session:
             session.batch(arguments["attention_mask"])
             of_target = language_model.target_losses(arguments, targets).double().cpu().numpy()
         if not np.isfinite(of_target).all():
             raise AtlasError(f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights.")
-        # Losses are in the order of rows and positions.
-        order = sorted(range(len(places)), key=lambda k: places[k][:2])
-        pieces: dict[int, list[float]] = {}
-        for k, loss in zip(order, of_target, strict=True):
-            pieces.setdefault(places[k][2], []).append(float(loss))
-        for number, values in pieces.items():
-            losses[number] = float(np.mean(values))
+        numbers = np.array([number for *_, number in places])
+        for number in np.unique(numbers):
+            losses[number] = of_target[numbers == number].mean()
     return losses
 
 
-def _words(pairs: Any) -> list[tuple[int, int]]:
-    """(record, position) of all words of pairs, without duplicates."""
-    return list(dict.fromkeys((pair.record, place) for pair in pairs for place in (pair.word, pair.matched)))
+def effect_of(
+    pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
+) -> dict[str, Any]:
+    """Mean changes over pairs, with bootstrap intervals over units and p by exchanging relation and match within units.
 
+    Units are documents, or sentences if the corpus names no documents. Intervals over few units are widened.
 
-def _places(pairs: Sequence[Pair], name: str) -> list[tuple[Pair, int]]:
-    return [(pair, getattr(pair, name)) for pair in pairs]
+    Args:
+        pairs: pairs of the head, at least one.
+        relation, matched, documents: [pair] loss change on each of the two words, and document name.
+        draws, seed: number of bootstrap resamples and of exchanges, and their seed.
+
+    Returns:
+        The columns of `CAUSAL_EFFECTS` that describe the pairs of one head.
+    """
+    units = independent_units(documents, "sentences")
+    if units.name == "sentences":
+        _, numbers = np.unique([pair.record for pair in pairs], return_inverse=True)
+        units = Units(numbers.astype(np.intp), int(numbers.max()) + 1, "sentences")
+    sizes = units.sizes()
+    sums = units.sums(np.stack([relation - matched, relation], axis=1))
+    low = high = np.full(2, np.nan)
+    if units.count > 1:
+        low, high = bootstrap_ratio(sums, sizes[:, None], draws, seed, expanded_level(0.95, units.count))
+    mean = sums.sum(axis=0) / sizes.sum()
+    difference = sums[:, :1]
+    exchanged = [difference.sum(axis=0) - 2 * (swap @ difference) for swap in random_exchanges(units.count, draws, seed)]
+    return {
+        "n": len(pairs),
+        "units": units.count,
+        "unit": units.name,
+        "same_part_of_speech": float(np.mean([pair.same_part_of_speech for pair in pairs])),
+        "relation_change": float(mean[1]),
+        "relation_low": float(low[1]),
+        "relation_high": float(high[1]),
+        "matched_change": float(np.mean(matched)),
+        "value": float(mean[0]),
+        "ci_low": float(low[0]),
+        "ci_high": float(high[0]),
+        "p": float(two_sided_p(difference.sum(axis=0), np.concatenate(exchanged).T)[0]),
+    }

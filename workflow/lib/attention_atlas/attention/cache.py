@@ -1,11 +1,10 @@
 """The attention cache: shards of maps, one safetensors file with a JSON description beside it.
 
-    results/{run}/attention/{model}/{corpus}/{shard}.safetensors    maps [layer, head, n, n] in float16, by record
+results/{run}/attention/{model}/{corpus}/{shard}.safetensors    maps [layer, head, n, n] in float16, by record
     results/{run}/attention/{model}/{corpus}/{shard}.json           description and checksum
 
 From a notebook:
 
-    from attention_atlas.attention.cache import read_attention
     for example in read_attention("results/sample/attention/minilm/sample-trees"):
         example.tokens, example.maps            # n word pieces, [layer, head, n, n]
         example.words, example.word_maps()      # m words and special tokens, [layer, head, m, m]
@@ -16,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from attention_atlas.attention.half import widened
-from attention_atlas.attention.words import to_words, unit_starts
+from attention_atlas.attention.words import to_words, unit_starts, widened
 from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import check_shard, damaged, read_description, tensor_name
 
@@ -112,10 +112,24 @@ def read_attention(
             raise damaged(path, str(error)) from error
 
 
-def cached_documents(source: str | Path | Sequence[str | Path], limit: int | None = None) -> list[str | None]:
-    """The document of each cached example, read from the descriptions; arguments and errors as for `read_attention`."""
-    described = (example for path in _paths(source) for example in read_description(path)["examples"])
-    return [example.get("document") for example in described if limit is None or example["record"] < limit]
+class StoredAttention:
+    """Cached examples that are read again in each iteration; checksums are compared in the first.
+
+    Arguments and errors as for `read_attention`.
+    """
+
+    def __init__(self, source: str | Path | Sequence[str | Path], limit: int | None = None) -> None:
+        self._source, self._limit, self._verified = source, limit, False
+
+    def __iter__(self) -> Iterator[CachedExample]:
+        yield from read_attention(self._source, self._limit, verify=not self._verified)
+        self._verified = True
+
+
+RepeatedAttention = Annotated[Iterable[CachedExample], StoredAttention]
+"""Cached examples that a function reads several times, as a parameter of a function that a job calls."""
+Attention = Annotated[Iterator[CachedExample], read_attention]
+"""Cached examples, as a parameter of a function that a job calls."""
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
@@ -125,3 +139,25 @@ def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
             raise AtlasError(f"{source}: there are no attention shards in this folder.")
         return shards
     return [Path(path) for path in source]
+
+
+def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample]) -> Iterator[tuple[Example, CachedExample]]:
+    """Yield each example with its attention.
+
+    Raises:
+        AtlasError: the cache has different examples, or fewer.
+    """
+    cached_examples = iter(cached)
+    for number, example in enumerate(examples):
+        cached_example = next(cached_examples, None)
+        if cached_example is None:
+            raise AtlasError(
+                f"the attention cache ends after {number} examples, before {example.id}: delete the attention folder of this "
+                "corpus and run again."
+            )
+        if (example.record, example.id) != (cached_example.record, cached_example.id):
+            raise AtlasError(
+                f"the attention cache has example {cached_example.id} in place of {example.id}: delete the "
+                "attention folder of this corpus and run again."
+            )
+        yield example, cached_example

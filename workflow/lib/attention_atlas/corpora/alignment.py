@@ -61,7 +61,6 @@ class Template:
 
     @property
     def specials(self) -> int:
-        """Number of special tokens around the text or texts."""
         return len(self.before) + len(self.between) + len(self.after)
 
 
@@ -100,9 +99,6 @@ class WordPieces:
     The word pieces are those of running text if the tokenizer splits it at the ends of all words. Where it would join two words
     in one token (the do and n't of don't), each word still has its own tokens. No word becomes a special token.
 
-    Args:
-        path: a `tokenizer.json` of the `tokenizers` library.
-
     Raises:
         AtlasError: the file is missing, or the tokenizer splits a text differently from its words.
     """
@@ -123,9 +119,7 @@ class WordPieces:
     def pieces(self, words: Sequence[str], spaces: Sequence[bool] = ()) -> list[tuple[int, ...]]:
         """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing.
 
-        Args:
-            words: all words in order; the first one starts the text.
-            spaces: whether a space stands before each word; default: `spaces_by_rule`.
+        `spaces` says whether a space stands before each word (default: `spaces_by_rule`); the first word starts the text.
         """
         spaces = spaces or spaces_by_rule(words)
         spelled = [
@@ -150,33 +144,22 @@ class WordPieces:
 
     @cached_property
     def single(self) -> Template:
-        """Template for one text."""
-        encoding = self.tokenizer.encode("the")
-        inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
-        start, stop = inner[0], inner[-1] + 1
-        types = encoding.type_ids
-        return Template(
-            before=tuple(encoding.ids[:start]),
-            between=(),
-            after=tuple(encoding.ids[stop:]),
-            segments=(types[0], types[start], types[start], types[start], types[-1]),
-        )
+        return self._template("the")
 
     @cached_property
     def pair(self) -> Template:
-        """Template for two texts."""
-        encoding = self.tokenizer.encode("the", "the")
+        return self._template("the", "the")
+
+    def _template(self, text: str, pair: str | None = None) -> Template:
+        """Template for one text, or for two that are equal."""
+        encoding = self.tokenizer.encode(text, pair)
+        ids, types = encoding.ids, encoding.type_ids
         inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
-        half = len(inner) // 2
-        start, end, restart, stop = inner[0], inner[half - 1] + 1, inner[half], inner[-1] + 1
-        types = encoding.type_ids
+        size = len(inner) // (1 if pair is None else 2)
+        start, end, restart, stop = inner[0], inner[size - 1] + 1, inner[-size], inner[-1] + 1
         middle = types[end] if end < restart else types[start]
-        return Template(
-            before=tuple(encoding.ids[:start]),
-            between=tuple(encoding.ids[end:restart]),
-            after=tuple(encoding.ids[stop:]),
-            segments=(types[0], types[start], middle, types[restart], types[-1]),
-        )
+        segments = (types[0], types[start], middle, types[restart], types[-1])
+        return Template(tuple(ids[:start]), tuple(ids[end:restart]), tuple(ids[stop:]), segments)
 
     @cached_property
     def _control(self) -> frozenset[int]:
@@ -191,22 +174,17 @@ class WordPieces:
         The numbers of the words in the second text continue those of the first.
         """
         template = self.single if len(texts) == 1 else self.pair
-        starts = (0, len(texts[0]))
-        ids, words, segments = list(template.before), [SPECIAL] * len(template.before), []
-        segments += [template.segments[0]] * len(template.before)
-        for place, text in enumerate(texts):
-            if place == 1:
-                ids += template.between
-                words += [SPECIAL] * len(template.between)
-                segments += [template.segments[2]] * len(template.between)
-            for offset, word in enumerate(text):
-                ids += word
-                words += [starts[place] + offset] * len(word)
-            segments += [template.segments[1 + 2 * place]] * sum(map(len, text))
-        ids += template.after
-        words += [SPECIAL] * len(template.after)
-        segments += [template.segments[4]] * len(template.after)
-        return Pieces(tuple(ids), tuple(map(self.token, ids)), tuple(segments), tuple(words))
+        before, first, between, second, after = template.segments
+        # Ids of special tokens or of a word, number of the word, segment id.
+        parts = [(template.before, SPECIAL, before), *((ids, k, first) for k, ids in enumerate(texts[0]))]
+        if len(texts) == 2:
+            parts.append((template.between, SPECIAL, between))
+            parts += ((ids, k, second) for k, ids in enumerate(texts[1], start=len(texts[0])))
+        parts.append((template.after, SPECIAL, after))
+        ids = tuple(piece for ids, _, _ in parts for piece in ids)
+        segments = tuple(segment for ids, _, segment in parts for _ in ids)
+        words = tuple(word for ids, word, _ in parts for _ in ids)
+        return Pieces(ids, tuple(map(self.token, ids)), segments, words)
 
     def _find_lead(self) -> str:
         """Prefix with which a single word is tokenised as after a space in running text."""
@@ -224,18 +202,3 @@ class WordPieces:
         for word in (first, *(lead + word for word in rest)):
             joined += self.tokenizer.encode(word, add_special_tokens=False).ids
         return joined == self.tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
-    """End (exclusive) of the longest run of words from `start` that fits into `room` word pieces.
-
-    Args:
-        sizes: number of word pieces of each word.
-        start: first word.
-        room: maximum number of word pieces.
-    """
-    stop, used = start, 0
-    while stop < len(sizes) and used + sizes[stop] <= room:
-        used += sizes[stop]
-        stop += 1
-    return stop

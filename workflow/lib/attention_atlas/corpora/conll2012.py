@@ -1,4 +1,4 @@
-"""Reading coreference from files in the column format of CoNLL-2012 and its shorter variants.
+"""Reading and writing coreference in the column format of CoNLL-2012 and its shorter variants.
 
     #begin document (name); part 000
     name  0  0  The  DT  (TOP(S(NP*  ...  (12
@@ -14,6 +14,10 @@ compressed or not; documents are sorted by file name.
 The folders of CoNLL-2012 contain each document several times, with gold and automatic annotation, in three languages:
 v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. From a folder or an
 archive, only files that match a pattern are read, and only those of one language if folders are named after languages.
+
+The documents of OntoNotes 5.0 on the hub are written in this format. That data set was made from the gold files, so the columns
+are restored exactly, except lemmas, senses and speakers, which no reader uses, and the parse of a sentence with a word or tag
+XX, which the data set lacks.
 """
 
 from __future__ import annotations
@@ -21,11 +25,12 @@ from __future__ import annotations
 import logging
 import re
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines, without_mac_files
@@ -47,9 +52,13 @@ _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
 _FULL = 12
-_ENTITY, _FIRST_PREDICATE = 10, 11
+_ENTITY = 10
+"""Column of the named entities; those of the predicates follow."""
 PREDICATE = "V"
 """Label of the span of a predicate itself."""
+_CHANGED = "The data set has changed: set the revision that the registry names."
+_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
+_HUB_LAYERS = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")
 
 
 @dataclass(frozen=True)
@@ -96,12 +105,7 @@ class Document:
 
 
 def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "english") -> Iterator[Document]:
-    """Yield the documents of a file, a folder or an archive.
-
-    Args:
-        path: file, folder or archive; a single file may have any name.
-        files: pattern of the names of files to read from a folder or an archive.
-        language: one of `LANGUAGES`; files in folders of other languages are not read.
+    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`.
 
     Raises:
         AtlasError: there is no document, a document occurs twice, or a line is malformed; names file and line.
@@ -128,29 +132,28 @@ def column_files(
     """Name and numbered lines of each file in a source, in the order of the names.
 
     Args:
-        path: file, folder or archive.
+        path: file, folder or archive; a single file may have any name.
         by_base_name: order by the names without their folders.
         files: pattern of the names of files to read from a folder or an archive.
         language: read no file in folders of other languages (`LANGUAGES`).
         below: read only files in folders of this name, if there are such folders.
 
     Raises:
-        AtlasError: there is no such file, or the archive is damaged.
+        AtlasError: there is no such file, no file matches, or the archive is damaged.
     """
 
     def order(name: str) -> str:
         return name.rsplit("/", 1)[-1] if by_base_name else name
 
     if path.is_dir():
-        names = {str(p): str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
-        for name in sorted(_chosen(path, _within(names, below), files, language), key=order):
-            yield name, raw_lines(Path(name))
+        inside = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()]
+        for name in sorted(_chosen(path, inside, files, language, below), key=order):
+            yield str(path / name), raw_lines(path / name)
     elif path.is_file() and is_tar_archive(path):
         try:
             with tarfile.open(path) as archive:
                 members = {m.name: m for m in archive.getmembers() if m.isfile()}
-                names = _within({name: name for name in members}, below)
-                for name in sorted(_chosen(path, names, files, language), key=order):
+                for name in sorted(_chosen(path, members, files, language, below), key=order):
                     # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
                     stream = archive.extractfile(members[name])
                     assert stream is not None
@@ -161,30 +164,23 @@ def column_files(
         yield str(path), raw_lines(path)
 
 
-def _within(names: dict[str, str], below: str | None) -> dict[str, str]:
-    """The files in a folder of this name, or all files if there is no such folder."""
-    inside = {name: place for name, place in names.items() if below in PurePath(place).parts[:-1]}
-    return inside or names
-
-
-def _chosen(path: Path, names: dict[str, str], files: str, language: str | None) -> list[str]:
-    """The files that match a pattern and a language; `names` are their paths below the source.
-
-    Raises:
-        AtlasError: no file matches.
-    """
-    names = {name: names[name] for name in without_mac_files(path, names)}
-    named = [name for name, inside in names.items() if fnmatchcase(PurePath(inside).name, files)]
+def _chosen(path: Path, names: Iterable[str], files: str, language: str | None, below: str | None) -> list[str]:
+    """The files that `column_files` reads; `names` are paths below the source."""
+    names = list(names)
+    names = without_mac_files(path, [name for name in names if below in PurePath(name).parts[:-1]] or names)
+    named = [name for name in names if fnmatchcase(PurePath(name).name, files)]
     others = set(LANGUAGES) - {language} if language else set()
-    chosen = [name for name in named if not others & set(PurePath(names[name]).parts[:-1])]
+    chosen = [name for name in named if not others & set(PurePath(name).parts[:-1])]
     columns = sum(fnmatchcase(name, COREFERENCE_FILES) for name in names)
     if not chosen:
         where = f" in {language}" if named else ""
         other = f" It has {columns} other files whose names end in conll; name them by `files`." if columns else ""
         raise AtlasError(f"{path}: there is no file{where} here whose name matches {files!r}.{other}")
     if columns > len(chosen):
-        _log.info("%s: %d files match %s, %d other files with coreference columns are not read", path, len(chosen), files,
-                  columns - len(chosen))  # fmt: skip
+        unread = columns - len(chosen)
+        _log.info(
+            "%s: %d files match %s, %d other files with coreference columns are not read", path, len(chosen), files, unread
+        )
     return chosen
 
 
@@ -200,12 +196,12 @@ class _Builder:
         self.spans: list[Span] = []
         self.entities: list[LabelledSpan] = []
         self.propositions: list[tuple[LabelledSpan, ...]] = []
+        # Of the current sentence: place and further columns of each line, parts of the parse, and mentions that have not ended.
         self._columns: list[tuple[str, list[str]]] = []
         self._bits: list[str] = []
-        self._open: dict[str, list[tuple[int, int]]] = {}
+        self._open: dict[str, list[tuple[int, str]]] = {}
 
-    def add(self, columns: list[str], where: str, line: int) -> None:
-        place = len(self.words)
+    def add(self, columns: list[str], where: str) -> None:
         word = columns[3] if len(columns) >= 5 else columns[-2]
         if not word:
             raise AtlasError(f"{where}: the word is empty; fill it in.")
@@ -219,16 +215,16 @@ class _Builder:
         self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
         self._columns.append((where, columns[_ENTITY:-1] if full else []))
         if columns[-1] not in _NOTHING:
-            self._chains(columns[-1], place, where, line)
+            self._chains(columns[-1], len(self.words) - 1, where)
 
-    def _chains(self, text: str, place: int, where: str, line: int) -> None:
+    def _chains(self, text: str, place: int, where: str) -> None:
         for part in _BETWEEN_CHAINS.split(text):
             match = _CHAIN.fullmatch(part.strip(" "))
             if match is None or not (match[1] or match[3]):
                 raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
             chain = match[2]
             if match[1]:
-                self._open.setdefault(chain, []).append((place, line))
+                self._open.setdefault(chain, []).append((place, where))
             if match[3]:
                 if not self._open.get(chain):
                     raise AtlasError(
@@ -237,13 +233,13 @@ class _Builder:
                 start, _ = self._open[chain].pop()
                 self.spans.append(Span(start, place + 1, chain))
 
-    def end_sentence(self, name: str) -> None:
+    def end_sentence(self) -> None:
         if not self._bits:
             return
         for chain, starts in self._open.items():
             if starts:
                 raise AtlasError(
-                    f"{name}:{starts[-1][1]}: the mention of chain {chain} that starts here does not end in its sentence; "
+                    f"{starts[-1][1]}: the mention of chain {chain} that starts here does not end in its sentence; "
                     "correct the last column."
                 )
         self.parses.append("".join(self._bits) if all(self._bits) else "")
@@ -252,13 +248,9 @@ class _Builder:
                 f"{self._columns[0][0]}: the lines of this sentence have different numbers of columns; each predicate has one "
                 "in every line."
             )
-        columns = list(zip(*(cells for _, cells in self._columns), strict=True))
-        for number, column in enumerate(columns, start=_ENTITY):
-            spans = self._bracketed(column)
-            if number == _ENTITY:
-                self.entities += spans
-            elif spans:
-                self.propositions.append(spans)
+        columns = [self._bracketed(column) for column in zip(*(cells for _, cells in self._columns), strict=True)]
+        self.entities += columns[0] if columns else ()
+        self.propositions += filter(None, columns[1:])
         self._bits, self._columns = [], []
 
     def _bracketed(self, column: tuple[str, ...]) -> tuple[LabelledSpan, ...]:
@@ -282,14 +274,14 @@ class _Builder:
     def done(self) -> Document:
         spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.chain))
         return Document(
-            id=self.name,
-            words=tuple(self.words),
-            sentence=tuple(self.sentence),
-            tags=tuple(self.tags),
-            parses=tuple(self.parses),
-            spans=tuple(spans),
-            entities=tuple(self.entities),
-            propositions=tuple(self.propositions),
+            self.name,
+            tuple(self.words),
+            tuple(self.sentence),
+            tuple(self.tags),
+            tuple(self.parses),
+            tuple(spans),
+            tuple(self.entities),
+            tuple(self.propositions),
         )
 
 
@@ -307,11 +299,11 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
             builder, marked = _Builder(_with_part(match[1], match[2] or "0")), True
         elif line.startswith(("#end", "# end document")):
-            yield from _finished(builder, name)
+            yield from _finished(builder)
             builder = None
         elif not line.strip(" \t"):
             if builder is not None:
-                builder.end_sentence(name)
+                builder.end_sentence()
         elif not line.startswith("#"):
             columns = columns_of(line)
             if len(columns) < 3:
@@ -320,20 +312,20 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             document = _with_part(*columns[:2]) if len(columns) >= 5 else columns[0]
             numbers_words = len(columns) < 5 and document.isdecimal()
             if builder is None or not (marked or numbers_words or document == builder.name):
-                yield from _finished(builder, name)
+                yield from _finished(builder)
                 builder, marked = _Builder(document), False
-            builder.add(columns, where, number)
-    yield from _finished(builder, name)
+            builder.add(columns, where)
+    yield from _finished(builder)
 
 
 def _with_part(name: str, part: str) -> str:
     return f"{name}/{int(part)}" if part.isdecimal() and int(part) else name
 
 
-def _finished(builder: _Builder | None, name: str) -> Iterator[Document]:
+def _finished(builder: _Builder | None) -> Iterator[Document]:
     """The document of a builder, if it has words."""
     if builder is not None:
-        builder.end_sentence(name)
+        builder.end_sentence()
         if builder.words:
             yield builder.done()
 
@@ -369,3 +361,121 @@ def sentence_parse(document: Document, number: int) -> Constituents:
             "file, or take it out."
         )
     return tree
+
+
+def write_conll2012(
+    rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
+) -> int:
+    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number.
+
+    Raises:
+        AtlasError: columns are missing, or the layers of a sentence do not match its words; names data set and sentence.
+    """
+    written = 0
+    for row in rows:
+        _check(row, ("document_id", "sentences"), source["hub"])
+        names = _class_names(features)
+        for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
+            stream.write(f"#begin document ({row['document_id']}); part {part:03d}\n")
+            for place, sentence in enumerate(sentences, start=1):
+                where = f"data set {source['hub']}: document {row['document_id']}, part {part}, sentence {place}"
+                _check(sentence, _HUB_LAYERS, where)
+                for columns in zip(*_columns(sentence, names, where), strict=True):
+                    stream.write("   ".join((row["document_id"], str(part), *columns)) + "\n")
+                stream.write("\n")
+            stream.write("#end document\n")
+        written += 1
+    return written
+
+
+def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], where: str) -> list[Sequence[str]]:
+    """The columns of a sentence from the third on, each with a value for every word."""
+    words = [str(word) for word in sentence["words"]]
+    tags, entities = (
+        [names[layer][tag] if layer in names and isinstance(tag, int) else str(tag) for tag in sentence[layer]]
+        for layer in ("pos_tags", "named_entities")
+    )
+    columns: list[Sequence[str]] = [
+        [str(number) for number in range(len(words))],
+        words,
+        tags,
+        _parse_bits(sentence["parse_tree"], len(words), where),
+        # Lemma, frame set, sense and speaker.
+        *([["-"] * len(words)] * 4),
+        # An entity of one word has no asterisk.
+        [bit.replace("*)", ")") if bit.startswith("(") else bit for bit in _brackets(entities)],
+        *(_brackets([str(tag) for tag in frame["frames"]]) for frame in sentence["srl_frames"]),
+        _mentions(sentence["coref_spans"], len(words), where),
+    ]
+    if any(len(column) != len(words) for column in columns) or not all(words):
+        raise AtlasError(f"{where}: a layer does not have one value for each of the {len(words)} words. {_CHANGED}")
+    return columns
+
+
+def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
+    """The parse split into one part per word, with `*` in place of tag and word; `-` if the sentence has no parse."""
+    if not tree:
+        return ["-"] * words
+    # Text after a leaf up to the next opening bracket belongs to that word.
+    bits: list[str] = []
+    opened = ""
+    for piece in re.split(r"(\s*\([^\s()]+ [^\s()]+\)\s*)", tree, flags=re.ASCII):
+        if _LEAF.search(piece):
+            bits.append(f"{opened}*")
+            opened = ""
+            continue
+        closing = re.match(r"[\s)]*", piece)
+        assert closing is not None
+        rest = piece[closing.end() :]
+        if bits:
+            bits[-1] += closing[0].replace(" ", "")
+        opened += "".join(rest.split())
+    if len(bits) != words or opened:
+        raise AtlasError(f"{where}: its parse has {len(bits)} leaves, but there are {words} words. {_CHANGED}")
+    return bits
+
+
+def _brackets(tags: Sequence[str]) -> list[str]:
+    """B, I and O tags as the brackets of a column."""
+    column = []
+    for place, tag in enumerate(tags):
+        following = tags[place + 1] if place + 1 < len(tags) else "O"
+        start = f"({tag[2:]}" if tag.startswith("B-") else ""
+        stop = ")" if tag != "O" and following != f"I-{tag[2:]}" else ""
+        column.append(f"{start}*{stop}")
+    return column
+
+
+def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[str]:
+    """Mentions (chain, first word, last word) as the column of chains."""
+    opened: list[list[str]] = [[] for _ in range(words)]
+    closed: list[list[str]] = [[] for _ in range(words)]
+    # If several start at a word, the longest comes first; if several end there, it comes last.
+    for chain, start, stop in sorted(spans, key=lambda span: (span[1], -span[2], span[0])):
+        if not 0 <= start <= stop < words:
+            raise AtlasError(f"{where}: a mention covers words {start} to {stop}, but there are {words} words. {_CHANGED}")
+        if start == stop:
+            opened[start].append(f"({chain})")
+        else:
+            opened[start].append(f"({chain}")
+            closed[stop].insert(0, f"{chain})")
+    return ["|".join((*begin, *end)) or "-" for begin, end in zip(opened, closed, strict=True)]
+
+
+def _class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Layer -> names of its classes, from the features of the data set."""
+    layers = features.get("sentences")
+    # A list of records, in either of the two notations of `datasets`.
+    layers = layers[0] if isinstance(layers, list) else getattr(layers, "feature", layers)
+    named = {}
+    for layer, feature in layers.items() if isinstance(layers, Mapping) else ():
+        feature = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
+        if classes := getattr(feature, "names", None):
+            named[layer] = classes
+    return named
+
+
+def _check(row: Mapping[str, Any], needed: Sequence[str], what: str) -> None:
+    for column in needed:
+        if column not in row:
+            raise AtlasError(f"{what}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")

@@ -1,30 +1,83 @@
-"""Reading dependency trees from CoNLL-U files (https://universaldependencies.org/format.html).
+"""Dependency trees, and their readers: CoNLL-U (https://universaldependencies.org/format.html) and Universal PropBank.
 
-The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every
-fault of a file with its line.
+The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every fault of a
+file with its line. In Universal PropBank the ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other
+words), and by one column per predicate of the sentence with the roles of the head words of its arguments ("V" for the predicate
+itself).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import conllu
 from conllu.exceptions import ParseException
 
-from attention_atlas.corpora.trees import Tree, several_roots, tree_fault
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import decoded, raw_lines
 
-_COLUMNS = 10
+UNKNOWN = "_"
+"""Value of a missing lemma, tag or feature."""
+COLUMNS = 10
+_PREDICATE = "V"
 _BOM = b"\xef\xbb\xbf"
 _NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")
 _SPACES = re.compile(" {2,}")
 _NEW_DOCUMENT = re.compile(rb"#\s*newdoc(?:\s+id\s*=\s*(.*?))?\s*")
 _AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "head", "deps")}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One sentence with its dependency tree. Word positions are 1-indexed, 0 is ROOT; entry k describes word k + 1.
+
+    Attributes:
+        id: name of the sentence in the source.
+        words: the n words.
+        heads: position of each word's head, 0 for the root.
+        relations: label of the arc from each word to its head.
+        lemmas, upos, xpos, feats: n entries each; missing or empty entries are stored as "_".
+        spaces: whether a space stands before each word in the text; empty if unknown.
+        document: the document that the sentence belongs to; None if unknown.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    lemmas: tuple[str, ...] = ()
+    upos: tuple[str, ...] = ()
+    xpos: tuple[str, ...] = ()
+    feats: tuple[str, ...] = ()
+    spaces: tuple[bool, ...] = ()
+    document: str | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.words)
+        for name in ("lemmas", "upos", "xpos", "feats"):
+            values = getattr(self, name) or (UNKNOWN,) * size
+            object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """A predicate and its arguments; words count from 1, as in `Tree`.
+
+    Attributes:
+        predicate: the word.
+        roleset: its sense.
+        arguments: (head word, role), in the order of the words, without the predicate itself.
+    """
+
+    predicate: int
+    roleset: str
+    arguments: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -46,53 +99,34 @@ class SentenceBlock:
 
 
 class SeveralRootsError(AtlasError):
-    """A sentence with several words at ROOT, which some converters produce: `sentence` names it, `fault` the words."""
+    """A sentence with several words at ROOT, which some converters produce; `dropped` names it and the words."""
 
-    def __init__(self, message: str, sentence: str, fault: str) -> None:
+    def __init__(self, message: str, dropped: Dropped) -> None:
         super().__init__(message)
-        self.sentence = sentence
-        self.fault = fault
+        self.dropped = dropped
 
 
-def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[Tree]:
-    """Yield the sentences `start` to `stop` - 1 of a CoNLL-U file (0-indexed positions in the file) as trees.
+def read_conllu(path: str | Path) -> Iterator[Tree]:
+    """Yield the sentences of a CoNLL-U file as trees.
 
-    The file is read line by line; sentences before `start` are skipped without parsing, and reading ends at `stop`.
     Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. The id is the comment
     `sent_id`, otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line
     are accepted, and blocks of comments without words are skipped.
 
     Raises:
-        AtlasError: the file cannot be read, has no sentence (checked when `start` is 0), or a line or a tree in the
-            range is malformed; the message names the file and the 1-indexed line.
-        ValueError: `start` is negative.
+        AtlasError: the file cannot be read, has no sentence, or a line or a tree is malformed; names file and line.
     """
-    if start < 0:
-        raise ValueError(f"start must not be negative: {start}")
-    if stop is not None and stop <= start:
-        return
-    position = -1
-    for position, block in enumerate(sentence_blocks(Path(path))):
-        if position >= start:
-            yield parse_block(block, position, path)
-        if stop is not None and position + 1 >= stop:
-            return
-    if start == 0 and position < 0:
+    is_empty = True
+    for build in tree_builders(path):
+        is_empty = False
+        yield build()
+    if is_empty:
         raise AtlasError(f"{path}: there is no sentence in this file; give a CoNLL-U file with at least one sentence.")
 
 
 def tree_builders(path: str | Path) -> Iterator[Callable[[], Tree]]:
     """Functions that parse the sentences of a CoNLL-U file, in order; when called, they raise the errors of `parse_block`."""
     return (partial(parse_block, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
-
-
-def count_sentences(path: str | Path) -> int:
-    """Number of sentences in a CoNLL-U file, counted by blank lines without parsing.
-
-    Raises:
-        AtlasError: the file cannot be read.
-    """
-    return sum(1 for _ in sentence_blocks(Path(path)))
 
 
 def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
@@ -129,7 +163,9 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     """
     numbers, lines = [], []
     for number, raw in enumerate(block.lines, start=block.first_line):
-        line = _decoded(raw, f"{path}:{number}")
+        if b"\0" in raw:
+            raise AtlasError(f"{path}:{number}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
+        line = decoded(raw, f"{path}:{number}").rstrip("\r\n")
         if not line.startswith("#"):
             _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
             numbers.append(number)
@@ -152,44 +188,42 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
             raise AtlasError(f"{path}:{number}: the id {token['id']!r} is not a range of words; write ranges as in 3-4.")
     for expected, (number, token) in enumerate(words, start=1):
         _check_word(token, expected, f"{path}:{number}")
+
+    def column(name: str) -> tuple[Any, ...]:
+        return tuple(token[name] for _, token in words)
+
     tree = Tree(
         id=sentence.metadata.get("sent_id") or f"s{position + 1}",
-        words=tuple(token["form"] for _, token in words),
-        heads=tuple(int(token["head"]) for _, token in words),
-        relations=tuple(token["deprel"] for _, token in words),
-        lemmas=tuple(token["lemma"] for _, token in words),
-        upos=tuple(token["upos"] for _, token in words),
-        xpos=tuple(token["xpos"] for _, token in words),
-        feats=tuple(token["feats"] for _, token in words),
-        text=sentence.metadata.get("text") or "",
-        spaces=_spaces([token for _, token in tokens], [token["form"] for _, token in words]) if block.spaces else (),
+        words=column("form"),
+        heads=tuple(map(int, column("head"))),
+        relations=column("deprel"),
+        lemmas=column("lemma"),
+        upos=column("upos"),
+        xpos=column("xpos"),
+        feats=column("feats"),
+        spaces=_spaces([token for _, token in tokens], column("form")) if block.spaces else (),
         document=block.document,
     )
     if fault := tree_fault(tree):
         word, text = fault
-        number = words[word - 1][0] if word else block.first_line
+        number = words[word - 1][0]
         message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
-        raise SeveralRootsError(message, tree.id, text) if fault == several_roots(tree) else AtlasError(message)
+        dropped = Dropped(tree.id, "several roots", text)
+        raise SeveralRootsError(message, dropped) if fault == several_roots(tree) else AtlasError(message)
     return tree
-
-
-def _decoded(raw: bytes, where: str) -> str:
-    if b"\0" in raw:
-        raise AtlasError(f"{where}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
-    return decoded(raw, where).rstrip("\r\n")
 
 
 def _check_columns(line: str, where: str, cut_off: bool) -> None:
     columns = line.count("\t") + 1
-    if columns == _COLUMNS:
+    if columns == COLUMNS:
         return
-    if columns == 1 and len(line.split()) >= _COLUMNS:
+    if columns == 1 and len(line.split()) >= COLUMNS:
         cause = "the columns are separated by spaces; put tabs in their place"
-    elif columns < _COLUMNS and cut_off:
+    elif columns < COLUMNS and cut_off:
         cause = "the file ends within this line and seems to be cut off; fetch or write it again"
     else:
         cause = "give each word ten columns separated by tabs, with _ for empty ones"
-    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {_COLUMNS}; {cause}.")
+    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {COLUMNS}; {cause}.")
 
 
 def _check_word(token: conllu.Token, expected: int, where: str) -> None:
@@ -215,7 +249,7 @@ def _word_range(identifier: str) -> tuple[int, int]:
     return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
 
 
-def _spaces(tokens: list[conllu.Token], words: list[str]) -> tuple[bool, ...]:
+def _spaces(tokens: list[conllu.Token], words: Sequence[str]) -> tuple[bool, ...]:
     """Whether a space stands before each word.
 
     The words of a multiword token have none between them if they make up its form (do and n't of don't), otherwise they have
@@ -236,3 +270,97 @@ def _spaces(tokens: list[conllu.Token], words: list[str]) -> tuple[bool, ...]:
         elif identifier.isdigit() and int(identifier) > held_until:
             after[int(identifier) - 1] = follows
     return (False, *after[:-1])
+
+
+def find_cycle(heads: Sequence[int]) -> list[int]:
+    """Positions on one cycle, from dependent to head; empty if every word reaches ROOT."""
+    reach_root = {0}
+    for start in range(1, len(heads) + 1):
+        path: list[int] = []
+        word = start
+        while word not in reach_root:
+            if word in path:
+                return path[path.index(word) :]
+            path.append(word)
+            word = heads[word - 1]
+        reach_root.update(path)
+    return []
+
+
+def tree_fault(tree: Tree) -> tuple[int, str] | None:
+    """The first reason why `tree` is not a tree: (position of the word at fault, sentence).
+
+    A tree has one word at ROOT (see `several_roots`), and every other word reaches it through heads inside the sentence.
+    """
+    size = len(tree.words)
+    for word, head in enumerate(tree.heads, start=1):
+        if not 0 <= head <= size:
+            return word, f"word {_named(tree, word)} has head {head}, outside of 0 to {size}"
+        if head == word:
+            return word, f"word {_named(tree, word)} is its own head"
+    if cycle := find_cycle(tree.heads):
+        circle = " -> ".join(_named(tree, word) for word in [*cycle, cycle[0]])
+        return cycle[0], f"the heads run in a circle: {circle}"
+    return several_roots(tree)
+
+
+def several_roots(tree: Tree) -> tuple[int, str] | None:
+    """The second word attached to ROOT and a sentence that names all such words; None if there is at most one."""
+    roots = [word for word, head in enumerate(tree.heads, start=1) if head == 0]
+    if len(roots) < 2:
+        return None
+    named = " and ".join(_named(tree, word) for word in roots)
+    return roots[1], f"several words have head 0: {named}"
+
+
+def _named(tree: Tree, word: int) -> str:
+    return f"{word} '{tree.words[word - 1]}'"
+
+
+def proposition_builders(path: str | Path) -> Iterator[Callable[[], tuple[Tree, tuple[Proposition, ...]]]]:
+    """Functions that parse the sentences of a file, in order; when called, they raise the errors of `read_propositions`."""
+    return (partial(_parsed, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
+
+
+def _parsed(block: SentenceBlock, position: int, path: str | Path) -> tuple[Tree, tuple[Proposition, ...]]:
+    plain, predicate_columns = _split_columns(block, path)
+    tree = parse_block(replace(block, lines=plain), position, path)
+    return tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
+
+
+def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
+    """Lines with the ten columns of CoNLL-U, and for each word its columns of predicates and roles."""
+    plain, predicate_columns = [], []
+    for number, line in enumerate(block.lines, start=block.first_line):
+        if line.startswith(b"#"):
+            plain.append(line)
+            continue
+        columns = line.rstrip(b"\r\n").split(b"\t")
+        if len(columns) <= COLUMNS:
+            raise AtlasError(
+                f"{path}:{number}: {len(columns)} columns; Universal PropBank has ten of CoNLL-U, one of predicates and one "
+                "for each predicate."
+            )
+        plain.append(b"\t".join(columns[:COLUMNS]) + b"\n")
+        if columns[0].isdigit():
+            # The published files leave some of these columns empty.
+            predicate_columns.append([decoded(cell, f"{path}:{number}") or UNKNOWN for cell in columns[COLUMNS:]])
+    return plain, predicate_columns
+
+
+def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
+    predicates = [(word, cells[0]) for word, cells in enumerate(rows, start=1) if cells[0] != UNKNOWN]
+    sizes = {len(cells) - 1 for cells in rows}
+    if not predicates and all(set(cells) == {UNKNOWN} for cells in rows):
+        return ()
+    if sizes != {len(predicates)}:
+        raise AtlasError(
+            f"{where}: this sentence has {len(predicates)} predicates but {' or '.join(map(str, sorted(sizes)))} columns of "
+            "roles; there must be one for each predicate."
+        )
+    propositions = []
+    for column, (predicate, roleset) in enumerate(predicates, start=1):
+        roles = [(word, cells[column]) for word, cells in enumerate(rows, start=1) if cells[column] != UNKNOWN]
+        arguments = tuple((word, role) for word, role in roles if role != _PREDICATE)
+        propositions.append(Proposition(predicate, roleset, arguments))
+    return tuple(propositions)

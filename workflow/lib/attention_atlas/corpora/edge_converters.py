@@ -12,7 +12,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -26,20 +25,32 @@ from attention_atlas.corpora.conll2012 import (
     sentence_parse,
     sentence_starts,
 )
-from attention_atlas.corpora.conllu import read_conllu, tree_builders
-from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
+from attention_atlas.corpora.conllu import (
+    Proposition,
+    SeveralRootsError,
+    Tree,
+    proposition_builders,
+    read_conllu,
+    tree_builders,
+)
+from attention_atlas.corpora.edges import (
+    EdgeRecord,
+    children,
+    constituent_targets,
+    coreference_targets,
+    edge_line_builders,
+    subtree,
+)
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
-from attention_atlas.corpora.propositions import Proposition, proposition_builders
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.text import WORD, spaces_in
-from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of, decoded, read_lines
 
 if TYPE_CHECKING:
-    from nltk import Tree as Constituents
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
 
-SAME, OTHER = "1", "0"
-"""Labels of two mentions of one chain, and of different chains."""
 FORM_TASKS = {
     "records": tuple(EDGE_TASKS),
     "conllu": ("pos", "dependencies"),
@@ -53,7 +64,6 @@ FORM_TASKS = {
 _Record = TypeVar("_Record")
 _NO_PARSE = "XX"
 """Tag or word of sentences without a parse in OntoNotes."""
-_BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _TRUE_PROTOROLE = 3
 """Mean response (0 to 4) from which a property counts as true: 4 on the scale of 1 to 5 (published code, SPR2)."""
 
@@ -100,14 +110,23 @@ def edge_record_builders(
     """
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
         raise AtlasError(f"{raw}: the format {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
+    source = Path(raw)
+    builders: Iterable[Callable[[], EdgeRecord]]
     if form == "records":
-        builders: Iterable[Callable[[], EdgeRecord]] = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
-    elif form in _SENTENCE_BUILDERS:
-        builders = (partial(_built_late, build, tasks) for build in _SENTENCE_BUILDERS[form](Path(raw)))
+        builders = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
+    elif form == "conllu":
+        builders = (partial(_of_tree, build, tasks) for build in tree_builders(source))
+    elif form == "propositions":
+        builders = (partial(_of_propositions, build, tasks) for build in proposition_builders(source))
     else:
-        by_columns = form == "conll2012"
-        sentences = _document_sentences(Path(raw), files, language) if by_columns else _SENTENCES[form](Path(raw), companion)
-        builders = (partial(_built, sentence, tasks) for sentence in sentences)
+        # Generators: only that of the format is started.
+        sentences = {
+            "conll2012": _document_sentences(source, files, language),
+            "entities": _entity_sentences(source),
+            "semeval": _relation_sentences(source),
+            "decomp": _protorole_sentences(source, companion),
+        }
+        builders = (partial(_built, sentence, tasks) for sentence in sentences[form])
     for build, in_development in coin_flips(builders):
         if part == "all" or in_development == (part == "development"):
             yield build
@@ -121,6 +140,26 @@ def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) 
     generator = random.Random(seed)
     for record in records:
         yield record, generator.random() > 1 - share
+
+
+def edges_records(
+    entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None
+) -> Iterator[Callable[[], EdgeRecord]]:
+    form, tasks, part = entry["format"], entry["edge_tasks"], entry["part"]
+    return edge_record_builders(form, tasks, raw, companion, part, entry["files"], entry["language"])
+
+
+def edges_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for build in builder.records(start, stop):
+        try:
+            record = build()
+        except SeveralRootsError as error:
+            yield error.dropped
+            continue
+        if record.targets:
+            yield builder.example(record.id, record.words, record.spaces, edges=record.targets, document=record.document)
+        else:
+            yield Dropped(record.id, "no targets")
 
 
 def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str]) -> EdgeRecord:
@@ -139,8 +178,15 @@ def _built(sentence: _Sentence, tasks: Sequence[str]) -> EdgeRecord:
     return EdgeRecord(sentence.id, sentence.words, targets, sentence.document, sentence.spaces)
 
 
-def _built_late(build: Callable[[], _Sentence], tasks: Sequence[str]) -> EdgeRecord:
-    return _built(build(), tasks)
+def _of_tree(build: Callable[[], Tree], tasks: Sequence[str]) -> EdgeRecord:
+    tree = build()
+    return _built(_Sentence(tree.id, tree.words, _tree_builders(tree), tree.document, tree.spaces), tasks)
+
+
+def _of_propositions(build: Callable[[], tuple[Tree, tuple[Proposition, ...]]], tasks: Sequence[str]) -> EdgeRecord:
+    tree, propositions = build()
+    builders = _tree_builders(tree) | {"roles": partial(role_targets, tree, propositions)}
+    return _built(_Sentence(tree.id, tree.words, builders, tree.document, tree.spaces), tasks)
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:
@@ -178,68 +224,8 @@ def role_targets(tree: Tree, propositions: Iterable[Proposition], whole: bool = 
     return targets
 
 
-def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
-    """Span from the first to the last word below a word (counted from 1), including the word itself."""
-    first = last = head
-    waiting = [head]
-    while waiting:
-        word = waiting.pop()
-        first, last = min(first, word), max(last, word)
-        waiting += below[word]
-    return first - 1, last
-
-
-def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
-    """Constituents: every bracket except those of single tags, including the root; label: see `constituent_label`."""
-
-    def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
-        size = len(node.leaves())
-        inner = [child for child in node if not isinstance(child, str)]
-        if inner and (label := constituent_label(node.label())):
-            yield EdgeTarget((start, start + size), None, (label,), "constituents")
-        place = start
-        for child in node:
-            if not isinstance(child, str):
-                yield from walk(child, place)
-                place += len(child.leaves())
-            else:
-                place += 1
-
-    return walk(parse, 0)
-
-
-def constituent_label(bracket: str) -> str:
-    """The category of a bracket without functions and numbers, as in the published code: NP for NP-SBJ-1, but NP-S for NP-S.
-
-    Labels of bracket tokens (-LRB-) are kept.
-    """
-    if bracket in _BRACKET_TAGS:
-        return bracket
-    category, *functions = re.split(r"[-=|]", bracket)
-    return f"{category}-S" if functions[:1] == ["S"] else category
-
-
-def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
-    """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for the same chain, "0" otherwise."""
-    return [
-        EdgeTarget(span1, span2, (SAME if chain1 == chain2 else OTHER,), "coreference")
-        for (span1, chain1), (span2, chain2) in combinations(mentions, 2)
-    ]
-
-
 def _tree_builders(tree: Tree) -> dict[str, Callable[[], Iterable[EdgeTarget]]]:
     return {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
-
-
-def _tree_sentence(build: Callable[[], Tree]) -> _Sentence:
-    tree = build()
-    return _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document, tree.spaces)
-
-
-def _proposition_sentence(build: Callable[[], tuple[Tree, tuple[Proposition, ...]]]) -> _Sentence:
-    tree, propositions = build()
-    builders = _tree_builders(tree) | {"roles": partial(role_targets, tree, propositions)}
-    return _Sentence(tree.id, tree.words, builders, tree.document, tree.spaces)
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
@@ -296,7 +282,7 @@ def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterat
 _TAG = re.compile(r"[BI]-\S+")
 
 
-def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
+def _entity_sentences(raw: Path) -> Iterator[_Sentence]:
     """Sentences with nested entities in LitBank's format: one word per line with columns of B- and I- tags, then a blank line.
 
     Raises:
@@ -343,7 +329,7 @@ _SENTENCE = re.compile(r'^(\d+)\t"(.*)"\s*$')
 _MARK = re.compile(r"</?e[12]>")
 
 
-def _relation_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
+def _relation_sentences(raw: Path) -> Iterator[_Sentence]:
     """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation.
 
     Raises:
@@ -447,16 +433,3 @@ def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
     applies = judgements["confidence"]
     responses = [value if applies[annotator] else 0 for annotator, value in judgements["value"].items()]
     return sum(responses) / len(responses)
-
-
-_SENTENCES: dict[str, Callable[[Path, str | Path | None], Iterator[_Sentence]]] = {
-    "entities": _entity_sentences,
-    "semeval": _relation_sentences,
-    "decomp": _protorole_sentences,
-}
-
-_SENTENCE_BUILDERS: dict[str, Callable[[Path], Iterator[Callable[[], _Sentence]]]] = {
-    "conllu": lambda raw: (partial(_tree_sentence, build) for build in tree_builders(raw)),
-    "propositions": lambda raw: (partial(_proposition_sentence, build) for build in proposition_builders(raw)),
-}
-"""Forms whose sentences are parsed one at a time: a tree with several roots affects only its record."""

@@ -5,21 +5,32 @@
 Spans are half-open over the words of the text, which are separated by spaces; `label` is a label or a list of labels. As an
 extension of the schema, a target may name its task, so that a file can contain several tasks on the same texts, and `info` may
 name the document of the text ("document": "d1").
+
+Targets that follow from trees and mentions by rule are also made here.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from string import whitespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
+
+if TYPE_CHECKING:
+    from nltk import Tree as Constituents
+
+SAME, OTHER = "1", "0"
+"""Labels of two mentions of one chain, and of different chains."""
+_BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 
 
 @dataclass(frozen=True)
@@ -140,3 +151,60 @@ def _span(value: Any, name: str, where: str, size: int) -> WordSpan:
             f"{where}: '{name}' must be [start, stop] with 0 <= start < stop <= {size} (words of the text), not {value!r}."
         )
     return value[0], value[1]
+
+
+def children(heads: Sequence[int]) -> list[list[int]]:
+    """Dependents of every position in the order of the words: entry 0 lists the roots, entry k those of word k."""
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads, start=1):
+        dependents[head].append(word)
+    return dependents
+
+
+def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
+    """Span from the first to the last word below a word (counted from 1), including the word itself."""
+    first = last = head
+    waiting = [head]
+    while waiting:
+        word = waiting.pop()
+        first, last = min(first, word), max(last, word)
+        waiting += below[word]
+    return first - 1, last
+
+
+def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
+    """Constituents: every bracket except those of single tags, including the root; label: see `constituent_label`."""
+
+    def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
+        size = len(node.leaves())
+        inner = [child for child in node if not isinstance(child, str)]
+        if inner and (label := constituent_label(node.label())):
+            yield EdgeTarget((start, start + size), None, (label,), "constituents")
+        place = start
+        for child in node:
+            if not isinstance(child, str):
+                yield from walk(child, place)
+                place += len(child.leaves())
+            else:
+                place += 1
+
+    return walk(parse, 0)
+
+
+def constituent_label(bracket: str) -> str:
+    """The category of a bracket without functions and numbers, as in the published code: NP for NP-SBJ-1, but NP-S for NP-S.
+
+    Labels of bracket tokens (-LRB-) are kept.
+    """
+    if bracket in _BRACKET_TAGS:
+        return bracket
+    category, *functions = re.split(r"[-=|]", bracket)
+    return f"{category}-S" if functions[:1] == ["S"] else category
+
+
+def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
+    """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for the same chain, "0" otherwise."""
+    return [
+        EdgeTarget(span1, span2, (SAME if chain1 == chain2 else OTHER,), "coreference")
+        for (span1, chain1), (span2, chain2) in combinations(mentions, 2)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,9 +15,6 @@ from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
 
-_Item = TypeVar("_Item")
-RECORD = "record"
-"""The unit in which examples and dropped records are counted."""
 # Gold layers over words: one value per word. Studies add the layers that they need here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
@@ -28,6 +25,7 @@ WORD_LAYERS: dict[str, pa.DataType] = {
     "sentence": pa.int32(),
     "tags": pa.string(),
 }
+_INTEGERS, _STRINGS = pa.list_(pa.int32()), pa.list_(pa.string())
 _MENTION = pa.struct(
     [
         *((name, pa.int32()) for name in ("start", "stop")),
@@ -42,36 +40,30 @@ _QUESTION = pa.struct(
     [
         *((name, pa.string()) for name in ("question", "context")),
         ("size", pa.int32()),
-        *((name, pa.list_(pa.int32())) for name in ("starts", "stops")),
-        ("answers", pa.list_(pa.string())),
-        ("span", pa.list_(pa.int32())),
+        *((name, _INTEGERS) for name in ("starts", "stops")),
+        ("answers", _STRINGS),
+        ("span", _INTEGERS),
     ]
 )
-_EDGE = pa.struct(
-    [
-        ("task", pa.string()),
-        *((name, pa.list_(pa.int32())) for name in ("span1", "span2")),
-        ("labels", pa.list_(pa.string())),
-    ]
-)
+_EDGE = pa.struct([("task", pa.string()), ("span1", _INTEGERS), ("span2", _INTEGERS), ("labels", _STRINGS)])
 _KEYPHRASE = pa.struct([("text", pa.string()), ("present", pa.bool_())])
 SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
         ("id", pa.string()),
         ("document", pa.string()),
-        ("input_ids", pa.list_(pa.int32())),
+        ("input_ids", _INTEGERS),
         ("segment_ids", pa.list_(pa.int8())),
-        ("tokens", pa.list_(pa.string())),
-        ("word", pa.list_(pa.int32())),
-        ("words", pa.list_(pa.string())),
+        ("tokens", _STRINGS),
+        ("word", _INTEGERS),
+        ("words", _STRINGS),
         *((name, pa.list_(kind)) for name, kind in WORD_LAYERS.items()),
         ("mentions", pa.list_(_MENTION)),
         ("question", _QUESTION),
         ("label", pa.string()),
         ("edges", pa.list_(_EDGE)),
         ("keyphrases", pa.list_(_KEYPHRASE)),
-        ("texts", pa.list_(pa.string())),
+        ("texts", _STRINGS),
     ]
 )
 
@@ -152,29 +144,43 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
         for row in table.to_pylist():
             if limit is not None and row["record"] >= limit:
                 return
-            layers = {name: tuple(row[name]) for name in WORD_LAYERS if row[name] is not None}
-            yield Example(
-                record=row["record"],
-                id=row["id"],
-                input_ids=tuple(row["input_ids"]),
-                segment_ids=tuple(row["segment_ids"]),
-                tokens=tuple(row["tokens"]),
-                word=tuple(row["word"]),
-                words=tuple(row["words"]),
-                layers=layers,
-                mentions=_items(row["mentions"], _mention),
-                question=None if row["question"] is None else _question(row["question"]),
-                label=row["label"],
-                edges=_items(row["edges"], _edge),
-                keyphrases=_items(row["keyphrases"], _keyphrase),
-                document=row["document"],
-                texts=tuple(row["texts"] or ()),
-            )
+            for name, from_row in _FROM_ROWS.items():
+                row[name] = None if row[name] is None else [from_row(item) for item in row[name]]
+            gold = _with_tuples(row)
+            layers = {name: gold.pop(name) for name in WORD_LAYERS}
+            gold["layers"] = {name: values for name, values in layers.items() if values is not None}
+            gold["question"] = None if row["question"] is None else QuestionAnnotation(**_with_tuples(row["question"]))
+            yield Example(**gold | {"texts": gold["texts"] or ()})
 
 
-def _items(rows: Iterable[Mapping[str, Any]] | None, read: Callable[[Mapping[str, Any]], _Item]) -> tuple[_Item, ...] | None:
-    """A gold layer of several items from its rows; None if the corpus has no such layer."""
-    return None if rows is None else tuple(map(read, rows))
+def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[Example]:
+    """The same as a list."""
+    return list(read_examples(paths, limit))
+
+
+Examples = Annotated[Sequence[Example], all_examples]
+"""Examples, as a parameter of a function that a job calls."""
+
+
+class Corpus(NamedTuple):
+    """Examples by shard, and the number of records that are used; batches of a shard do not depend on it."""
+
+    shards: Sequence[Sequence[Example]]
+    limit: int
+
+    @property
+    def examples(self) -> list[Example]:
+        """The examples that are used, in order."""
+        return [example for shard in self.shards for example in shard if example.record < self.limit]
+
+
+def read_corpus(files: tuple[Sequence[str | Path], int]) -> Corpus:
+    """A corpus from its shards and the number of records; errors as for `read_examples`."""
+    return Corpus([all_examples([path]) for path in files[0]], files[1])
+
+
+def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -187,26 +193,11 @@ def _mention(row: Mapping[str, Any]) -> Mention:
     return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"], row["entity"])
 
 
-def _edge(row: Mapping[str, Any]) -> EdgeTarget:
-    second = None if row["span2"] is None else tuple(row["span2"])
-    return EdgeTarget(tuple(row["span1"]), second, tuple(row["labels"]), row["task"])
-
-
-def _question(row: Mapping[str, Any]) -> QuestionAnnotation:
-    return QuestionAnnotation(
-        question=row["question"],
-        context=row["context"],
-        size=row["size"],
-        starts=tuple(row["starts"]),
-        stops=tuple(row["stops"]),
-        answers=tuple(row["answers"]),
-        span=None if row["span"] is None else (row["span"][0], row["span"][1]),
-    )
-
-
-def _keyphrase(row: Mapping[str, Any]) -> Keyphrase:
-    return Keyphrase(**row)
-
-
 _TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
 """Gold layer of several items -> function that converts an item to a row."""
+_FROM_ROWS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "mentions": _mention,
+    "edges": lambda row: EdgeTarget(**_with_tuples(row)),
+    "keyphrases": lambda row: Keyphrase(**row),
+}
+"""The reverse."""

@@ -9,13 +9,19 @@ text, from 1, with 0 for a root and null if it is not annotated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,11 @@ class Task:
     second: tuple[str, ...]
     label: tuple[str, ...]
     regression: bool = False
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """The possible names of the columns that it has: texts, and label."""
+        return tuple(filter(None, (self.first, self.second, self.label)))
 
 
 _PAIR = (("sentence1",), ("sentence2",))
@@ -71,17 +82,8 @@ class Labelled:
     tagged: tuple[Tagged, ...] = ()
 
 
-@dataclass(frozen=True)
-class Unusable:
-    """A row that is not an example: its number in the file, from 1, and the reason (the original file of QQP has some)."""
-
-    id: str
-    reason: str
-    detail: str = ""
-
-
-def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
-    """Yield the examples of a file in order, with `Unusable` for rows that lack a label, a text or a column.
+def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
+    """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records.
 
     Args:
         path: JSON lines (.jsonl), otherwise tab-separated with a header.
@@ -90,54 +92,46 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
     Raises:
         AtlasError: a column is missing, a row is longer than the header, or a score is not a number; names file and line.
     """
-    wanted = TASKS[task]
-    number = 0
-    for where, row in _rows(path, task):
-        number += 1
+    for number, (where, row) in enumerate(_rows(path, task), start=1):
         if isinstance(row, str):
-            yield Unusable(str(number), "incomplete row", row)
+            yield Dropped(str(number), "incomplete row", row)
             continue
-        texts = tuple(_cell(row, names, where, task) for names in (wanted.first, wanted.second) if names)
-        label = _cell(row, wanted.label, where, task)
+        *texts, text = (_cell(row, names, where, task) for names in TASKS[task].columns)
+        label = _class_label(text)
         if not all(texts):
-            yield Unusable(str(number), "empty text")
+            yield Dropped(str(number), "empty text")
             continue
-        if _class_label(label) in _NO_LABEL:
-            yield Unusable(str(number), "no label")
+        if label in _NO_LABEL:
+            yield Dropped(str(number), "no label")
             continue
-        if wanted.regression:
-            _check_number(label, where)
-        else:
-            label = _class_label(label)
-        yield Labelled(str(number), texts, label, _tagged(row["layers"], texts, where) if "layers" in row else ())
+        if TASKS[task].regression:
+            _check_number(text, where)
+            label = text
+        tagged = _tagged(row["layers"], texts, where) if "layers" in row else ()
+        yield Labelled(str(number), tuple(texts), label, tagged)
 
 
 def _rows(path: str | Path, task: str) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
-    """The number of each row with its cells by name, or what is missing if it has fewer columns than the header."""
-    lines = iter(read_lines(path))
-    first = next(lines, None)
-    if first is None:
+    """The place of each row with its cells by name, or what is missing if it has fewer columns than the header."""
+    lines = ((f"{path}:{number}", line) for number, line in read_lines(path))
+    start, first = next(lines, ("", ""))
+    if not start:
         raise AtlasError(f"{path}: the file is empty.")
-    if first[1].lstrip().startswith("{"):
-        yield f"{path}:{first[0]}", json_object(first[1], f"{path}:{first[0]}")
-        for number, line in lines:
-            if line.strip():
-                yield f"{path}:{number}", json_object(line, f"{path}:{number}")
+    if first.lstrip().startswith("{"):
+        yield start, json_object(first, start)
+        yield from ((where, json_object(line, where)) for where, line in lines if line.strip())
         return
-    header = first[1].split("\t")
-    for names in (TASKS[task].first, TASKS[task].second, TASKS[task].label):
-        if names:
-            _cell(dict.fromkeys(header, ""), names, f"{path}:{first[0]}", task)
-    for number, line in lines:
+    header = first.split("\t")
+    for names in TASKS[task].columns:
+        _cell(dict.fromkeys(header, ""), names, start, task)
+    for where, line in lines:
         cells = line.split("\t")
-        if cells == [""]:
-            continue
-        if len(cells) < len(header):
-            yield f"{path}:{number}", f"{len(cells)} of {len(header)} columns"
-            continue
         if len(cells) > len(header):
-            raise AtlasError(f"{path}:{number}: {len(cells)} columns instead of {len(header)}; separate columns by tabs.")
-        yield f"{path}:{number}", dict(zip(header, cells, strict=True))
+            raise AtlasError(f"{where}: {len(cells)} columns instead of {len(header)}; separate columns by tabs.")
+        if len(cells) == len(header) and line:
+            yield where, dict(zip(header, cells, strict=True))
+        elif line:
+            yield where, f"{len(cells)} of {len(header)} columns"
 
 
 def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str) -> str:
@@ -160,7 +154,7 @@ def _class_label(text: str) -> str:
     return str(int(number)) if number.is_integer() else str(number)
 
 
-def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ...]:
+def _tagged(layers: Any, texts: Sequence[str], where: str) -> tuple[Tagged, ...]:
     if not isinstance(layers, list) or len(layers) != len(texts):
         raise AtlasError(f"{where}: 'layers' must be a list with an entry for each of {len(texts)} texts.")
     tagged_texts = []
@@ -197,3 +191,65 @@ def _check_number(label: str, where: str) -> None:
         number = float("nan")
     if not abs(number) < float("inf"):
         raise AtlasError(f"{where}: the score {label!r} is not a number.")
+
+
+def glue_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Labelled | Dropped]:
+    return read_glue(raw, entry["task"])
+
+
+def glue_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for item in builder.records(start, stop):
+        yield item if isinstance(item, Dropped) else labelled_example(builder, item)
+
+
+def labelled_example(builder: ExampleBuilder, item: Labelled) -> Example | Dropped:
+    """A sentence or a pair as model input; if too long, it is dropped, or its longer text truncated by tokens (`overlong`)."""
+    pieces = builder.pieces
+    tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
+    spelled = [pieces.pieces(t.words, spaces_in(text, t.words)) for t, text in zip(tagged, item.texts, strict=True)]
+    room = builder.bound - (pieces.single if len(tagged) == 1 else pieces.pair).specials
+    length = sum(len(ids) for text in spelled for ids in text)
+    if length > room:
+        if builder.entry["overlong"] == "drop":
+            return Dropped(item.id, "too long", f"{length + builder.bound - room} tokens, {builder.bound} allowed")
+        spelled = _truncated(spelled, room)
+    positions = [[k for k, ids in enumerate(text) if ids] for text in spelled]
+    if not all(positions):
+        return Dropped(item.id, "text without tokens", repr(item.texts[0][:40]))
+    texts = [[text[k] for k in places] for text, places in zip(spelled, positions, strict=True)]
+
+    def layer(name: str) -> tuple[Any, ...]:
+        columns = [getattr(text, name) for text in tagged]
+        if not all(columns):
+            return ()
+        return tuple(values[k] for values, places in zip(columns, positions, strict=True) for k in places)
+
+    layers = {name: layer(name) for name in ("xpos", "relations")} | {"heads": _kept_heads(tagged, positions)}
+    layers = {name: values for name, values in layers.items() if values}
+    return builder.assembled(item.id, texts, layer("words"), layers=layers, label=item.label, texts=item.texts)
+
+
+def _kept_heads(texts: Sequence[Tagged], positions: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Heads of the kept words of one or two texts, as positions among all kept words, from 1; empty if a text has no heads."""
+    if not all(text.heads for text in texts):
+        return ()
+    heads: list[int] = []
+    for text, places in zip(texts, positions, strict=True):
+        kept = {place: len(heads) + k for k, place in enumerate(places, start=1)}
+        heads += [0 if text.heads[k] == 0 else kept.get(text.heads[k] - 1, NO_HEAD) for k in places]
+    return tuple(heads)
+
+
+def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:
+    """Word pieces of one or two texts, truncated to `room` by removing the last one of the longer text (Devlin et al. 2019)."""
+    sizes = [sum(map(len, text)) for text in texts]
+    while sum(sizes) > room:
+        sizes[int(len(sizes) == 2 and sizes[1] >= sizes[0])] -= 1
+    truncated = []
+    for text, remaining in zip(texts, sizes, strict=True):
+        words: list[tuple[int, ...]] = []
+        for ids in text:
+            words.append(tuple(ids[:remaining]))
+            remaining -= len(words[-1])
+        truncated.append(words)
+    return truncated

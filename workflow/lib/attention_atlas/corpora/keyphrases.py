@@ -7,27 +7,34 @@ with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by 
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import re
 import tarfile
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.corpora.text import WORD, spaces_in
+from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.text import WORD, last_that_fits, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines, without_mac_files
 
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
+
+_log = logging.getLogger(__name__)
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
 UNCONTROLLED, CONTROLLED, BOTH = "uncontrolled", "controlled", "both"
 """Sets of keyphrases of Inspec: chosen freely by the indexers, or from a thesaurus."""
 _SUFFIXES = {UNCONTROLLED: (".uncontr",), CONTROLLED: (".contr",), BOTH: (".uncontr", ".contr")}
 _ABSTRACT = ".abstr"
+_READ = (".txt", ".key", _ABSTRACT, ".uncontr", ".contr")
 
 
 @dataclass(frozen=True)
@@ -97,18 +104,18 @@ def read_keyphrases(
         AtlasError: there is no document, a text or its keys are missing, or a line is malformed; names the file.
     """
     place = Path(path)
-    has_documents = False
+    is_empty = True
     if place.is_dir() or zipfile.is_zipfile(place) or is_tar_archive(place):
         documents = _from_files(place, stemmed, keyphrase_set)
     elif keyphrase_set != BOTH:
         raise AtlasError(f"{path}: JSON lines have one set of keyphrases; keyphrase_set must be {BOTH}.")
     else:
         documents = _from_lines(place, stemmed)
-    for document in documents:
-        if not names or any(first <= document.id <= last for first, last in names):
-            has_documents = True
-            yield document
-    if not has_documents:
+    chosen = (d for d in documents if not names or any(first <= d.id <= last for first, last in names))
+    for document in chosen:
+        is_empty = False
+        yield document
+    if is_empty:
         named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
         raise AtlasError(
             f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
@@ -117,69 +124,52 @@ def read_keyphrases(
 
 
 def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
-    with _opened(path) as (names, read):
-        files = {PurePosixPath(name): name for name in without_mac_files(path, names)}
-        abstracts = [file for file in files if file.suffix == _ABSTRACT]
+    contents = _contents(path)
+    files = {PurePosixPath(name): name for name in without_mac_files(path, contents)}
+    abstracts = [file for file in files if file.suffix == _ABSTRACT]
+    if abstracts:
+        suffixes = (_ABSTRACT, *_SUFFIXES[keyphrase_set])
+        documents = {file.with_suffix(""): [file.with_suffix(suffix) for suffix in suffixes] for file in abstracts}
+    elif keyphrase_set != BOTH:
+        raise AtlasError(
+            f"{path}: this archive has one set of keyphrases ({_KEYS}/*.key), not the {keyphrase_set} ones; use Hulth's "
+            f"archive with *{_ABSTRACT}, *.uncontr and *.contr, or keyphrase_set: {BOTH}."
+        )
+    else:
+        kinds = ((_TEXTS, ".txt"), (_KEYS, ".key"))
+        places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in kinds]
+        documents = {place: [place.parent / folder / f"{place.name}{suffix}" for folder, suffix in kinds] for place in places}
+    for place, needed in documents.items():
+        if absent := [file for file in needed if file not in files]:
+            raise AtlasError(f"{path}: document {place} has no {absent[0]}; every document needs it.")
+    # The folder is part of the name if documents of several folders have one name.
+    is_unique = len({place.name for place in documents}) == len(documents)
+    for name, place in sorted((place.name if is_unique else str(place), place) for place in documents):
+        names = (files[file] for file in documents[place])
+        text, *keys = (decoded(contents[file], f"{path}: {file}") for file in names)
         if abstracts:
-            suffixes = (_ABSTRACT, *_SUFFIXES[keyphrase_set])
-            documents = {file.with_suffix(""): [file.with_suffix(suffix) for suffix in suffixes] for file in abstracts}
-        elif keyphrase_set != BOTH:
-            raise AtlasError(
-                f"{path}: this archive has one set of keyphrases ({_KEYS}/*.key), not the {keyphrase_set} ones; use Hulth's "
-                f"archive with *{_ABSTRACT}, *.uncontr and *.contr, or keyphrase_set: {BOTH}."
-            )
+            phrases = [" ".join(phrase.split()) for key in keys for phrase in key.split(";")]
         else:
-            kinds = ((_TEXTS, ".txt"), (_KEYS, ".key"))
-            places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in kinds]
-            documents = {
-                place: [place.parent / folder / f"{place.name}{suffix}" for folder, suffix in kinds] for place in places
-            }
-        for place, needed in documents.items():
-            if absent := [file for file in needed if file not in files]:
-                raise AtlasError(f"{path}: document {place} has no {absent[0]}; every document needs it.")
-        # The folder is part of the name if documents of several folders have one name.
-        is_unique = len({place.name for place in documents}) == len(documents)
-        for name, place in sorted((place.name if is_unique else str(place), place) for place in documents):
-            text, *keys = (read(files[file]) for file in documents[place])
-            if abstracts:
-                phrases = [" ".join(phrase.split()) for key in keys for phrase in key.split(";")]
-            else:
-                phrases = re.split(r"[\r\n]", keys[0])
-            yield _from_text(name, text, phrases, stemmed)
+            phrases = re.split(r"[\r\n]", keys[0])
+        yield _from_text(name, text, phrases, stemmed)
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
-    """Names of the files of an archive or a folder, and a function that reads one of them as text."""
+def _contents(path: Path) -> dict[str, bytes]:
+    """Name -> content of the texts and keys of an archive or a folder.
+
+    Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
+    """
     if path.is_dir():
         files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
-        yield list(files), lambda name: decoded(files[name].read_bytes(), f"{path}: {name}")
-        return
-    if not zipfile.is_zipfile(path):
-        with _archive(path), tarfile.open(path) as packed:
-            contents = {file.name: packed.extractfile(file) for file in packed if file.isfile()}
-            raw_by_name = {name: file.read() for name, file in contents.items() if file is not None}
-        yield list(raw_by_name), lambda name: decoded(raw_by_name[name], f"{path}: {name}")
-        return
-    with contextlib.ExitStack() as opened:
-        with _archive(path):
-            archive = opened.enter_context(zipfile.ZipFile(path))
-
-        def member(name: str) -> str:
-            # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
-            with _archive(path):
-                raw = archive.read(name)
-            return decoded(raw, f"{path}: {name}")
-
-        yield archive.namelist(), member
-
-
-@contextlib.contextmanager
-def _archive(path: Path) -> Iterator[None]:
-    """Turn errors inside the block into an error that names the archive."""
+        return {name: file.read_bytes() for name, file in files.items() if name.endswith(_READ)}
     try:
-        yield
-    # The library raises the second for unknown compression methods, the third for encrypted members.
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return {name: archive.read(name) for name in archive.namelist() if name.endswith(_READ)}
+        with tarfile.open(path) as packed:
+            members = {file.name: packed.extractfile(file) for file in packed if file.isfile() and file.name.endswith(_READ)}
+            return {name: member.read() for name, member in members.items() if member is not None}
+    # The library raises the third for unknown compression methods, the fourth for encrypted members.
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 
@@ -191,12 +181,12 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
         where = f"{path}:{number}"
         row = json_object(line, where)
         name = str(row.get("id", number))
-        if "text" in row:
-            if not isinstance(row["text"], str) or not _strings(row.get("keyphrases")):
-                raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
+        if "text" not in row:
+            yield _tagged(row, name, where)
+        elif isinstance(row["text"], str) and _strings(row.get("keyphrases")):
             yield _from_text(name, row["text"], row["keyphrases"], stemmed)
         else:
-            yield _tagged(row, name, where)
+            raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
 
 
 def _strings(value: Any) -> TypeGuard[list[str]]:
@@ -271,3 +261,31 @@ def _stemmer() -> Any:
 def stem(word: str) -> str:
     """Porter stem of a word, in lower case."""
     return str(_stemmer().stem(word.lower()))
+
+
+def keyphrases_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[KeyphraseDocument]:
+    return read_keyphrases(raw, entry["stemmed"], entry.get("keyphrase_set", BOTH), entry["document_names"])
+
+
+def keyphrases_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    return (document_example(builder, document) for document in builder.records(start, stop))
+
+
+def document_example(builder: ExampleBuilder, document: KeyphraseDocument) -> Example | Dropped:
+    """A document with its keyphrases; if too long, it is dropped, or truncated after the last word that fits (`overlong`)."""
+    if not document.phrases:
+        return Dropped(document.id, "no keyphrases")
+    sizes = [len(ids) for ids in builder.pieces.pieces(document.words, document.spaces)]
+    # Symbols that the tokenizer drops must not cause the whole document to be dropped.
+    unread = {place for place, size in enumerate(sizes) if not size}
+    if unread:
+        _log.info("%s: %d words have no tokens and are skipped", document.id, len(unread))
+        document, sizes = without_words(document, unread), list(filter(None, sizes))
+    if not sizes:
+        return Dropped(document.id, "text without tokens")
+    if builder.entry["overlong"] == "truncate":
+        fitting = last_that_fits(sizes, 0, builder.bound - builder.pieces.single.specials)
+        if fitting < len(sizes):
+            document = document.shortened(fitting, builder.entry["stemmed"])
+    layers = {"tags": document.tags}
+    return builder.example(document.id, document.words, document.spaces, layers=layers, keyphrases=document.keyphrases)

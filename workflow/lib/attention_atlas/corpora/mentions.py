@@ -1,10 +1,21 @@
-"""Mentions: spans of words that refer to something, with their head words by several rules."""
+"""Mentions: spans of words that refer to something, with their head words, number, gender and person.
+
+The word lists are short and compiled for this project; first names by gender come from the US Census of 1990 or from lists of
+the run. A feature without evidence is unknown, and unknown agrees with every value.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import read_lines
 
 HEAD_RULES = ("constituents", "dependency", "surface", "last")
 BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")
@@ -63,9 +74,7 @@ def surface_head(words: Sequence[str]) -> int:
 def dependency_head(start: int, stop: int, heads: Sequence[int]) -> int:
     """The word of a span whose head lies outside of it; if there are several, the one that dominates most of the span.
 
-    Args:
-        start, stop: the span, positions from 0, stop excluded.
-        heads: for each word of the sentence the position of its head counted from 1, 0 for the root.
+    The span is words start .. stop - 1 from 0; `heads` are positions from 1, 0 for the root.
     """
     roots = [k for k in range(start, stop) if not start < heads[k] <= stop]
     if len(roots) == 1:
@@ -83,13 +92,7 @@ def mention_type(head: str, tag: str, starts_sentence: bool, span: Sequence[str]
     """pronoun, proper or nominal, by the tag of the head word (PRP, PRP$; NNP, NNPS), or by its surface if there is no tag.
 
     By surface: pronoun if it is in the closed class of pronouns; proper if it is capitalised other than at the start of the
-    sentence; otherwise nominal.
-
-    Args:
-        head: the head word.
-        tag: its part of speech in Penn's tag set, "_" or "" if unknown.
-        starts_sentence: whether the head is the first word of its sentence.
-        span: all words of the mention.
+    sentence (the head `starts_sentence`); otherwise nominal. `span` is all words of the mention.
     """
     if tag not in ("", "_", "-"):
         return PRONOUN if tag.startswith("PRP") else PROPER if tag.startswith("NNP") else NOMINAL
@@ -97,3 +100,154 @@ def mention_type(head: str, tag: str, starts_sentence: bool, span: Sequence[str]
         return PRONOUN
     determined = len(span) > 1 and span[0].lower() in ("a", "an")
     return PROPER if head[:1].isupper() and not starts_sentence and not determined else NOMINAL
+
+
+SINGULAR, PLURAL = "singular", "plural"
+MASCULINE, FEMININE, NEUTER = "masculine", "feminine", "neuter"
+
+_FIRST = dict.fromkeys("i me my mine myself".split(), SINGULAR) | dict.fromkeys("we us our ours ourselves".split(), PLURAL)
+_SECOND = dict.fromkeys("you your yours thou thee thy thine".split()) | {"yourself": SINGULAR, "yourselves": PLURAL}
+_GENDER = (
+    dict.fromkeys("he him his himself".split(), MASCULINE)
+    | dict.fromkeys("she her hers herself".split(), FEMININE)
+    | dict.fromkeys("it its itself this that".split(), NEUTER)
+)
+_PLURALS = frozenset("they them their theirs themselves these those".split())
+_MALE = frozenset(
+    "mr mr. sir lord king prince duke count baron monsieur don father dad son brother uncle nephew husband grandfather man men "
+    "boy boys gentleman gentlemen fellow lad guy widower actor waiter priest monk businessman spokesman policeman fisherman "
+    "chairman john james david robert michael william richard thomas charles george henry edward joseph peter paul frank jack "
+    "tom sam daniel mark martin simon philip arthur albert louis walter harry ben victor oscar andrew adam leo".split()
+)
+_FEMALE = frozenset(
+    "mrs mrs. miss ms ms. madam madame lady queen princess duchess countess mother mom mum daughter sister aunt niece wife "
+    "grandmother woman women girl girls widow actress waitress nun businesswoman spokeswoman policewoman mary anne anna "
+    "elizabeth margaret jane sarah susan karen helen laura nancy alice emma julia emily ruth grace clara martha maria diana "
+    "catherine kate lucy rose sophie charlotte victoria amy hannah".split()
+)
+
+_PERSON, _GROUPS, _PEOPLES = "PERSON", ("ORG", "ORGANIZATION"), "NORP"
+"""Entity types of persons; of groups, which can be it or they; and of nationalities and the like, which can be persons."""
+ANY_GENDER = frozenset((MASCULINE, FEMININE, NEUTER))
+_OF_PERSONS = frozenset((MASCULINE, FEMININE))
+_CENSUS = ("dist.male.first", "dist.female.first")
+"""Files of the package `names` with the first names of the US Census of 1990, which are in the public domain."""
+_LEAST_COMMON = 0.01
+"""Minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)."""
+_CLEARLY = 10
+"""Ratio of frequencies from which a name of both genders counts for the more frequent one."""
+
+
+class Features(NamedTuple):
+    """Agreement features of a mention: number (None is unknown), possible genders, and person (1 to 3)."""
+
+    number: str | None
+    genders: frozenset[str]
+    person: int
+
+
+@dataclass(frozen=True)
+class Names:
+    """First names in lower case by gender, in addition to the built-in words; they count only if capitalised in the text."""
+
+    masculine: frozenset[str] = frozenset()
+    feminine: frozenset[str] = frozenset()
+
+
+NO_NAMES = Names()
+
+
+def features(words: Sequence[str], head: int, tag: str, entity: str = "", names: Names = NO_NAMES) -> Features:
+    """Number, gender and person of a mention.
+
+    Args:
+        words: words of the mention.
+        head: position of its head word among them.
+        tag: part of speech of the head in Penn's tag set, "_" if unknown.
+        entity: type of the named entity that the head belongs to (OntoNotes), "" if unknown or none.
+        names: additional first names by gender.
+    """
+    lower = [word.lower() for word in words]
+    head_word = lower[head]
+    for person, numbers in ((1, _FIRST), (2, _SECOND)):
+        if head_word in numbers:
+            return Features(numbers[head_word], ANY_GENDER, person)
+    if head_word in _PLURALS:
+        return Features(PLURAL, ANY_GENDER, 3)
+    if head_word in _GENDER:
+        return Features(SINGULAR, frozenset((_GENDER[head_word],)), 3)
+    # The entity type takes precedence over the words: Washington Post is not a man.
+    if entity and entity not in (_PERSON, _PEOPLES):
+        return Features(None if entity in _GROUPS else _number(lower, head_word, tag), frozenset((NEUTER,)), 3)
+    capitalised = {word.lower() for word in words[: head + 1] if word[:1].isupper()}
+    male = _MALE.intersection(lower[: head + 1]) | (names.masculine & capitalised)
+    female = _FEMALE.intersection(lower[: head + 1]) | (names.feminine & capitalised)
+    if bool(male) != bool(female):
+        genders = frozenset((MASCULINE if male else FEMININE,))
+    else:
+        genders = _OF_PERSONS if entity == _PERSON else ANY_GENDER
+    return Features(_number(lower, head_word, tag), genders, 3)
+
+
+def read_names(masculine: str | Path, feminine: str | Path) -> Names:
+    """First names by gender from two lists, one name per line; empty lines and lines that start with # are comments.
+
+    A name may be followed by its frequency in percent, and by more numbers; names below 0.01 % are ignored. A name in both
+    lists counts only for a gender in which it is at least ten times as common as in the other.
+
+    Raises:
+        AtlasError: a list cannot be read or has no name.
+    """
+    lists = [_shares(Path(path)) for path in (masculine, feminine)]
+    return Names(
+        *(
+            frozenset(name for name, share in one.items() if share >= _CLEARLY * other.get(name, 0.0))
+            for one, other in (lists, lists[::-1])
+        )
+    )
+
+
+@functools.cache
+def census_names() -> Names:
+    """First names by gender of the US Census of 1990, from the package `names`."""
+    male, female = (Path(str(files("names").joinpath(name))) for name in _CENSUS)
+    return read_names(male, female)
+
+
+def names_of(lists: Mapping[str, str]) -> Names:
+    """First names of two lists, `masculine` and `feminine`; of the census without lists."""
+    return read_names(lists["masculine"], lists["feminine"]) if lists else census_names()
+
+
+FirstNames = Annotated[Names, names_of]
+"""First names, as a parameter of a function that a job calls."""
+
+
+def _shares(path: Path) -> dict[str, float]:
+    """Name in lower case -> frequency in percent; 1 if the list does not say."""
+    shares = {}
+    for words in (line.split() for _, line in read_lines(path)):
+        if words and not words[0].startswith("#"):
+            share = float(words[1]) if len(words) > 1 and words[1].replace(".", "", 1).isdecimal() else 1.0
+            if share >= _LEAST_COMMON:
+                shares[words[0].lower()] = share
+    if not shares:
+        raise AtlasError(f"{path}: this list is empty; write one first name per line.")
+    return shares
+
+
+def _number(lower: Sequence[str], head_word: str, tag: str) -> str | None:
+    if "and" in lower[:4]:
+        return PLURAL
+    if tag.startswith("NN"):
+        return PLURAL if tag.endswith("S") else SINGULAR
+    if lower[0] in ("a", "an", "this", "that", "each", "every"):
+        return SINGULAR
+    plural = ("these", "those", "many", "several", "few", "two", "three", "both", "all")
+    return PLURAL if lower[0] in plural or head_word in ("men", "women", "people") else None
+
+
+def agree(a: Features, b: Features) -> bool:
+    """True unless a feature known for both mentions disagrees."""
+    same_number = None in (a.number, b.number) or a.number == b.number
+    return a.person == b.person and same_number and bool(a.genders & b.genders)

@@ -1,80 +1,179 @@
-"""Questions on passages as model inputs: words with their offsets in the passage, in windows that fit."""
+"""Questions on passages: SQuAD v1.1 (and XQuAD, MLQA) as JSON, flat lists, and their windows as model inputs.
+
+{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., "answers": [{"text", "answer_start"}]}]}]}]}
+    [{"context": ..., "question": ..., "answer": ...}, ...]
+    {"id": ..., "context": ..., "question": ..., "answers": {"text": [...], "answer_start": [...]}}
+
+The last is a row of the hub. Offsets count characters, as in the official files; without an offset, the answer is its first
+occurrence in the context.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.alignment import WordPieces, last_that_fits
 from attention_atlas.corpora.layers import QuestionAnnotation
-from attention_atlas.corpora.squad import Answer, Question
-from attention_atlas.corpora.text import WORD, spaces_in
+from attention_atlas.corpora.records import Dropped, in_record_order
+from attention_atlas.corpora.text import WORD, last_that_fits, spaces_in
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import json_object, read_json, read_lines
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.alignment import WordPieces
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
 
 
 @dataclass(frozen=True)
-class QuestionWindow:
-    """A question with a window of its passage.
+class Answer:
+    """A stretch of the context: its text and its first character."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question on a passage.
 
     Attributes:
-        id: name of the question; windows after the first add their number.
-        question, window: words of both texts, each with its word pieces.
-        annotation: passage, answers and word offsets.
+        id: its name, or its number in the file, from 1, if it has none.
+        question, context: the texts.
+        answers: all reference answers, at least one.
     """
 
     id: str
-    question: tuple[tuple[str, tuple[int, ...]], ...]
-    window: tuple[tuple[str, tuple[int, ...]], ...]
-    annotation: QuestionAnnotation
+    question: str
+    context: str
+    answers: tuple[Answer, ...]
 
 
-def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:
-    """Cut a passage into windows that fit with the question into `bound` tokens, including special tokens.
+def read_squad(path: str | Path) -> Iterator[Question | Dropped]:
+    """Yield the questions of a file in its order, those without an answer, or with one at another place, as dropped records.
 
-    Words are runs of letters and digits, and single other characters; characters that the tokenizer drops are omitted.
-
-    Args:
-        question: question, passage and answers.
-        pieces: the tokenizer.
-        bound: longest input in tokens.
-        windows: first: only the beginning of the passage; all: also further windows, each `stride` tokens after the last.
-        stride: tokens between the starts of two windows.
-
-    Returns:
-        The windows; empty if the question leaves no room for a word of its passage.
+    Raises:
+        AtlasError: the file is not JSON or in none of these formats, or an id occurs twice; names the place.
     """
-    question_words = _spelled(question.question, pieces)
-    passage = _spelled(question.context, pieces)
-    room = bound - pieces.pair.specials - sum(len(ids) for _, _, ids in question_words)
-    passage_windows: list[QuestionWindow] = []
-    for first, stop in _cuts([len(ids) for _, _, ids in passage], room, windows, stride):
+    seen: set[str] = set()
+    for number, (place, entry) in enumerate(_entries(path), start=1):
+        context, question = _text(entry, "context", place), _text(entry, "question", place)
+        name = str(number if entry.get("id") in (None, "") else entry["id"])
+        if name in seen:
+            raise AtlasError(f"{place}: the id {name!r} is used twice; give each question a unique id.")
+        seen.add(name)
+        answers = tuple(_answers(entry, context, place))
+        misplaced = [answer for answer in answers if answer.start < 0 or not context.startswith(answer.text, answer.start)]
+        if misplaced:
+            yield Dropped(name, "answer not at its offset", f"{misplaced[0].text[:40]!r} at character {misplaced[0].start}")
+        elif not answers:
+            yield Dropped(name, "no answer")
+        else:
+            yield Question(name, question, context, answers)
+
+
+def _entries(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and content of each question, with its context."""
+    first = next((line.strip() for _, line in read_lines(path) if line.strip()), "")
+    if first.startswith("{") and first.endswith("}") and '"context"' in first and '"data"' not in first:
+        yield from ((f"{path}:{n}", json_object(line, f"{path}:{n}")) for n, line in read_lines(path) if line.strip())
+        return
+    content = read_json(path)
+    if isinstance(content, list):
+        yield from ((f"{path}: question {number}", entry) for number, entry in enumerate(content, start=1))
+        return
+    for a, article in enumerate(_listed(content, "data", str(path)), start=1):
+        for p, paragraph in enumerate(_listed(article, "paragraphs", f"{path}: article {a}"), start=1):
+            where = f"{path}: article {a}, paragraph {p}"
+            context = _text(paragraph, "context", where)
+            for q, entry in enumerate(_listed(paragraph, "qas", where), start=1):
+                yield f"{where}, question {q}", {"context": context} | (entry if isinstance(entry, dict) else {})
+
+
+def _answers(entry: Mapping[str, Any], context: str, place: str) -> Iterator[Answer]:
+    """The answers of a question with their offsets, unchecked; -1 for what is no offset."""
+    answers = entry.get("answers")
+    if "answer" in entry and answers is None:
+        answers = [{"text": str(entry["answer"]), "answer_start": context.find(str(entry["answer"]))}]
+    elif isinstance(answers, dict):  # rows of the hub
+        columns = zip_longest(*(_listed(answers, key, place) for key in ("text", "answer_start")))
+        answers = [{"text": text, "answer_start": start} for text, start in columns]
+    for answer in _listed({"answers": answers}, "answers", place):
+        text = answer.get("text") if isinstance(answer, dict) else None
+        if not isinstance(text, str):
+            raise AtlasError(f"{place}: an answer has no text.")
+        start = answer.get("answer_start")
+        if text.strip():
+            yield Answer(text, start if type(start) is int else -1)
+
+
+def _listed(entry: Any, key: str, where: str) -> list[Any]:
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, list):
+        raise AtlasError(f"{where}: there is no list '{key}' here; is this a SQuAD file?")
+    return value
+
+
+def _text(entry: Any, key: str, where: str) -> str:
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise AtlasError(f"{where}: '{key}' is missing or empty.")
+    return value
+
+
+def squad_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Question | Dropped]:
+    return read_squad(raw)
+
+
+def squad_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """The windows of all questions, in the order of the corpus."""
+    questions = in_record_order(list(builder.all_records()), builder.entry["order"], builder.entry["seed"])
+    windows = (window for question in questions for window in question_windows(builder, question))
+    return islice(windows, start, stop)
+
+
+def question_windows(builder: ExampleBuilder, question: Question | Dropped) -> Iterator[Example | Dropped]:
+    """A question with each of the windows of its passage that fit with it into the longest input.
+
+    Words are runs of letters and digits, and single other characters; characters that the tokenizer drops are omitted. Of the
+    corpus's entry, `windows` is first (only the beginning of the passage) or all (also further windows, each `stride` tokens
+    after the last).
+    """
+    if isinstance(question, Dropped):
+        yield question
+        return
+    words = _spelled(question.question, builder.pieces)
+    passage = _spelled(question.context, builder.pieces)
+    room = builder.bound - builder.pieces.pair.specials - sum(len(ids) for _, ids in words)
+    cuts = list(_cuts([len(ids) for _, ids in passage], room, builder.entry["windows"], builder.entry["stride"]))
+    for number, (first, stop) in enumerate(cuts, start=1):
         inside = passage[first:stop]
-        number = len(passage_windows) + 1
         annotation = QuestionAnnotation(
             question=question.id,
             context=question.context,
-            size=len(question_words),
-            starts=tuple(match.start() for _, match, _ in inside),
-            stops=tuple(match.end() for _, match, _ in inside),
+            size=len(words),
+            starts=tuple(match.start() for match, _ in inside),
+            stops=tuple(match.end() for match, _ in inside),
             answers=tuple(answer.text for answer in question.answers),
-            span=_span(question.answers[0], [match for _, match, _ in inside], len(question_words)),
+            span=_span(question.answers[0], [match for match, _ in inside], len(words)),
         )
-        passage_windows.append(
-            QuestionWindow(
-                question.id if number == 1 else f"{question.id}#{number}",
-                tuple((word, ids) for word, _, ids in question_words),
-                tuple((word, ids) for word, _, ids in inside),
-                annotation,
-            )
-        )
-    return passage_windows
+        texts = [[ids for _, ids in words], [ids for _, ids in inside]]
+        name = question.id if number == 1 else f"{question.id}#{number}"
+        yield builder.assembled(name, texts, [match[0] for match, _ in (*words, *inside)], question=annotation)
+    if not cuts:
+        yield Dropped(question.id, "question too long", f"no room beside it in {builder.bound} tokens")
 
 
-def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tuple[int, ...]]]:
+def _spelled(text: str, pieces: WordPieces) -> list[tuple[re.Match[str], tuple[int, ...]]]:
+    """The words of a text that have word pieces, each with their ids."""
     matches = list(WORD.finditer(text))
     words = [match[0] for match in matches]
     spelled = pieces.pieces(words, spaces_in(text, words))
-    return [(match[0], match, ids) for match, ids in zip(matches, spelled, strict=True) if ids]
+    return [(match, ids) for match, ids in zip(matches, spelled, strict=True) if ids]
 
 
 def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterator[tuple[int, int]]:

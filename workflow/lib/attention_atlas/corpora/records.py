@@ -1,49 +1,81 @@
-"""The records of a corpus's file as its reader yields them, before tokenisation, and how many of them there are."""
+"""Records of corpora: their readers by name, their order, samples of them, and those that are dropped.
+
+Records are numbered in a seeded random order of the whole file, or in file order. A sample of size N is the first N records of
+that order, so a larger sample contains the smaller ones, and no part of the file, such as its first genre, is preferred. If a
+file has several (official or random) parts, the order is over the records of the corpus's part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.conllu import tree_builders
-from attention_atlas.corpora.edge_converters import edge_record_builders
-from attention_atlas.corpora.frames import read_frames
-from attention_atlas.corpora.gap import read_gap
-from attention_atlas.corpora.glue import read_glue
-from attention_atlas.corpora.keyphrases import BOTH, read_keyphrases
-from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.corpora.squad import read_squad
-from attention_atlas.corpora.text import read_documents, read_sentences
-from attention_atlas.io.files import raw_lines, read_lines
+from attention_atlas.io.files import raw_lines
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Record = TypeVar("_Record")
 _Entry = Mapping[str, Any]
-_READERS: dict[str, Callable[[_Entry, str | Path, str | Path | None], Iterable[Any]]] = {
-    "segments": lambda entry, raw, _: read_documents(raw, entry["lines"]),
-    "conllu": lambda entry, raw, _: tree_builders(raw),
-    "conll2012": lambda entry, raw, _: read_conll2012(raw, entry["files"], entry["language"]),
-    "gap": lambda entry, raw, _: read_gap(raw),
-    "squad": lambda entry, raw, _: read_squad(raw),
-    "glue": lambda entry, raw, _: read_glue(raw, entry["task"]),
-    "frames": lambda entry, raw, _: read_frames(raw),
-    "parallel": lambda entry, raw, companion: read_parallel(raw, entry["languages"], companion),
-    "edges": lambda entry, raw, companion: edge_record_builders(
-        entry["format"], entry["edge_tasks"], raw, companion, entry["part"], entry["files"], entry["language"]
-    ),
-    "keyphrases": lambda entry, raw, _: read_keyphrases(
-        raw, entry["stemmed"], entry.get("keyphrase_set", BOTH), entry["document_names"]
-    ),
-    "sentences": lambda entry, raw, _: read_sentences(raw),
-    "lines": lambda entry, raw, _: read_lines(raw),
-    "vectors": lambda entry, raw, _: raw_lines(raw),
+ORDERS = ("shuffled", "file")
+RECORD = "record"
+"""The unit in which examples and dropped records are counted."""
+READERS = {
+    "segments": "segments",
+    "conllu": "stanford",
+    "conll2012": "windows",
+    "gap": "marked_text",
+    "squad": "questions",
+    "glue": "glue",
+    "frames": "marked_text",
+    "parallel": "text",
+    "edges": "edge_converters",
+    "keyphrases": "keyphrases",
+    "sentences": "users_text",
 }
+"""Reader -> its module in this package, with two functions: `{reader}_records` reads a file, `{reader}_examples` makes model
+inputs of its records. It is imported by its name, so that the examples of a corpus depend on no other reader's code."""
+_LINE_READERS = ("lines", "vectors")
 # What a document or question is cut into has at least one word: readers whose records depend on the tokenizer.
 _WORDS: dict[str, Callable[[Any], int]] = {
     "segments": lambda document: sum(len(sentence.split()) for sentence in document.sentences),
     "conll2012": lambda document: len(document.words),
     "squad": lambda question: len(getattr(question, "context", " ")),
 }
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A dropped record and the reason, or text that yielded no record.
+
+    Attributes:
+        id: its name, or where the text starts.
+        reason, detail: reason and details.
+        unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs.
+        record: number of the record; for text without a record, number of the next one.
+    """
+
+    id: str
+    reason: str
+    detail: str = ""
+    unit: str = RECORD
+    n: int = 1
+    record: int = 0
+
+
+def reader_module(reader: str) -> str:
+    """Import name of the module of a reader."""
+    return f"attention_atlas.corpora.{READERS[reader]}"
+
+
+def reader_function(reader: str, kind: str) -> Any:
+    """One of the two functions of a reader: records or examples."""
+    return getattr(importlib.import_module(reader_module(reader)), f"{reader}_{kind}")
 
 
 def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = None) -> Iterable[Any]:
@@ -57,7 +89,10 @@ def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = N
     Raises:
         AtlasError: (during iteration) the file is malformed; names file and line.
     """
-    return _READERS[entry["reader"]](entry, raw, companion)
+    if entry["reader"] in _LINE_READERS:
+        return raw_lines(raw)
+    records: Iterable[Any] = reader_function(entry["reader"], "records")(entry, raw, companion)
+    return records
 
 
 def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, limit: int) -> int:
@@ -73,3 +108,40 @@ def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, l
         if total >= limit:
             return limit
     return total
+
+
+def record_order(size: int, order: str, seed: int) -> NDArray[np.int64]:
+    """Position in the file of record 0, 1, ... of a corpus with `size` records.
+
+    The order `shuffled` is a random permutation that depends on size and seed alone, `file` the order of the file.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order must be one of {', '.join(ORDERS)}: {order!r}")
+    import numpy as np
+
+    positions = np.arange(size, dtype=np.int64)
+    return np.random.default_rng(seed).permutation(positions) if order == "shuffled" else positions
+
+
+def in_record_order(items: Sequence[_Record], order: str, seed: int) -> Iterator[_Record]:
+    """All items of a file in the order of their records, see `record_order`."""
+    return (items[position] for position in record_order(len(items), order, seed).tolist())
+
+
+def sampled(
+    read: Callable[[], Iterable[_Record]], order: str, seed: int, start: int, stop: int
+) -> Iterator[tuple[int, _Record]]:
+    """Records start .. stop - 1 of a corpus, each with its position in the file; there may be fewer.
+
+    `read` reads the file from its start. In random order it is called twice, to count the records and to read the requested
+    ones, so that only these are in memory. For `order` and `seed` see `record_order`.
+    """
+    if order == "file":
+        yield from islice(enumerate(read()), start, stop)
+        return
+    size = sum(1 for _ in read())
+    positions = record_order(size, order, seed)[start:stop].tolist()
+    wanted = frozenset(positions)
+    last = max(positions, default=-1)
+    records = {position: record for position, record in enumerate(islice(read(), last + 1)) if position in wanted}
+    yield from ((position, records[position]) for position in positions)

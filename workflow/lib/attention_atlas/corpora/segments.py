@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.sampling import in_record_order
-from attention_atlas.corpora.text import TextDocument
+from attention_atlas.corpora.records import Dropped, in_record_order
+from attention_atlas.corpora.text import TextDocument, read_documents, spaces_in
 from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
 
 SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
 # One word: its text and the ids of its remaining tokens.
@@ -26,18 +32,8 @@ class Segment:
     document: str | None = None
 
 
-@dataclass(frozen=True)
-class Loss:
-    """Text that yields no segment: where it starts, the reason, and the number of `unit`s (sentences, pairs of paragraphs)."""
-
-    origin: str
-    reason: str
-    unit: str
-    n: int
-
-
 Speller = Callable[[str], list[Word]]
-Recipe = Callable[[Iterable[TextDocument], Speller, int, int, int | None, str], Iterator[Segment | Loss]]
+Recipe = Callable[[Iterable[TextDocument], Speller, int, int, int | None, str], Iterator[Segment | Dropped]]
 
 
 def authors_recipe(
@@ -47,7 +43,7 @@ def authors_recipe(
     seed: int,
     per_document: int | None = None,
     order: str = "file",
-) -> Iterator[Segment | Loss]:
+) -> Iterator[Segment | Dropped]:
     """Segments as built by the authors' script, with its known faults.
 
     Sentences are joined until they fill `room` tokens, the chunk is split at a random sentence and tokens are dropped from
@@ -57,7 +53,7 @@ def authors_recipe(
 
     Args:
         documents: documents in file order.
-        spell: function from a text to its words with their tokens.
+        spell: gives the words of a text with their tokens.
         room: maximum number of tokens without special tokens (the authors: 128 - 3).
         seed: seed of the splits and cuts (the authors: 0, with a different generator).
         per_document: maximum number of segments of a document, drawn at random; None keeps all, as the authors do.
@@ -68,29 +64,32 @@ def authors_recipe(
     if order == "file":
         yield from items
         return
-    made = list(items)
-    yield from (item for item in made if isinstance(item, Loss))
-    yield from in_record_order([item for item in made if isinstance(item, Segment)], order, seed)
+    segments, lost = _parted(items)
+    yield from lost
+    yield from in_record_order(segments, order, seed)
 
 
 def _in_file_order(
     documents: Iterable[TextDocument], spell: Speller, chance: random.Random, room: int, per_document: int | None
-) -> Iterator[Segment | Loss]:
+) -> Iterator[Segment | Dropped]:
     for document in documents:
         if not document.closed:
-            origin = f"document {document.number}"
-            yield Loss(origin, "last document without a blank line after it", SENTENCE, len(document.sentences))
+            reason = "last document without a blank line after it"
+            yield Dropped(f"document {document.number}", reason, unit=SENTENCE, n=len(document.sentences))
             continue
-        made = list(_segments_of(document, spell, room, chance))
-        segments = [item for item in made if isinstance(item, Segment)]
+        segments, lost = _parted(_segments_of(document, spell, room, chance))
         if per_document is not None and len(segments) > per_document:
-            kept = sorted(chance.sample(range(len(segments)), per_document))
-            segments = [segments[k] for k in kept]
+            segments = [segments[k] for k in sorted(chance.sample(range(len(segments)), per_document))]
         yield from segments
-        yield from (item for item in made if isinstance(item, Loss))
+        yield from lost
 
 
-def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Loss]:
+def _parted(items: Iterable[Segment | Dropped]) -> tuple[list[Segment], list[Dropped]]:
+    made = list(items)
+    return [item for item in made if isinstance(item, Segment)], [item for item in made if isinstance(item, Dropped)]
+
+
+def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Dropped]:
     """The authors' segments of one document, and the text lost at its end."""
     sized = [(sentence, size) for sentence in document.sentences if (size := _size(spell(sentence)))]
     position = 0
@@ -102,7 +101,7 @@ def _segments_of(document: TextDocument, spell: Speller, room: int, chance: rand
         chunk = [sentence for sentence, _ in sized[start:position]]
         origin = f"document {document.number}, sentence {start + 1}"
         if len(chunk) == 1:
-            yield Loss(origin, "chunk of one sentence ends its document", SENTENCE, len(sized) - start)
+            yield Dropped(origin, "chunk of one sentence ends its document", unit=SENTENCE, n=len(sized) - start)
             return
         split = chance.randint(1, len(chunk) - 1)
         # Joined, since a sentence after another one has a space before it.
@@ -118,7 +117,7 @@ def clean_recipe(
     seed: int,
     per_document: int | None = None,
     order: str = "shuffled",
-) -> Iterator[Segment | Loss]:
+) -> Iterator[Segment | Dropped]:
     """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
 
     Every pair of adjacent paragraphs is a candidate, and the order is a seeded permutation of all candidates. If a pair is too
@@ -143,13 +142,47 @@ def clean_recipe(
         _cut_apart(first, second, room)
         # A paragraph without tokens, or of a single word that is too long.
         if not (_size(first) and _size(second)):
-            yield Loss(origin, "empty side", PARAGRAPHS, 1)
+            yield Dropped(origin, "empty side", unit=PARAGRAPHS)
             continue
         kept[number] += 1
         yield Segment(first, second, origin, f"document {number}")
 
 
 RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
+
+
+def segments_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[TextDocument]:
+    return read_documents(raw, entry["lines"])
+
+
+def segments_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """Segments, and the text lost before them: that before the first segment of the next shard belongs to that shard."""
+    entry, pieces = builder.entry, builder.pieces
+    room = builder.bound - pieces.pair.specials
+
+    def spell(text: str) -> list[Word]:
+        words = text.split()
+        # WikiText has spaces around punctuation.
+        spaces = () if entry["lines"] == "wikitext" else spaces_in(text, words)
+        return [(word, ids) for word, ids in zip(words, pieces.pieces(words, spaces), strict=True) if ids]
+
+    documents, recipe, number = builder.all_records(), RECIPES[entry["recipe"]], 0
+    for item in recipe(documents, spell, room, entry["seed"], entry.get("per_document"), entry["order"]):
+        if number >= stop:
+            return
+        if isinstance(item, Dropped):
+            if number >= start:
+                yield item
+            continue
+        if number >= start:
+            texts = [[ids for _, ids in words] for words in (item.first, item.second) if words]
+            words = [word for word, _ in (*item.first, *item.second)]
+            example = builder.assembled(item.origin, texts, words, document=item.document)
+            if entry["segment_ids"] == "zeros":
+                example = replace(example, segment_ids=(0,) * len(example.input_ids))
+            yield example
+        number += 1
+
 
 _Piece = tuple[int, str, int]  # number of the word, its text, the token
 

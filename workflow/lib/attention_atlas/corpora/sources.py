@@ -1,4 +1,7 @@
-"""Sources of a corpus: a mirror folder, a pinned address, or a hub of data sets."""
+"""Sources of a corpus: a mirror folder, a pinned address, test sets of sacrebleu, or a hub of data sets.
+
+Sampled rows of a hub data set are kept in the user's cache: they are downloaded once and shared by all jobs.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,42 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import re
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
-from attention_atlas.corpora.kept_rows import DRAWN, keeping
-from attention_atlas.corpora.ontonotes_rows import write_conll2012
-from attention_atlas.corpora.sampling import record_order
-from attention_atlas.corpora.translation_sets import write_test_sets
+from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files, write_conll2012
+from attention_atlas.corpora.records import record_order
+from attention_atlas.corpora.text import read_parallel
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
-from attention_atlas.io.hub_files import DATASETS, at_hand, check_placed_files, is_placed, placed_commit, resolved_commit
-from attention_atlas.io.mirror import MIRROR_VARIABLE, in_mirror
-from attention_atlas.io.progress import progress
-from attention_atlas.io.redaction import redacted
+from attention_atlas.io.hub_files import (
+    DATASETS,
+    MIRROR_VARIABLE,
+    at_hand,
+    check_placed_files,
+    in_mirror,
+    is_placed,
+    placed_commit,
+    resolved_commit,
+)
+from attention_atlas.io.messages import progress, redacted
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
+_KEPT_VERSION = 2
+"""Version of sampling and file format: changing it invalidates cached rows."""
+_DRAWN = ("hub", "revision", "config", "split", "column", "rows")
+"""Keys of a source that its rows depend on."""
 ROWS = ["number", "commit", "id", "title"]
 """Columns of the table of a data set's rows: place in the corpus's raw file, from 1; commit of the data set; the row's id and
 title, if it has them."""
@@ -50,7 +65,6 @@ def fetch(
 
     Args:
         source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
-        target: file to write.
         reader: the corpus's reader; rows of a hub data set are written in a format that it reads.
         mirror: folder that is searched first, for `source["mirror"]`; default: the environment variable ATLAS_DATA.
         order, seed: for a hub data set, whose first `rows` rows in this order are written, see `hub_rows`.
@@ -156,13 +170,51 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         ) from error
 
 
+def are_kept(source: Mapping[str, Any], commit: str, order: str, seed: int) -> bool:
+    """Whether the rows of a hub source, whose revision stands for `commit`, are in the user's cache in this order and seed."""
+    wanted = {key: source.get(key) for key in _DRAWN if key != "revision"}
+    wanted |= {"order": order, "seed": seed, "drawing": _KEPT_VERSION}
+    for described in _rows_folder().glob("*/drawing.json"):
+        try:
+            drawing = json.loads(described.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        is_same = drawing.pop("revision", None) in (source.get("revision"), commit)
+        if is_same and wanted.items() <= drawing.items() and (described.parent / "rows.tsv").is_file():
+            return True
+    return False
+
+
+def _rows_folder() -> Path:
+    import pooch
+
+    return Path(pooch.os_cache("attention-atlas"), "rows")
+
+
+@contextmanager
+def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
+    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows.
+
+    The caller writes missing files, the table last. `drawing`: all that the rows depend on (repository, commit, order, ...).
+    """
+    from filelock import FileLock
+
+    described = json.dumps({**drawing, "drawing": _KEPT_VERSION}, sort_keys=True)
+    folder = _rows_folder() / hashlib.sha256(described.encode()).hexdigest()[:32]
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".guard"):
+        # Describe the folder for people who inspect the cache.
+        Path(folder, "drawing.json").write_text(described + "\n", encoding="utf-8")
+        yield folder / "raw", folder / "rows.tsv"
+
+
 def _from_hub(
     source: Mapping[str, Any], target: str | Path, rows_out: str | Path | None, reader: str, order: str, seed: int
 ) -> None:
     """Copy sampled rows of a data set from the cache, or sample them; corpora with the same rows share one sample."""
     write = _WRITERS.get(reader, _write_documents)
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        drawing = {key: source.get(key) for key in DRAWN}
+        drawing = {key: source.get(key) for key in _DRAWN}
         # A folder's content may change: it is not cached.
         if source["revision"] is None:
             files = Path(scratch, "raw"), Path(scratch, "rows.tsv")
@@ -249,11 +301,12 @@ def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
 def _write_documents(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """Write the text of rows: one paragraph per line, with a blank line after each document."""
+    """Write the text of rows: one paragraph per line, with a blank line after each document; returns their number."""
     written = 0
     name, column = source["hub"], source["column"]
     for row in progress(rows, total=source["rows"], label=name):
-        _check_columns(row, (column,), name)
+        if column not in row:
+            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
         stream.write("\n".join(_paragraphs(row[column])) + "\n\n")
         written += 1
     return written
@@ -286,12 +339,6 @@ _WRITERS: dict[str, Callable[..., int]] = {
 }
 
 
-def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) -> None:
-    for column in columns:
-        if column not in row:
-            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
-
-
 def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
     try:
         yield from rows
@@ -302,5 +349,85 @@ def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str,
         ) from error
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return redacted(first_line(error, 200))
+
+
+def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str | Path | None = None) -> None:
+    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads.
+
+    The mirror folder is searched first, below sacrebleu/ in the layout of ~/.sacrebleu.
+
+    Raises:
+        AtlasError: sacrebleu does not know a name, cannot download it, or its archive has a wrong checksum.
+    """
+    from sacrebleu.utils import get_reference_files, get_source_file
+
+    # sacrebleu does not check member paths, so reject archives with members outside the folder.
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+    pair = source["pair"]
+    languages = pair.split("-")
+    with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
+        for name in source["sacrebleu"]:
+            with _refusals(name, pair):
+                _take_from_mirror(name, mirror)
+                files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
+            for translated in read_parallel(files[0], languages, files[1]):
+                row = dict(zip(languages, (translated.source, translated.target), strict=True))
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _refusals(name: str, pair: str) -> Iterator[None]:
+    try:
+        yield
+    except AtlasError:
+        raise
+    except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
+        _forget_damaged(name)
+        reason = _first_line(error)
+        raise AtlasError(
+            f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {reason}). Check its name; "
+            "without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, or put that folder under "
+            "data_mirror as sacrebleu."
+        ) from error
+
+
+def _archives(name: str) -> list[tuple[Path, str | None]]:
+    """Archives of a test set in sacrebleu's folder, and their MD5 if known; empty for an unknown test set."""
+    import sacrebleu
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    dataset = sacrebleu.DATASETS.get(name)
+    if dataset is None:
+        return []
+    names = [f"{name.replace('/', '_')}.{os.path.basename(url)}" for url in dataset.data or ()]
+    sums: list[str | None] = [*dataset.md5] if dataset.md5 else [None] * len(names)
+    return [(Path(SACREBLEU_DIR, name, "raw", file), md5) for file, md5 in zip(names, sums, strict=True)]
+
+
+def _take_from_mirror(name: str, mirror: str | Path | None) -> None:
+    """Copy a test set's archives from the mirror to sacrebleu's folder."""
+    from sacrebleu.utils import extract_tarball
+
+    for archive, md5 in _archives(name):
+        mirrored = in_mirror({"mirror": f"sacrebleu/{name}/raw/{archive.name}"}, mirror)
+        if archive.is_file() or mirrored is None or not mirrored.is_file():
+            continue
+        if md5 is not None and _md5(mirrored) != md5:
+            raise AtlasError(f"{mirrored}: wrong checksum: sacrebleu expects md5 {md5}. The file is damaged; fetch it again.")
+        with whole_file(archive) as part:
+            shutil.copyfile(mirrored, part)
+        extract_tarball(str(archive), str(archive.parent))
+
+
+def _forget_damaged(name: str) -> None:
+    """Remove archives with a wrong checksum, which sacrebleu would use unchecked at the next start."""
+    for archive, md5 in _archives(name):
+        if md5 is not None and archive.is_file() and _md5(archive) != md5:
+            archive.unlink()
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

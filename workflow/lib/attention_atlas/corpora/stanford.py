@@ -1,4 +1,4 @@
-"""English Universal Dependencies (version 2) converted to basic Stanford Dependencies (2010 to 2013).
+"""Examples of treebanks; English Universal Dependencies (version 2) converted to basic Stanford Dependencies (2010 to 2013).
 
 Clark et al. (2019, section 4.2) measure attention heads on the Penn Treebank in Stanford Dependencies, a licensed
 corpus. The conversion gives an open treebank the same labels and, above all, the same heads: prepositions head their
@@ -46,14 +46,24 @@ head, as in UD; hyphenated words that UD splits stay split.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.stanford_structure import Draft, restructure
-from attention_atlas.corpora.stanford_words import NEGATIONS, TIME_NOUNS
-from attention_atlas.corpora.trees import Tree
+from attention_atlas.corpora.conllu import UNKNOWN, SeveralRootsError, Tree, tree_builders
+from attention_atlas.corpora.stanford_structure import NEGATIONS, TIME_NOUNS, Draft, restructure
 from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.records import Dropped
+
+_log = logging.getLogger(__name__)
+_LAYERS = ("heads", "relations", "lemmas", "upos", "xpos")
 
 _UNIVERSAL = frozenset(
     "acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse dislocated expl fixed flat "
@@ -86,36 +96,39 @@ _BY_SUBTYPE = {
     "obl:npmod": "npadvmod",
     "obl:tmod": "tmod",
 }
-_BY_RELATION = {
-    "amod": "amod",
-    "appos": "appos",
-    "aux": "aux",
-    "case": "prep",
-    "cc": "cc",
-    "conj": "conj",
-    "cop": "cop",
-    "det": "det",
-    "discourse": "discourse",
-    "fixed": "mwe",
-    "flat": "nn",
-    "goeswith": "goeswith",
-    "nsubj": "nsubj",
-    "obj": "dobj",
-    "parataxis": "parataxis",
-    "punct": "punct",
-}
+_UNCHANGED = frozenset("amod appos aux cc conj cop det discourse goeswith nsubj parataxis punct".split())
+_RENAMED = {"case": "prep", "fixed": "mwe", "flat": "nn", "obj": "dobj"}
+
+
+def conllu_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Callable[[], Tree]]:
+    return tree_builders(raw)
+
+
+def conllu_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """Sentences with their trees, converted to Stanford Dependencies if the corpus's entry says so."""
+    without_label: Counter[str] = Counter()
+    for build in builder.records(start, stop):
+        try:
+            tree = build()
+        except SeveralRootsError as error:
+            yield error.dropped
+            continue
+        if builder.entry["view"] == "stanford":
+            relations, tree = tree.relations, to_stanford(tree, builder.raw)
+            without_label.update(ud for ud, stanford in zip(relations, tree.relations, strict=True) if stanford == "dep")
+        layers = {name: getattr(tree, name) for name in _LAYERS}
+        layers = {name: values for name, values in layers.items() if any(value not in (UNKNOWN, "") for value in values)}
+        yield builder.example(tree.id, tree.words, tree.spaces, layers=layers, document=tree.document)
+    if without_label:
+        counts = ", ".join(f"{relation} {count}" for relation, count in without_label.most_common())
+        _log.info("%s: words with the Stanford relation dep, by their UD relation: %s", builder.raw, counts)
 
 
 def to_stanford(tree: Tree, source: str | Path = "the treebank") -> Tree:
-    """Convert a UD tree into basic Stanford Dependencies over the same words (rules: see the module).
+    """Convert a well-formed UD tree into basic Stanford Dependencies over the same words (rules: see the module).
 
-    Args:
-        tree: a well-formed UD tree. Relations with unknown subtypes are treated as their main type, so trees of other
-            languages are accepted, though their labels mean little.
-        source: the file, for messages.
-
-    Returns:
-        A well-formed tree with new heads and relations; all other fields are those of `tree`.
+    Relations with unknown subtypes are treated as their main type, so trees of other languages are accepted, though their
+    labels mean little. `source` is the file, for messages.
 
     Raises:
         AtlasError: a relation is not one of UD version 2; names its scheme.
@@ -145,7 +158,7 @@ def _label(d: Draft, i: int) -> str:
         return _BY_SUBTYPE[d.relations[i]]
     if rule := _RULES.get(d.main(i)):
         return rule(d, i)
-    return _BY_RELATION.get(d.main(i), "dep")
+    return d.main(i) if d.main(i) in _UNCHANGED else _RENAMED.get(d.main(i), "dep")
 
 
 def _acl(d: Draft, i: int) -> str:

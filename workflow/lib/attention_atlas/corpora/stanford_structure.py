@@ -9,19 +9,50 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from attention_atlas.corpora.stanford_words import (
-    ALWAYS_PREPOSITIONS,
-    DAY_HALVES,
-    LAST_WORD_HEADS,
-    MONTHS,
-    NEGATIONS,
-    NEVER_PREPOSITIONS,
-    PARTING_MARKS,
-    PHRASE_ADVERBS,
-    POSSESSIVES,
-    STACKED_PREPOSITIONS,
+from attention_atlas.corpora.conllu import Tree
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _phrases(phrases: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(phrase.split()) for phrase in phrases.split(","))
+
+
+NEGATIONS = _set("not n't n’t nt never")
+POSSESSIVES = _set("'s ’s ' ’ s'")
+PARTING_MARKS = _set(", ; : - -- – —")
+
+MONTHS = _set(
+    "january february march april may june july august september october november december "
+    "jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-from attention_atlas.corpora.trees import Tree
+DAY_HALVES = _set("am pm a.m. p.m. a.m p.m")
+TIME_NOUNS = (
+    MONTHS
+    | _set("monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri sat sun")
+    | _set("second minute hour day night morning afternoon evening noon midnight week weekend month quarter year yr")
+    | _set("decade century time moment period today tomorrow yesterday tonight spring summer fall autumn winter season")
+)
+
+PHRASE_ADVERBS = _set("right well far just straight directly shortly exactly halfway")
+"""Adverbs that modify the prepositional phrase after them rather than the verb before."""
+
+ALWAYS_PREPOSITIONS = _set(
+    "of by about at from into on upon with without in despite over through toward towards between against"
+)
+"""Words that are prepositions for the Penn Treebank before any clause ("of whether they came")."""
+
+NEVER_PREPOSITIONS = _set("that if whether because while although though unless once so lest whereas when where how why")
+"""Words that are subordinating conjunctions even before a participle ("while reading")."""
+
+LAST_WORD_HEADS = _phrases("because of,b/c of,such as,instead of,due to,as well,more than,less than,fewer than,up to")
+"""Multiword expressions headed by their last word."""
+
+STACKED_PREPOSITIONS = _phrases("according to,prior to,as of,as to,as for,out of")
+"""Pairs in which the second word heads a prepositional phrase inside that of the first."""
+
 
 _BECOME_PREP = frozenset({"obl", "nmod", "advmod", "acl", "advcl", "xcomp", "ccomp", "appos", "amod", "compound"})
 _LEFT_OF_PREPOSITION = frozenset({"advmod", "cc", "punct", "discourse", "obl:unmarked", "obl:npmod", "obl:tmod"})
@@ -91,6 +122,12 @@ class Draft:
         self.relations[new] = self.relations[old]
         self.labels[new] = self.labels[old]
 
+    def promote(self, new: int, old: int) -> None:
+        """`replace`, and all other dependents of `old` move to `new`."""
+        rest = [k for k in self.kids(old) if k != new]
+        self.replace(old, new)
+        self.move(rest, new)
+
     def move(self, words: list[int], head: int) -> None:
         for word in words:
             self.heads[word] = head
@@ -102,19 +139,16 @@ class Draft:
 
 def restructure(draft: Draft) -> None:
     """Rebuild all constructions of `draft`."""
-    for step in (
-        _fixed_phrases,
-        _flat_names,
-        _dates,
-        _clauses_as_predicates,
-        _phrases_as_predicates,
-        _prepositional_phrases,
-        _prepositions_before_clauses,
-        _coordinated_phrases,
-        _conjunctions,
-        _punctuation,
-    ):
-        step(draft)
+    _fixed_phrases(draft)
+    _flat_names(draft)
+    _dates(draft)
+    _clauses_as_predicates(draft)
+    _phrases_as_predicates(draft)
+    _prepositional_phrases(draft)
+    _prepositions_before_clauses(draft)
+    _coordinated_phrases(draft)
+    _conjunctions(draft)
+    _punctuation(draft)
 
 
 def _fixed_phrases(d: Draft) -> None:
@@ -132,9 +166,7 @@ def _fixed_phrases(d: Draft) -> None:
             last_heads = words in LAST_WORD_HEADS or words == ("as", "well", "as")
             head = following[0] if last_heads else first
             if head != first:
-                rest = [k for k in d.kids(first) if k != head]
-                d.replace(first, head)
-                d.move(rest, head)
+                d.promote(head, first)
             for i in {first, *following} - {head}:
                 d.hang(i, head, "mwe")
 
@@ -148,9 +180,7 @@ def _flat_names(d: Draft) -> None:
         numeric = d.upos(first) in ("NUM", "SYM")
         head = named[-1] if named else (parts[-1] if numeric else first)
         if head != first:
-            rest = [k for k in d.kids(first) if k != head]
-            d.replace(first, head)
-            d.move(rest, head)
+            d.promote(head, first)
         for i in {first, *parts} - {head}:
             d.hang(i, head, {"NUM": "num", "PUNCT": "punct", "DET": "det"}.get(d.upos(i), "nn"))
 
@@ -164,9 +194,7 @@ def _dates(d: Draft) -> None:
                 continue
             if not d.tree.words[number - 1][:1].isdigit() or not (name in MONTHS or d.word(noun) in DAY_HALVES):
                 continue
-            rest = [k for k in d.kids(number) if k != noun]
-            d.replace(number, noun)
-            d.move(rest, noun)
+            d.promote(noun, number)
             d.labels[number] = "num"
             break
 

@@ -1,17 +1,23 @@
-"""Plain text as documents, paragraphs and sentences."""
+"""Plain text as documents, paragraphs and sentences, and sentences with their translations."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import sentencex
 
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import read_lines
+from attention_atlas.io.files import json_object, read_lines
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
 
 WORD = re.compile(r"\w+|[^\w\s]")
 """Words of running text that comes without any: runs of letters and digits, and single other characters."""
@@ -40,6 +46,15 @@ class TextDocument:
         return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A sentence and its translation without space around them, either may be empty; `id`: number of its line, from 1."""
+
+    id: str
+    source: str
+    target: str
+
+
 def spaces_in(text: str, words: Sequence[str]) -> tuple[bool, ...]:
     """Whether white space stands before each word of a text; the words must be the text without its white space."""
     ends = set(itertools.accumulate(map(len, text.split())))
@@ -47,7 +62,16 @@ def spaces_in(text: str, words: Sequence[str]) -> tuple[bool, ...]:
     return tuple(start in ends for start in starts[:-1])
 
 
-def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterator[TextDocument]:
+def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
+    """End (exclusive) of the longest run of words from `start` that fits into `room` word pieces; `sizes`: those of words."""
+    stop, used = start, 0
+    while stop < len(sizes) and used + sizes[stop] <= room:
+        used += sizes[stop]
+        stop += 1
+    return stop
+
+
+def read_documents(path: str | Path, lines: str) -> Iterator[TextDocument]:
     """Yield the documents of a text file.
 
     Args:
@@ -55,37 +79,23 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
         lines: `sentences` (one sentence per line, a blank line between documents, one paragraph per document),
             `paragraphs` (one paragraph per line, a blank line between documents) or `wikitext` (paragraphs;
             ` = Title = ` starts a document, deeper headings are skipped).
-        language: language of the sentence splitter.
 
     Raises:
         AtlasError: the file is missing or empty, or is not UTF-8.
     """
-    empty = True
+    number = 0
     for number, (block, closed) in enumerate(_blocks(path, lines), start=1):
-        empty = False
-        yield replace(_document(block, lines, language, closed), number=number)
-    if empty:
+        paragraphs = [block]
+        if lines != "sentences":
+            paragraphs = [[s.strip() for s in sentencex.segment("en", line) if s.strip()] for line in block]
+        yield TextDocument(tuple(map(tuple, paragraphs)), closed, number)
+    if not number:
         raise AtlasError(f"{path}: the file has no text. A text corpus needs at least one line that is not blank.")
 
 
-def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers.
-
-    Raises:
-        AtlasError: the file is missing, is not UTF-8, or has no such line.
-    """
-    empty = True
-    for number, line in read_lines(path):
-        if sentence := line.strip():
-            empty = False
-            yield number, sentence
-    if empty:
-        raise AtlasError(f"{path}: the file has no text; write one sentence on each line.")
-
-
-def sentence_starts(text: str, language: str = "en") -> list[int]:
+def sentence_starts(text: str) -> list[int]:
     """The character at which each sentence of a text starts; the space before its first word may be included."""
-    return list(itertools.accumulate((len(sentence) for sentence in sentencex.segment(language, text)), initial=0))[:-1]
+    return list(itertools.accumulate((len(sentence) for sentence in sentencex.segment("en", text)), initial=0))[:-1]
 
 
 def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
@@ -106,8 +116,53 @@ def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
         yield block, lines != "sentences"
 
 
-def _document(block: list[str], lines: str, language: str, closed: bool) -> TextDocument:
-    if lines == "sentences":
-        return TextDocument((tuple(block),), closed)
-    paragraphs = ([s.strip() for s in sentencex.segment(language, line)] for line in block)
-    return TextDocument(tuple(tuple(s for s in sentences if s) for sentences in paragraphs), closed)
+def read_parallel(path: str | Path, languages: Sequence[str], translations: str | Path | None = None) -> Iterator[Translated]:
+    """Yield the pairs of a file in its order.
+
+    Args:
+        path: one JSON object per line with both languages as keys (or under "translation", as on the hub), otherwise the
+            sentences of the first language, one per line.
+        languages: languages of the sentences and of the translations.
+        translations: the file with the translations, line by line; None if `path` contains both.
+
+    Raises:
+        AtlasError: a line is not a JSON object, a language is missing, or the files differ in length; names file and line.
+    """
+    if translations is None:
+        for number, line in read_lines(path):
+            if line.strip():
+                yield _of_object(line, f"{path}:{number}", str(number), languages)
+        return
+    for count, (source, target) in enumerate(itertools.zip_longest(read_lines(path), read_lines(translations))):
+        if source is None or target is None:
+            longer, shorter = (translations, path) if source is None else (path, translations)
+            raise AtlasError(
+                f"{shorter}: the file ends after line {count}, but {longer} continues: a translation must have the same line "
+                "number as its sentence. Use two files of the same release."
+            )
+        yield Translated(str(source[0]), source[1].strip(), target[1].strip())
+
+
+def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Translated:
+    content = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
+    row = content.get("translation", content)
+    if not isinstance(row, Mapping):
+        raise AtlasError(f"{where}: expected one JSON object per line.")
+    for language in languages:
+        if not isinstance(row.get(language), str):
+            raise AtlasError(f"{where}: there is no text under '{language}'. Keys: {', '.join(map(str, row))}.")
+    return Translated(name, *(row[language].strip() for language in languages))
+
+
+def parallel_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Translated]:
+    return read_parallel(raw, entry["languages"], companion)
+
+
+def parallel_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """Sentences in words, each with its translation as label."""
+    for pair in builder.records(start, stop):
+        if pair.source and pair.target:
+            words = pair.source.split()
+            yield builder.example(pair.id, words, spaces_in(pair.source, words), label=pair.target)
+        else:
+            yield Dropped(pair.id, "empty sentence or translation")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.conllu import SeveralRootsError, count_sentences, tree_builders
-from attention_atlas.corpora.text import read_sentences
-from attention_atlas.corpora.trees import Tree
+from attention_atlas.corpora.conllu import COLUMNS, SeveralRootsError, sentence_blocks, tree_builders
+from attention_atlas.corpora.text import spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
-_COLUMNS = 10
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.records import Dropped
+
 _CONLLU_SUFFIXES = (".conllu", ".conll")
 _PACKED = (".gz", ".xz", ".bz2")
 MOST_SENTENCES = 2000
@@ -72,45 +75,59 @@ def users_text(path: str | Path) -> UsersText:
     plain_name = file.with_suffix("") if file.suffix in _PACKED else file
     if plain_name.suffix.lower() in _CONLLU_SUFFIXES or _has_columns(file):
         # Count first: only the sentences of a large treebank that are used are parsed.
-        text = UsersText(file, True, count_sentences(file))
-        faults = [fault for build in islice(tree_builders(file), text.records) if (fault := _several_roots(build))]
+        text = UsersText(file, True, sum(1 for _ in sentence_blocks(file)))
+        faults = []
+        for build in islice(tree_builders(file), text.records):
+            try:
+                build()
+            except SeveralRootsError as error:
+                faults.append(error)
         if len(faults) == text.records:
             raise faults[0] if faults else AtlasError(f"{file}: there is no sentence in this file; give one in CoNLL-U.")
         return text
     return UsersText(file, False, sum(1 for _ in read_sentences(file)))
 
 
-def _several_roots(build: Callable[[], Tree]) -> SeveralRootsError | None:
-    """The error of a tree with several roots, which is dropped from a corpus; any other error is raised."""
-    try:
-        build()
-    except SeveralRootsError as error:
-        return error
-    return None
+def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers.
+
+    Raises:
+        AtlasError: the file is missing, is not UTF-8, or has no such line.
+    """
+    is_empty = True
+    for number, line in read_lines(path):
+        if sentence := line.strip():
+            is_empty = False
+            yield number, sentence
+    if is_empty:
+        raise AtlasError(f"{path}: the file has no text; write one sentence on each line.")
+
+
+def sentences_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[tuple[int, str]]:
+    return read_sentences(raw)
+
+
+def sentences_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for line, sentence in builder.records(start, stop):
+        words = sentence.split()
+        yield builder.example(f"line {line}", words, spaces_in(sentence, words))
 
 
 def _has_columns(file: Path) -> bool:
-    """Whether the first line of a file that is neither blank nor a comment has the columns of CoNLL-U.
-
-    Raises:
-        AtlasError: it has columns, but not those of CoNLL-U.
-    """
+    """Whether the first line of a file that is neither blank nor a comment has the columns of CoNLL-U, or no columns."""
     for number, line in read_lines(file):
         if "\0" in line:
             raise AtlasError(
                 f"{file}:{number}: NUL bytes: this is not text in UTF-8. Give one sentence on each line, or CoNLL-U."
             )
-        if not line.strip() or (line.startswith("#") and _is_conllu_comment(line)):
+        is_comment = line.startswith("#") and ("=" in line or line.lstrip("# ").startswith(("newdoc", "newpar")))
+        if not line.strip() or is_comment:
             continue
         columns = line.count("\t") + 1
-        if columns not in (1, _COLUMNS):
+        if columns not in (1, COLUMNS):
             raise AtlasError(
                 f"{file}:{number}: {columns} columns: this is neither plain text, one sentence on each line, nor CoNLL-U, "
-                f"which has {_COLUMNS} columns separated by tabs."
+                f"which has {COLUMNS} columns separated by tabs."
             )
-        return columns == _COLUMNS
+        return columns == COLUMNS
     return False
-
-
-def _is_conllu_comment(line: str) -> bool:
-    return "=" in line or line.lstrip("# ").startswith(("newdoc", "newpar"))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import raw_lines, whole_file, write_text
+from attention_atlas.io.files import raw_lines
 
 _log = logging.getLogger(__name__)
 
@@ -29,13 +28,17 @@ class WordVectors:
 
     Attributes:
         label: description of the vectors.
-        index: word -> row of `vectors`; row 0 is zeros, for words without a vector.
+        words: those of the second row and all others; row 0 is zeros, for words without a vector.
         vectors: [row, dimension] float32.
     """
 
     label: str
-    index: Mapping[str, int]
+    words: Sequence[str]
     vectors: npt.NDArray[np.float32]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words, start=1)}
 
     @property
     def dimensions(self) -> int:
@@ -104,30 +107,29 @@ def read_vector_file(
     if fault:
         _log.warning("%s It is the last line, which is skipped.", fault)
     vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])
-    return WordVectors(f"{Path(path).name}, {dimensions} dimensions", index, vectors)
+    return WordVectors(f"{Path(path).name}, {dimensions} dimensions", list(index), vectors)
 
 
 def static_vectors(
     embeddings: npt.NDArray[np.float32], examples: Sequence[Example], fitted_on: Sequence[Example], dimensions: int, model: str
 ) -> WordVectors:
-    """A model's input embeddings as word vectors: the mean over a word's tokens, reduced by principal components.
+    """A model's input embeddings [token, width] as vectors of the words of `examples`.
 
-    Args:
-        embeddings: [token, width] the model's input embeddings.
-        examples: all examples whose words need a vector.
-        fitted_on: examples whose vocabulary the components are fitted on.
-        dimensions: number of components.
-        model: name of the model, for the label.
+    The vector of a word is the mean over its tokens, reduced to `dimensions` principal components, which are fitted on the
+    vocabulary of `fitted_on`. `model` is its name, for the label.
     """
     from sklearn.decomposition import PCA
 
-    pieces: dict[str, tuple[int, ...]] = {}
+    pieces: dict[str, list[int]] = {}
     for example in examples:
-        for word, ids in zip(example.words, _pieces(example), strict=True):
-            if ids:
-                pieces.setdefault(word.lower(), ids)
+        of_example: dict[int, list[int]] = {}
+        for piece, word in zip(example.input_ids, example.word, strict=True):
+            of_example.setdefault(word, []).append(piece)
+        of_example.pop(SPECIAL, None)
+        for word, ids in sorted(of_example.items()):
+            pieces.setdefault(example.words[word].lower(), ids)
     names = sorted(pieces)
-    means = np.stack([embeddings[list(pieces[name])].mean(axis=0) for name in names])
+    means = np.stack([embeddings[pieces[name]].mean(axis=0) for name in names])
     seen = {word.lower() for example in fitted_on for word in example.words}
     chosen = np.asarray([name in seen for name in names])
     count = min(dimensions, means.shape[1], int(chosen.sum()))
@@ -137,34 +139,13 @@ def static_vectors(
     reduced /= np.float32(reduced[chosen].std() / 0.4)
     vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
     label = f"static input embeddings of {model}, {count} dimensions"
-    return WordVectors(label, {name: k for k, name in enumerate(names, start=1)}, vectors)
+    return WordVectors(label, names, vectors)
 
 
-def _pieces(example: Example) -> list[tuple[int, ...]]:
-    pieces_by_word: list[list[int]] = [[] for _ in example.words]
-    for piece, word in zip(example.input_ids, example.word, strict=True):
-        if word != SPECIAL:
-            pieces_by_word[word].append(piece)
-    return [tuple(ids) for ids in pieces_by_word]
+def vector_file(paths: Sequence[str | Path]) -> Callable[[Collection[str], str], WordVectors]:
+    """`read_vector_file` of the only path, for words and an encoding."""
+    return functools.partial(read_vector_file, paths[0])
 
 
-def write_vectors(vectors: WordVectors, path: str | Path, facts_path: str | Path, **facts: Any) -> None:
-    """Write vectors (safetensors) and their words and label (JSON)."""
-    with whole_file(path) as part:
-        save_file({"vectors": np.ascontiguousarray(vectors.vectors)}, part)
-    words = sorted(vectors.index, key=lambda word: vectors.index[word])
-    write_text(facts_path, json.dumps({"label": vectors.label, **facts, "words": words}, ensure_ascii=False) + "\n")
-
-
-def read_vectors(path: str | Path, facts_path: str | Path) -> WordVectors:
-    """Read what `write_vectors` wrote.
-
-    Raises:
-        AtlasError: a file is missing or damaged.
-    """
-    try:
-        facts = json.loads(Path(facts_path).read_text(encoding="utf-8"))
-        index = {word: row for row, word in enumerate(facts["words"], start=1)}
-        return WordVectors(facts["label"], index, load_file(path)["vectors"])
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise AtlasError(f"{path}: these word vectors cannot be read ({error}). Delete them and run again.") from error
+VectorFile = Annotated[Callable[[Collection[str], str], WordVectors], vector_file]
+"""A file of vectors, as a parameter of a function that a job calls."""

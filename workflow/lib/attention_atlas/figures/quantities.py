@@ -37,7 +37,6 @@ TO_PUNCTUATION = Quantity("Attention to . and ,", ". and ,", PURPLE, "^")
 TO_OTHERS = Quantity("Attention to other tokens", "other tokens", GREEN, "v")
 TO_NEXT = Quantity("Attention to the next token", "next token", GREEN, ">")
 TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", BLACK, "<")
-TO_SELF = Quantity("Attention to the current token", "current token", GREY, "P")
 OTHERS_TO_SEP = Quantity("Attention from other tokens to [SEP]", "other tokens to [SEP]", BLUE, "s")
 """Kinds of key token; shares of the attention of a query, 0 to 1."""
 

@@ -1,4 +1,4 @@
-"""Style of all figures: a seaborn theme, a colour-blind-safe palette, page sizes, and byte-identical files."""
+"""Style of all figures: a seaborn theme, a colour-blind-safe palette, page sizes, legends, and byte-identical files."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import write_table
+
+if TYPE_CHECKING:
+    from attention_atlas.io.html_tables import Table
+
+
+matplotlib.use("Agg")
+
 
 # Okabe & Ito (2008): distinguishable under the common kinds of colour blindness.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (
@@ -157,6 +169,35 @@ def _listed(names: list[str], plural: str) -> str:
     return " and ".join(different) if len(different) <= _LISTED else f"{len(different)} {plural}"
 
 
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure, the numbers that it shows, the size of its sample, such as `n = 40 segments`, and its numbers as a page."""
+
+    figure: Figure
+    frame: pd.DataFrame
+    note: str = ""
+    page: Table | None = None
+
+    def write(
+        self, files: Mapping[str, str | Path], labels: Mapping[str, RunLabel], run_title: str = "", **of_page: Any
+    ) -> None:
+        """Save the figure with its footnote, and its numbers (`tsv`) with their page, if any; the report has the caption.
+
+        Args:
+            files: kind -> file.
+            labels: models and corpora; without any, the footnote names the run.
+            run_title: title of the run.
+            of_page: other arguments of `Table.write`.
+        """
+        pictures = {kind: path for kind, path in files.items() if kind in _FORMATS}
+        below = footnote(labels.values(), self.note) if labels else f"{run_title}: {self.note}."
+        save_figure(self.figure, pictures, below)
+        if self.page is not None and "html" in files:
+            self.page.write(files, labels, run_title=run_title, **of_page)
+        elif "tsv" in files:
+            write_table(self.frame, files["tsv"])
+
+
 def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str = "") -> None:
     """Save a figure in several formats, without dates, and close it.
 
@@ -206,3 +247,63 @@ def _wrap(text: Text, words: str, width: float) -> None:
         if text.get_window_extent().width <= width or lines >= len(words.split()):
             break
         lines += 1
+
+
+def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iterable[Any] = (), **options: Any) -> Legend:
+    """Replace the legends of panels by one legend below all of them, where it covers no data.
+
+    Args:
+        figure: the figure, in constrained layout.
+        axes: the panels. Each label occurs once in the legend, in the order of its first panel.
+        columns: columns of the legend; fewer if they do not fit into the figure.
+        extra: additional handles with their own labels.
+        options: other arguments of `Figure.legend`.
+    """
+    handles: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        legend = axis.get_legend()
+        if legend is not None:
+            legend.remove()
+    handles |= {str(handle.get_label()): handle for handle in extra}
+    style: dict[str, Any] = {"loc": "outside lower center", "columnspacing": 1.4, "handlelength": 2.2}
+    count = min(columns, len(handles))
+    while True:
+        drawn = figure.legend(list(handles.values()), list(handles), ncols=count, **(style | options))
+        if count <= 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return drawn
+        drawn.remove()
+        count -= 1
+
+
+BINS = 25
+"""Bins over the range of the values."""
+
+
+def centred_edges(values: npt.NDArray[np.float64], bins: int = BINS) -> npt.NDArray[np.float64]:
+    """Edges of about `bins` equal bins over the range of `values` and 0, one of them centred on 0: no change."""
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    width = max(high - low, 0.1) / bins
+    first, last = int(np.floor(low / width + 0.5)), int(np.floor(high / width + 0.5))
+    return np.asarray(width * (np.arange(first, last + 2) - 0.5), dtype=np.float64)
+
+
+INTERVAL = ("pi", 100)
+"""Error bar of `interval_rows`: from the lowest to the highest of the three rows of a value."""
+VALUE = "median"
+"""Estimator of `interval_rows`: the middle one of the three rows."""
+
+
+def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Three rows for each row of a table: its value and both ends of its interval.
+
+    Args:
+        table: value, ci_low, ci_high, and other columns, which are repeated. An end beyond its value is set to it.
+
+    Returns:
+        The rows, without ci_low and ci_high.
+    """
+    keys = table.drop(columns=["value", "ci_low", "ci_high"])
+    ends = (table["value"], table["ci_low"].clip(upper=table["value"]), table["ci_high"].clip(lower=table["value"]))
+    return pd.concat([keys.assign(value=values) for values in ends], ignore_index=True)

@@ -27,6 +27,8 @@ from attention_atlas.errors import AtlasError
 _log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
+SCRATCH = "ATLAS_SCRATCH"
+"""Environment variable: where jobs put what they need while they run; by default beside their outputs."""
 _BLOCK = 1 << 20
 # Suffixes of temporary files, and the prefix of temporary folders.
 _PART, _SCRATCH = ".part", ".files."
@@ -107,6 +109,25 @@ def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
                 os.replace(Path(scratch, name), target / name)
         finally:
             os.close(handle)
+
+
+@contextlib.contextmanager
+def scratch_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty folder for what a job needs while it runs; it is removed at the end, as is what a killed job left there.
+
+    It is `path`, or a folder of that name below the one in the environment variable `SCRATCH`, such as a disk of the node.
+    """
+    folder = Path(path)
+    if scratch := os.environ.get(SCRATCH):
+        folder = Path(scratch, folder.as_posix().replace("/", "-").strip("-"))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        _log.info("%s held %.3g GB until the end of this job", folder, size / 1e9)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _hold(handle: int) -> None:

@@ -16,7 +16,7 @@ Links = Iterable[tuple[str, str]]
 """Text and address of each link; an address is relative to the page, or on the web."""
 
 
-def link_pages(files: Mapping[str, str], links: Mapping[str, Links]) -> None:
+def link_pages(files: Mapping[str, str | Path], links: Mapping[str, Links]) -> None:
     """Insert links below the headings of pages; pages without a heading are not changed.
 
     Args:

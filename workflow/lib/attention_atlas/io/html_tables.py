@@ -6,14 +6,45 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
-from attention_atlas.io.installed_files import installed_text, script_text
+from attention_atlas.io.html_pages import Links, link_pages
+from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.io.tables import write_table
+
+
+def installed_text(package: str, name: str) -> str:
+    """Text of a file of an installed package, without importing the package.
+
+    Args:
+        package: name of the distribution.
+        name: name of the file, without its folder.
+
+    Raises:
+        AtlasError: the package is not installed or has no such file.
+    """
+    try:
+        path = next(file for file in files(package) or () if file.name == name)
+    except (PackageNotFoundError, StopIteration) as error:
+        raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
+    return Path(path.locate()).read_text(encoding="utf-8")
+
+
+def script_text(package: str, name: str) -> str:
+    """The same for a script embedded in a page: escaped so that it cannot close its script element.
+
+    Raises:
+        AtlasError: the package is not installed or has no such file.
+    """
+    return installed_text(package, name).replace("</script", "<\\/script")
+
 
 LONG = 50
 """Tables with more rows can be filtered and collapsed."""
@@ -49,6 +80,53 @@ class Layout:
 
 
 PLAIN = Layout()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its page.
+
+    Attributes:
+        frame: the numbers, written as TSV.
+        notes: paragraphs above the table, below the caption.
+        page: the columns of the page; default: the numbers.
+        names, formats, layout: as in `write_html_table`.
+    """
+
+    frame: pd.DataFrame
+    notes: Sequence[str] = ()
+    page: pd.DataFrame | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
+    layout: Layout = PLAIN
+
+    def write(
+        self,
+        files: Mapping[str, str | Path],
+        labels: Mapping[str, RunLabel],
+        heading: str,
+        caption: str,
+        links: Mapping[str, Links],
+        run_title: str = "",
+    ) -> None:
+        """Write the numbers (`tsv`, if they are among the files) and the page (`html`).
+
+        Args:
+            files: kind -> file.
+            labels: models and corpora, which the page names; without any, it names the run.
+            heading, caption: of the page.
+            links: name of the page among the files -> its links.
+            run_title: title of the run.
+        """
+        if "tsv" in files:
+            write_table(self.frame, files["tsv"])
+        self.write_page(files["html"], heading, [*(joint_lines(labels.values()) or [run_title]), caption])
+        link_pages(files, links)
+
+    def write_page(self, path: str | Path, heading: str, notes: Sequence[str]) -> None:
+        """Write the page alone, its notes below others."""
+        shown = self.frame if self.page is None else self.page
+        write_html_table(shown, path, heading, [*notes, *self.notes], self.names, self.formats, self.layout)
 
 
 def write_html_table(

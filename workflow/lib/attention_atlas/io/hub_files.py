@@ -16,8 +16,21 @@ from typing import Any
 
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_json, sha256
-from attention_atlas.io.mirror import MIRROR_VARIABLE, repository_in_mirror
-from attention_atlas.io.redaction import redacted
+from attention_atlas.io.messages import redacted
+
+MIRROR_VARIABLE = "ATLAS_DATA"
+
+
+def in_mirror(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
+    """Path of a source in the mirror folder (default: from the environment), None without a mirror or a path in it."""
+    folder = mirror or os.environ.get(MIRROR_VARIABLE)
+    return Path(folder, source["mirror"]) if folder and "mirror" in source else None
+
+
+def repository_in_mirror(kind: str, repository: str, mirror: str | Path | None = None) -> Path | None:
+    """Path of a hub repository in the mirror folder: hub/models/OWNER/NAME or hub/datasets/OWNER/NAME."""
+    return in_mirror({"mirror": f"hub/{kind}/{repository}"}, mirror)
+
 
 _log = logging.getLogger(__name__)
 MODELS, DATASETS = "models", "datasets"

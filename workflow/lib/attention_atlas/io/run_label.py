@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,6 @@ class RunLabel:
         if self.stand_in:
             return *origin, "Generated text and a small random model stand for those named: numbers are not comparable."
         return (*origin, "Generated text: not the papers' data, numbers are not comparable.") if self.sample else origin
-
-
-def run_label_of(values: Mapping[str, Any]) -> RunLabel:
-    """A label from the parameters of a job."""
-    return RunLabel(**values)
 
 
 def joint_lines(labels: Iterable[RunLabel]) -> list[str]:

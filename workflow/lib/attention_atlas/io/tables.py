@@ -17,20 +17,6 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
         frame.to_csv(part, sep="\t", index=False, float_format="%.6g", lineterminator="\n")
 
 
-def write_quantities(values: Mapping[str, object], path: str | Path) -> None:
-    """Write named values as a table with the columns quantity and value."""
-    write_table(pd.DataFrame({"quantity": list(values), "value": list(values.values())}), path)
-
-
-def read_quantities(path: str | Path) -> pd.Series:
-    """Read a table of `write_quantities`: quantity -> value, as text unless all values are numbers.
-
-    Raises:
-        AtlasError: as for `read_table`.
-    """
-    return read_table(path, ["quantity", "value"]).set_index("quantity")["value"]
-
-
 def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a frame as Parquet, for tables with one row per example, atomically."""
     with whole_file(path) as part:
@@ -66,7 +52,12 @@ def read_table(path: str | Path, columns: list[str] | None = None, separator: st
         frame = pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
-    absent = [name for name in columns or [] if name not in frame.columns]
+    return with_columns(frame, columns or [], path)
+
+
+def with_columns(frame: pd.DataFrame, columns: Sequence[str], name: str | Path) -> pd.DataFrame:
+    """The frame; raises an AtlasError with the name of the table if it lacks a column."""
+    absent = [column for column in columns if column not in frame.columns]
     if absent:
-        raise AtlasError(f"{path}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")
+        raise AtlasError(f"{name}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")
     return frame

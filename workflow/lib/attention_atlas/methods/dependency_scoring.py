@@ -12,12 +12,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.attention.cache import CachedExample
-from attention_atlas.attention.pairing import with_attention
+from attention_atlas.attention.cache import CachedExample, with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_tables import Units, independent_units
 from attention_atlas.methods.options import Options
-from attention_atlas.methods.units import Units, independent_units
 
 Ints = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
@@ -41,14 +40,10 @@ class Gold:
 
     Attributes:
         sentence: [token] number of its sentence, from 0.
-        position: [token] 1-indexed position in the sentence.
-        length: [token] number of words in the sentence.
-        head: [token] position of the head, 0 = ROOT.
-        relation: [token] label.
-        upos: [token] part of speech, "_" if unknown.
+        position, length: [token] 1-indexed position in its sentence, and words of the sentence.
+        head, relation: [token] position of the head, 0 = ROOT; label.
         before_possessive: [token] the next word is 's or s'.
-        ids: [sentence] names of the sentences.
-        documents: [sentence] names of their documents, None if unknown; empty if the corpus names no documents.
+        ids, documents: [sentence] names of the sentences and of their documents, None if unknown.
     """
 
     sentence: npt.NDArray[np.intp]
@@ -56,7 +51,6 @@ class Gold:
     length: Ints
     head: Ints
     relation: npt.NDArray[np.str_]
-    upos: npt.NDArray[np.str_]
     before_possessive: Bools
     ids: tuple[str, ...]
     documents: tuple[str | None, ...] = ()
@@ -65,17 +59,13 @@ class Gold:
         return len(self.position)
 
     @cached_property
-    def sentences(self) -> int:
-        return len(self.ids)
-
-    @cached_property
     def units(self) -> Units:
         """Units of the tokens, for intervals and folds: documents, or sentences if the corpus names no documents."""
-        units = independent_units(self.documents or [None] * self.sentences, "sentences")
+        units = independent_units(self.documents or [None] * len(self.ids), "sentences")
         return Units(units.of_item[self.sentence], units.count, units.name)
 
     def tokens_of(self, relation: str, options: Options) -> Bools:
-        """[token] which tokens count for a row of the table; `all` is every token or every word, depending on the options."""
+        """[token] which tokens count for a row of the table; for `all` every token or every word, depending on the options."""
         if relation != ALL:
             return self.relation == relation
         if options.all_tokens == "every":
@@ -85,52 +75,38 @@ class Gold:
     def relations(self, min_count: int = 1) -> list[str]:
         """Labels with `min_count` tokens or a row in the paper's table, most frequent first, without root and punct."""
         labels, counts = np.unique(self.relation, return_counts=True)
-        counted_labels = [
-            (-n, str(label)) for label, n in zip(labels, counts, strict=True) if n >= min_count or str(label) in PAPER_RELATIONS
-        ]
-        return [label for _, label in sorted(counted_labels) if label not in ("root", "punct")]
+        counted = sorted((-int(n), str(label)) for label, n in zip(labels, counts, strict=True))
+        shown = [label for n, label in counted if -n >= min_count or label in PAPER_RELATIONS]
+        return [label for label in shown if label not in ("root", "punct")]
 
 
 def gather_gold(examples: Iterable[Example]) -> Gold:
-    """Collect the trees of examples.
+    """The trees of examples.
 
     Raises:
         AtlasError: an example has no dependency layer, or there is no example.
     """
-    columns: dict[str, list[object]] = {
-        name: [] for name in ("sentence", "position", "length", "head", "relation", "upos", "poss")
-    }
-    ids, documents = [], []
-    for number, example in enumerate(examples):
-        n = len(example.words)
+    sentences = list(examples)
+    for example in sentences:
         if "heads" not in example.layers or "relations" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 1 needs a corpus of reader conllu.")
-        ids.append(example.id)
-        documents.append(example.document)
-        columns["sentence"] += [number] * n
-        columns["position"] += range(1, n + 1)
-        columns["length"] += [n] * n
-        columns["head"] += example.layers["heads"]
-        columns["relation"] += example.layers["relations"]
-        columns["upos"] += example.layers.get("upos", ("_",) * n)
-        columns["poss"] += [word in _POSSESSIVE for word in example.words[1:]] + [False]
-    if not ids:
+    if not sentences:
         raise AtlasError("there is no sentence to score: every record was dropped (see dropped.tsv), or `limit` is too small.")
+    lengths = np.asarray([len(example.words) for example in sentences])
     return Gold(
-        sentence=np.asarray(columns["sentence"], dtype=np.intp),
-        position=np.asarray(columns["position"], dtype=np.int16),
-        length=np.asarray(columns["length"], dtype=np.int16),
-        head=np.asarray(columns["head"], dtype=np.int16),
-        relation=np.asarray(columns["relation"], dtype=str),
-        upos=np.asarray(columns["upos"], dtype=str),
-        before_possessive=np.asarray(columns["poss"], dtype=bool),
-        ids=tuple(ids),
-        documents=tuple(documents),
+        sentence=np.repeat(np.arange(len(sentences)), lengths),
+        position=np.concatenate([np.arange(1, n + 1) for n in lengths]).astype(np.int16),
+        length=np.repeat(lengths, lengths).astype(np.int16),
+        head=np.asarray([head for example in sentences for head in example.layers["heads"]], dtype=np.int16),
+        relation=np.asarray([relation for example in sentences for relation in example.layers["relations"]], dtype=str),
+        before_possessive=np.asarray([word in _POSSESSIVE for example in sentences for word in (*example.words[1:], "")]),
+        ids=tuple(example.id for example in sentences),
+        documents=tuple(example.document for example in sentences),
     )
 
 
 def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
-    """The word that every head picks for every word (section 4.2).
+    """The word that every head picks for every word, [word, direction, layer, head], 1-indexed (section 4.2).
 
     The diagonal is set to 0 and special tokens are ignored, without renormalising. From dependent to head, word i picks the
     word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word.
@@ -138,17 +114,12 @@ def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
     Args:
         maps: [layer, head, m, m] over words and special tokens.
         special: [m] which rows are special tokens.
-
-    Returns:
-        [word, direction, layer, head], 1-indexed positions.
     """
     words = np.flatnonzero(~special)
     inner = np.array(maps[..., words[:, None], words[None, :]], dtype=np.float32)
     diagonal = np.arange(len(words))
     inner[..., diagonal, diagonal] = 0
-    best_keys = inner.argmax(axis=-1)
-    best_queries = inner.argmax(axis=-2)
-    return np.moveaxis(np.stack([best_keys, best_queries]), -1, 0).astype(np.int16) + 1
+    return np.moveaxis(np.stack([inner.argmax(axis=-1), inner.argmax(axis=-2)]), -1, 0).astype(np.int16) + 1
 
 
 def offset_words(gold: Gold, options: Options) -> Ints:
@@ -160,36 +131,27 @@ def offset_words(gold: Gold, options: Options) -> Ints:
 
 
 def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
-    """Whether each pick is the gold head.
+    """[token, ...] whether each picked position (from 1) is the gold head.
 
-    Args:
-        picked: [token, ...] picked positions, from 1.
-        gold: the trees.
-        poss_rule: a token of relation poss before 's or s' is scored by the pick of that word, unless the token itself
-            picks the last word of the sentence (published code).
-
-    Returns:
-        [token, ...]
+    With `poss_rule`, a token of relation poss before 's or s' is scored by the pick of that word, unless the token itself picks
+    the last word of the sentence (published code).
     """
 
-    def for_each_pick(values: Ints) -> Ints:
-        return values.reshape(-1, *([1] * (picked.ndim - 1)))
-
+    of_token = (-1, *[1] * (picked.ndim - 1))
     judged = picked
     if poss_rule:
         moved = np.flatnonzero((gold.relation == "poss") & gold.before_possessive)
         judged = picked.copy()
-        judged[moved] = np.where(picked[moved] < for_each_pick(gold.length[moved]), picked[moved + 1], picked[moved])
-    return judged == for_each_pick(gold.head)
+        judged[moved] = np.where(picked[moved] < gold.length[moved].reshape(of_token), picked[moved + 1], picked[moved])
+    return judged == gold.head.reshape(of_token)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Correct predictions of heads and offsets under one setting of the options.
+    """Correct predictions under one setting of the options.
 
     Attributes:
-        heads: [token, direction, layer, head].
-        offsets: [token, offset].
+        heads, offsets: [token, direction, layer, head] and [token, offset].
         heads_all, offsets_all: the same for the row All, to which the possessive rule may not apply.
     """
 
@@ -208,19 +170,18 @@ def score(picked: Ints, gold: Gold, options: Options) -> Scores:
     offsets = offset_words(gold, options)
     heads_right = is_correct(picked, gold, options.poss_rule)
     offsets_right = is_correct(offsets, gold, options.poss_rule)
-    if options.poss_rule == (options.poss_rule and options.poss_in_all):
+    if options.poss_in_all or not options.poss_rule:
         return Scores(heads_right, offsets_right, heads_right, offsets_right)
     return Scores(heads_right, offsets_right, is_correct(picked, gold, False), is_correct(offsets, gold, False))
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Values extracted from all maps: picks by word mode, and the attention of each word to [SEP] and [CLS].
+    """What Table 1 and its options need of all maps.
 
     Attributes:
         picked: word mode -> [token, direction, layer, head].
-        to_sep: [token, layer, head] attention from the word to all [SEP] (word mode mean).
-        to_cls: the same to [CLS].
+        to_sep, to_cls: [token, layer, head] attention from the word to all [SEP] and to [CLS] (word mode mean).
     """
 
     picked: dict[str, Ints]
@@ -231,12 +192,11 @@ class Predictions:
 def predict(
     examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], cls: str | None, sep: str | None
 ) -> Predictions:
-    """Read the cache once and extract what Table 1 and its options need.
+    """Read the cache once; word modes that it does not support are skipped.
 
     Args:
-        examples: the sentences, in the order of the cache.
-        cached: their attention.
-        modes: word modes to predict with; modes that the cache does not support are skipped.
+        examples, cached: the sentences, and their attention in the same order.
+        modes: word modes.
         cls, sep: vocabulary entries of [CLS] and [SEP], None if the model has none.
 
     Raises:

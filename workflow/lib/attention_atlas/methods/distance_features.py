@@ -7,14 +7,14 @@ tokens; the features of a head sum to 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.attention.cache import CachedExample
-from attention_atlas.attention.half import widened
+from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 
@@ -49,20 +49,11 @@ def options_of(settings: Mapping[str, Any]) -> FeatureOptions:
 
 def alternatives() -> list[FeatureOptions]:
     """Every combination of the options, the default first."""
-    return [
-        replace(DEFAULT, binning=binning, diagonal=diagonal)
-        for binning in ("floor", "ceil")
-        for diagonal in ("special", "self")
-    ]
+    return [FeatureOptions(binning, diagonal) for binning in ("floor", "ceil") for diagonal in ("special", "self")]
 
 
 def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> npt.NDArray[np.intp]:
-    """[n] index of the special feature of each token (every occurrence of [CLS], [SEP], comma, full stop), or -1.
-
-    Args:
-        tokens: vocabulary entries of the tokens.
-        cls, sep: vocabulary entries of the special tokens, None if the model has none.
-    """
+    """[n] index of the special feature of each token (every occurrence of [CLS], [SEP], comma, full stop), or -1."""
     named = {",": 2, ".": 3}
     numbers = np.asarray([named.get(without_space_mark(token), -1) for token in tokens], dtype=np.intp)
     names = np.asarray(tokens, dtype=object)
@@ -72,12 +63,7 @@ def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> 
 
 
 def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DEFAULT) -> npt.NDArray[np.intp]:
-    """[n, n] the feature that each cell belongs to; row = query token.
-
-    Args:
-        special: [n] from `special_columns`.
-        options: binning, and the feature of the diagonal of special tokens.
-    """
+    """[n, n] the feature that each cell belongs to; row = query token; special: [n] of `special_columns`."""
     n = len(special)
     distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
     window = WINDOWS * distance // n if options.binning == "floor" else -(-WINDOWS * distance // n) - 1
@@ -91,14 +77,11 @@ def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DE
 
 
 def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp]) -> Floats:
-    """Features of every head on one example.
+    """[..., 21] features of every head on one example, summing to 1.
 
     Args:
         maps: [..., n, n] attention without padding, rows sum to 1.
         cells: [n, n] from `feature_of_cells`.
-
-    Returns:
-        [..., 21], summing to 1.
     """
     n = len(cells)
     members = np.zeros((n * n, len(FEATURES)), np.float32)
@@ -111,19 +94,7 @@ def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp
 def mean_features(
     cached: Iterable[CachedExample], cls: str | None, sep: str | None, options: Sequence[FeatureOptions]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """Features of every head on every example under several options, in one pass over the cache.
-
-    Args:
-        cached: the examples; their maps are over word pieces.
-        cls, sep: vocabulary entries of the special tokens.
-        options: settings of the features.
-
-    Returns:
-        [option, example, layer, head, 21] and the records of the examples.
-
-    Raises:
-        AtlasError: the cache was stored over words, or there is no example.
-    """
+    """[option, example, layer, head, 21] features in one pass over the cache of maps over word pieces, and the records."""
     features: list[Floats] = []
     records: list[int] = []
     for example in cached:

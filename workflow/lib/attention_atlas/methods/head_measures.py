@@ -26,12 +26,8 @@ WEIGHTS = "Weights alone"
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
 PLACE = ["layer", "head"]
-ENDS = ("_low", "_high")
-"""Suffixes of the names of the ends of a measure's interval."""
 Q = "_q"
 """Suffix of the name of q, a head's p corrected for all heads."""
-NULL = ("_null_low", "_null_high", Q)
-"""Suffixes of the range of its null distribution, and of q."""
 ADJUSTED = "p adjusted for all heads"
 """Replaces q if a study adjusts p by the maximum statistic."""
 
@@ -41,16 +37,15 @@ class Measure:
     """A column of the atlas.
 
     Attributes:
-        name: name of the column.
-        title: description in words.
+        name, title: of the column, and in words.
         item: table, figure or section of the paper.
         unit: unit of the values; empty for names.
         higher_means: what a larger value means.
+        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
         chance: value of a head without the effect that is measured; None if it is not known in advance.
         null: source of the values in its null distribution; empty if it has none, or if the chance value is known.
         about: measure of the same head that names the object of the value, such as the relation of an accuracy.
         shares: measures that correlate with it by definition, since they count the same weights or answers.
-        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
     """
 
     name: str
@@ -69,10 +64,7 @@ class Measure:
 class Examples:
     """Number of examples behind each value of a measure.
 
-    Attributes:
-        unit: unit of the count: sentences, documents, words, ...
-        select: like `Source.select`, with the number of examples in place of each measure.
-        columns: columns that the table must have for it.
+    `unit`: sentences, words, ...; `select`: like `Source.select`, with the number in place of each measure.
     """
 
     unit: str
@@ -82,12 +74,9 @@ class Examples:
 
 @dataclass(frozen=True)
 class Caution:
-    """A condition, read from another table of the study, under which measures say nothing about single heads.
+    """A condition under which measures say nothing about single heads, read from a table of the study (`study/name`).
 
-    Attributes:
-        table: `study/name`.
-        columns: columns that it must have.
-        reason: from that table to a sentence; empty if the measures can be used.
+    `reason`: from that table, which must have `columns`, to a sentence; empty if the measures can be used.
     """
 
     table: str
@@ -149,12 +138,12 @@ class Source:
 
 def ends_of(name: str) -> tuple[str, str]:
     """Names of the two ends of a measure's interval."""
-    return f"{name}{ENDS[0]}", f"{name}{ENDS[1]}"
+    return f"{name}_low", f"{name}_high"
 
 
 def null_of(name: str) -> tuple[str, str, str]:
     """Names of the ends of the range of a measure's null distribution, and of its q."""
-    return f"{name}{NULL[0]}", f"{name}{NULL[1]}", f"{name}{NULL[2]}"
+    return f"{name}_null_low", f"{name}_null_high", f"{name}{Q}"
 
 
 def parts_of(name: str) -> tuple[str, ...]:
@@ -174,12 +163,7 @@ def with_null(measure: Measure) -> tuple[Measure, Measure, Measure]:
 
 
 def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure]:
-    """A measure, and the ends of its interval as parts of it.
-
-    Args:
-        measure: measure whose values `where` selects with `interval`.
-        interval: description of the interval, for the titles of its ends.
-    """
+    """A measure, and the ends of its interval as parts of it; `interval` describes it in their titles."""
     sides = zip(ends_of(measure.name), ("lower", "upper"), strict=True)
     low, high = (
         Measure(name, f"{measure.title}: {side} end of the {interval}", measure.item, measure.unit, part=True)

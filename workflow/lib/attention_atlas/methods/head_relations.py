@@ -1,4 +1,4 @@
-"""The dependency relations of each head: chosen on one half of the documents, tested on the other half.
+"""The dependency relations of each head: chosen on one half of the documents, tested on the other half; their tables.
 
 Among dozens of relations and two directions every head scores best on one of them, even with random weights. The data on
 which a relation was chosen therefore cannot show that the head follows it: selection and test use different documents
@@ -7,19 +7,21 @@ which a relation was chosen therefore cannot show that the head follows it: sele
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores
+from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Scores
 from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows
 from attention_atlas.methods.options import Options
-from attention_atlas.methods.units import UNIT_COLUMNS, Units
-from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.stats.held_out import Bools, Resampling, folds_of
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
+from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
 
 Floats = npt.NDArray[np.float64]
@@ -76,10 +78,6 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     units counts those of the second half that have the relation. A head without a chosen relation has one row, relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
-
-    Args:
-        scores, gold, options: scores, trees and options of the same treebank.
-        resampling: settings of the split, bootstrap and exchanges; the number of exchanges suffices to reach q < `LEVEL`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -107,7 +105,7 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
     unit, units = all_units.of_item, all_units.count
     second = testing_half(all_units, seed)
     heads = int(np.prod(scores.heads.shape[2:]))
-    relations, offsets, directions, lows, right, offset_right, words = [], [], [], [], [], [], []
+    rows = []
     for relation in gold.relations():
         tokens = np.flatnonzero(gold.relation == relation)
         size = np.bincount(unit[tokens], minlength=units).astype(np.float64)
@@ -121,22 +119,18 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
         margins = (by_unit - offsets_by_unit[:, [offset]])[~second]
         low = _lower_ends(margins, size[~second]).reshape(len(DIRECTIONS), heads)
         direction = low.argmax(axis=0)
-        relations.append(relation)
-        offsets.append(offset)
-        directions.append(direction)
-        lows.append(low.max(axis=0))
-        right.append(by_unit[second].reshape(-1, len(DIRECTIONS), heads)[:, direction, np.arange(heads)])
-        offset_right.append(offsets_by_unit[second, offset])
-        words.append(size[second])
-    count, tested = len(relations), int(second.sum())
+        right = by_unit[second].reshape(-1, len(DIRECTIONS), heads)[:, direction, np.arange(heads)]
+        rows.append((relation, offset, direction, low.max(axis=0), right, offsets_by_unit[second, offset], size[second]))
+    relations, offsets, directions, lows, rights, offset_rights, words = zip(*rows, strict=True) if rows else [()] * 7
+    count, tested = len(rows), int(second.sum())
     return _Candidates(
-        relations=relations,
+        relations=list(relations),
         offsets=np.array(offsets, dtype=np.intp),
         directions=np.array(directions, dtype=np.intp).reshape(count, heads),
-        lows=np.array(lows).reshape(count, heads),
-        right=np.stack(right, axis=1) if count else np.empty((tested, 0, heads)),
-        offset_right=np.stack(offset_right, axis=1) if count else np.empty((tested, 0)),
-        words=np.stack(words, axis=1) if count else np.empty((tested, 0)),
+        lows=np.array(lows, dtype=np.float64).reshape(count, heads),
+        right=np.array(rights, dtype=np.float64).reshape(count, tested, heads).swapaxes(0, 1),
+        offset_right=np.array(offset_rights, dtype=np.float64).reshape(count, tested).T,
+        words=np.array(words, dtype=np.float64).reshape(count, tested).T,
     )
 
 
@@ -145,7 +139,7 @@ def _lower_ends(differences: Floats, words: Floats) -> Floats:
 
     Args:
         differences: [unit, column] words that the head gets right minus those that the offset gets right.
-        words: [unit] words of the relation; units without any do not count.
+        words: [unit] words of the relation.
     """
     present = words > 0
     margins = differences.sum(axis=0) / words.sum()
@@ -204,31 +198,129 @@ def above_baseline(table: pd.DataFrame) -> Bools:
 
 
 def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """The relation of rank 1 of each head.
+    """The relation of rank 1 of each head, from a table of columns `HEAD_RELATIONS`.
 
-    Args:
-        table: columns `HEAD_RELATIONS`.
-
-    Returns:
-        layer, head; chosen_relation: that of rank 1, `NONE` for heads without one; best_relation: the same, and `NONE` unless
-        the second half confirms it (`above_baseline`); relation_accuracy and relation_margin of chosen_relation, confirmed or
-        not, with their intervals (_low, _high), and the q (_q) of the margin; NaN for heads without one.
+    chosen_relation: that of rank 1, `NONE` for heads without one; best_relation: the same, and `NONE` unless the second half
+    confirms it (`above_baseline`); relation_accuracy and relation_margin of chosen_relation, confirmed or not, with their
+    intervals (_low, _high), and the q (_q) of the margin; NaN for heads without one.
     """
     first = table[table["rank"] == 1]
-    measures = {
-        "relation_accuracy": "accuracy",
-        "relation_accuracy_low": "accuracy_low",
-        "relation_accuracy_high": "accuracy_high",
-        "relation_margin": "margin",
-        "relation_margin_low": "ci_low",
-        "relation_margin_high": "ci_high",
-        "relation_margin_q": "q",
+    names = {
+        "relation": "chosen_relation",
+        "best_relation": "best_relation",
+        "accuracy": "relation_accuracy",
+        "accuracy_low": "relation_accuracy_low",
+        "accuracy_high": "relation_accuracy_high",
+        "margin": "relation_margin",
+        "ci_low": "relation_margin_low",
+        "ci_high": "relation_margin_high",
+        "q": "relation_margin_q",
     }
-    return pd.DataFrame(
-        {
-            **{name: first[name].to_numpy() for name in PLACE},
-            "chosen_relation": first["relation"].to_numpy(),
-            "best_relation": first["relation"].where(above_baseline(first), NONE).to_numpy(),
-            **{name: first[column].to_numpy() for name, column in measures.items()},
-        }
-    )
+    confirmed = first.assign(best_relation=first["relation"].where(above_baseline(first), NONE))
+    return confirmed[[*PLACE, *names]].rename(columns=names).reset_index(drop=True)
+
+
+def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
+    """Accuracy of every head in both directions on every relation, including All, root and punct."""
+    frames = []
+    labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
+    for relation in labels:
+        chosen = gold.tokens_of(relation, options)
+        frame = accuracy_rows(scores.of(relation)[0][chosen], DIRECTIONS)
+        frame.insert(0, "relation", relation)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
+    """The best head of each relation with at least `min_count` tokens or a row in the paper's Table 1, and of All.
+
+    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
+    heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
+    offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
+    unit (documents, or sentences if the corpus names no documents) and units (how many of them have the relation);
+    tested_margin, p_value and p_holm (`_tests`).
+    """
+    folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
+    relations = {name: gold.tokens_of(name, options) for name in [ALL, *gold.relations(min_count)]}
+    relations = {name: chosen for name, chosen in relations.items() if chosen.any()}
+    rows = [
+        _relation_row(relation, *scores.of(relation), gold, chosen, folds, options, resampling)
+        for relation, chosen in relations.items()
+    ]
+    return pd.concat([pd.DataFrame(rows), _tests(scores, gold, relations, resampling)], axis=1)
+
+
+def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resampling: Resampling) -> pd.DataFrame:
+    """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
+
+    Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
+
+    Columns: tested_margin (accuracy of the head minus that of the offset on the test half), p_value (random exchanges of head
+    and offset within the units of that half), p_holm (Holm over these rows). NaN if a relation is missing from one half.
+    """
+    unit, units = gold.units.of_item, gold.units.count
+    in_first = choosing_half(units, resampling.seed)
+    choosing = in_first[unit]
+    differences = np.zeros((units, len(relations)))
+    margins = np.full(len(relations), np.nan)
+    for number, (relation, chosen) in enumerate(relations.items()):
+        first, second = chosen & choosing, chosen & ~choosing
+        if first.any() and second.any():
+            heads, offsets = scores.of(relation)
+            head_right = heads[(second, *best_head(heads[first].sum(axis=0)))]
+            offset_right = offsets[second, offsets[first].sum(axis=0).argmax()]
+            difference = head_right.astype(np.float64) - offset_right
+            differences[:, number] = np.bincount(unit[second], weights=difference, minlength=units)
+            margins[number] = difference.mean()
+    tested = ~np.isnan(margins)
+    draws = max(resampling.resamples, enough_draws(int(tested.sum()), LEVEL))
+    p, p_holm = np.full((2, len(relations)), np.nan)
+    p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
+    p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), LEVEL)
+    return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})
+
+
+def _relation_row(
+    relation: str,
+    heads: Bools,
+    offsets: Bools,
+    gold: Gold,
+    chosen: Bools,
+    folds: npt.NDArray[np.intp],
+    options: Options,
+    resampling: Resampling,
+) -> dict[str, Any]:
+    units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
+    right, offset_right = heads[chosen], offsets[chosen]
+    best = best_head(right.sum(axis=0))
+    offset = int(offset_right.sum(axis=0).argmax())
+    heldout_right = heldout(right, fold)
+    heldout_offset_right = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+    answers = [right[:, *best], offset_right[:, offset], heldout_right, heldout_offset_right]
+    columns = np.stack(answers, axis=1).astype(np.float64)
+    sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
+    low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
+    mean = columns.mean(axis=0)
+    direction, layer, head = best
+    return {
+        "relation": relation,
+        "n": len(columns),
+        "layer": layer + 1,
+        "head": head + 1,
+        "direction": DIRECTIONS[direction],
+        "accuracy": mean[0],
+        "accuracy_ci_low": low[0],
+        "accuracy_ci_high": high[0],
+        "heldout_accuracy": mean[2],
+        "heldout_ci_low": low[2],
+        "heldout_ci_high": high[2],
+        "baseline_offset": options.offsets[offset],
+        "baseline_accuracy": mean[1],
+        "margin": mean[0] - mean[1],
+        "margin_ci_low": low[4],
+        "margin_ci_high": high[4],
+        "heldout_baseline": mean[3],
+        "unit": units.name,
+        "units": int((units.sizes() > 0).sum()),
+    }

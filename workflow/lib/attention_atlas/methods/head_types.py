@@ -1,24 +1,70 @@
-"""Types of heads by their distance features: clusters, and names for them (Guan et al. 2020, section 4)."""
+"""Types of heads by their distance features: clusters, names, fits and layers (Guan et al. 2020, section 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
-from sklearn.metrics import confusion_matrix
-from sklearn.mixture import GaussianMixture
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_type_fits import fits
-from attention_atlas.methods.head_type_names import TYPES, UNNAMED
+from attention_atlas.methods.distance_features import FEATURES, SPECIAL
+from attention_atlas.stats.extremes import widths
+
+DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical", "diagonal"
+
+TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
+UNNAMED = "unnamed"
+"""Type of heads in a cluster that does not fit the type assigned to it."""
+
+TITLES = {
+    DENSE: "Dense",
+    DENSE_VERTICAL: "Dense & vertical",
+    VERTICAL: "Vertical",
+    DIAGONAL: "Diagonal",
+    UNNAMED: "Unnamed",
+}
+
+
+def shown_types(types: Iterable[str]) -> tuple[str, ...]:
+    """`TYPES`, and `UNNAMED` if a head has no type."""
+    return (*TYPES, UNNAMED) if UNNAMED in set(types) else TYPES
+
 
 Floats = npt.NDArray[np.float64]
+PROFILE = ("special", "near", "far")
+"""Parts of the attention that sum to 1: on [CLS], [SEP], comma and full stop; on the token itself and the nearest window; on
+all other windows."""
+
+
+def profiles(means: Floats) -> Floats:
+    """[cluster, 3] `PROFILE` of the clusters' mean features, [cluster, 21]."""
+    near = len(SPECIAL) + 2
+    parts = means[:, : len(SPECIAL)], means[:, len(SPECIAL) : near], means[:, near:]
+    return np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def fits(means: Floats) -> Floats:
+    """[cluster, type] margin in attention, -1 to 1, by which a cluster meets the condition of each type; it fits if positive.
+
+    Dense: far exceeds special and near. Dense and vertical: both special and far exceed near. Vertical: special exceeds near
+    and far. Diagonal: near exceeds special and far.
+    """
+    special, near, far = profiles(means).T
+    return np.stack(
+        [
+            far - np.maximum(special, near),
+            np.minimum(special, far) - near,
+            special - np.maximum(near, far),
+            near - np.maximum(special, far),
+        ],
+        axis=1,
+    )
+
+
 Labels = npt.NDArray[np.intp]
 METHODS = ("kmeans", "mixture")
 _STARTS = 50
@@ -26,24 +72,19 @@ _TIE = 1e-9
 
 
 def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") -> tuple[Labels, Floats]:
-    """Cluster heads.
+    """[head] cluster of each head by its features [head, 21], not scaled; and [cluster, 21] means of the clusters' features.
 
     Args:
-        features: [head, 21], not scaled.
         count: number of clusters.
-        seed: seed of the starting points.
         method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
-
-    Returns:
-        [head] cluster of each head, and [cluster, 21] means of the clusters' features.
-
-    Raises:
-        AtlasError: there are fewer heads than clusters.
     """
     if len(features) < count:
         raise AtlasError(
             f"{len(features)} heads cannot be grouped into {count} clusters: use a larger model or fewer clusters."
         )
+    from sklearn.cluster import KMeans
+    from sklearn.mixture import GaussianMixture
+
     if method == "kmeans":
         labels = KMeans(count, n_init=_STARTS, random_state=seed).fit(features).labels_
     else:
@@ -56,7 +97,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
 
 
 def names(means: Floats) -> tuple[str, ...]:
-    """Names of four clusters: the assignment of names with the largest total of `head_type_fits.fits`.
+    """Names of four clusters: the assignment of names with the largest total of `fits`.
 
     The same fits say whether a cluster is named at all (`types_of`). Namings that differ only in the names of clusters that do
     not fit them give all heads the same types: such a tie is no error.
@@ -79,12 +120,7 @@ def names(means: Floats) -> tuple[str, ...]:
 
 
 def fitted_names(table: Floats, naming: Sequence[int]) -> tuple[str, ...]:
-    """Name of each cluster in a naming: that of its type, or `UNNAMED` if it does not fit.
-
-    Args:
-        table: [cluster, type] fits.
-        naming: [cluster] index of a type.
-    """
+    """[cluster] name of its type in a naming ([cluster] index of a type), or `UNNAMED`; table: [cluster, type] fits."""
     return tuple(TYPES[kind] if table[k, kind] > 0 else UNNAMED for k, kind in enumerate(naming))
 
 
@@ -102,11 +138,7 @@ class HeadTypes:
 
 
 def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
-    """Types of heads: four clusters, named.
-
-    Raises:
-        AtlasError: as for `clusters` and `names`, or all heads are alike.
-    """
+    """Types of heads: four clusters, named."""
     labels, means = clusters(features, len(TYPES), seed, method)
     if len(set(labels.tolist())) == 1:
         raise AtlasError(
@@ -118,13 +150,7 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
 
 
 def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Sequence[str]) -> tuple[str, ...]:
-    """[head] cluster of each head: the cluster of the reference heads with the nearest mean.
-
-    Args:
-        features: [head, 21].
-        reference: [reference head, 21].
-        reference_clusters: [reference head] their clusters, by the names of `TYPES`.
-    """
+    """[head] the cluster of the reference heads, named as in `TYPES`, whose mean is nearest to the head's features."""
     known = [name for name in TYPES if name in reference_clusters]
     means = np.stack([reference[np.asarray(reference_clusters) == name].mean(axis=0) for name in known])
     distance = np.square(features[:, None] - means[None]).sum(axis=-1)
@@ -133,8 +159,35 @@ def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Se
 
 def matched(labels: Labels, reference: Labels, count: int) -> Labels:
     """Labels renumbered to maximise agreement with a reference (Hungarian assignment)."""
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics import confusion_matrix
+
     table = confusion_matrix(labels, reference, labels=range(count))
     label_numbers, reference_numbers = linear_sum_assignment(-table)
     renumbered = np.empty(count, dtype=np.intp)
     renumbered[label_numbers] = reference_numbers
     return renumbered[labels]
+
+
+def shares_by_half(
+    layer: npt.NDArray[np.integer], of_kind: npt.NDArray[np.bool_], draws: int, seed: int, level: float
+) -> tuple[float, float, float, float]:
+    """Share of heads of a type in the lower and in the upper half of the layers, and the interval of the difference.
+
+    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
+    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`):
+    always with six layers or fewer, where the halves can be drawn in at most 20 ways.
+    """
+    layers, of_head, heads = np.unique(layer, return_inverse=True, return_counts=True)
+    counts = np.bincount(of_head, weights=of_kind)
+    lower = layers <= layers[-1] / 2
+    if lower.all() or not lower.any():
+        return math.nan, math.nan, math.nan, math.nan
+    places = np.tile(np.arange(len(layers)), (draws + 1, 1))
+    # The first row is the order of the model.
+    order = np.concatenate([places[:1], np.random.default_rng(seed).permuted(places[1:], axis=1)])
+    shares = [counts[order][:, half].sum(axis=1) / heads[order][:, half].sum(axis=1) for half in (lower, ~lower)]
+    differences = shares[0] - shares[1]
+    half_width = widths(differences[None, 1:], level)[0]
+    low, high = np.clip([differences[0] - half_width, differences[0] + half_width], -1, 1)
+    return float(shares[0][0]), float(shares[1][0]), float(low), float(high)

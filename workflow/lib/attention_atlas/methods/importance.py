@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,7 @@ from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.names import CODE, HEAD, PAPER, PER_BATCH
 
 Floats = npt.NDArray[np.float64]
-
 MEASURES = ["gradient", "by_position", "positions"]
-
 GRADIENTS = [*HEAD, "record", *MEASURES]
 """Columns of the table of derivatives: one row per head and example."""
 
@@ -25,7 +24,7 @@ class Derivatives:
     """Derivatives of the loss of each example by gates on the heads.
 
     Attributes:
-        heads: one row for each head, columns `names.HEAD`.
+        heads: one row for each head, columns `HEAD`.
         gradient: [example, head] derivative of the example's loss with respect to a gate on the head.
         by_position: [example, head] magnitudes of output times gradient, summed over positions.
         positions: [example, head] positions of the head's layer that affect the loss: not padding, and in the last layer of a
@@ -39,14 +38,14 @@ class Derivatives:
 
 
 def read_derivatives(path: str | Path) -> Derivatives:
-    """Read a table with columns `GRADIENTS`.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
+    """Read a table with columns `GRADIENTS`."""
     frame = read_parquet(path, GRADIENTS)
     heads = frame[HEAD].drop_duplicates(ignore_index=True)
     return Derivatives(heads, *(frame[name].to_numpy(np.float64).reshape(len(heads), -1).T for name in MEASURES))
+
+
+HeadDerivatives = Annotated[Derivatives, read_derivatives]
+"""Derivatives, as a parameter of a function that a job calls."""
 
 
 def unnormalised(of: Derivatives, definition: str, batch: int, counts: Floats | None = None) -> Floats:

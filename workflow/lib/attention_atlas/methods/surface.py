@@ -14,29 +14,19 @@ import pandas as pd
 from scipy.special import entr
 
 from attention_atlas.attention.cache import CachedExample
-from attention_atlas.attention.half import widened
+from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import Options
-from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.models.card import ModelCard
 
 Floats = npt.NDArray[np.float64]
-
 Measures = dict[str, Floats]
-
 TARGETS = ("cls", "sep", "punct", "rest_sep", "sep_sep")
-
-POSITIONS = ("next", "previous", "current")
-
-ENTROPIES = ("entropy", "entropy_cls")
-
-MEASURES = (*TARGETS, *POSITIONS, *ENTROPIES, "row_maximum")
-
+MEASURES = (*TARGETS, "next", "previous", "current", "entropy", "entropy_cls", "row_maximum")
 COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS)
 """Columns of a table of measures: mean over n examples, its interval, and what the interval resamples."""
-
 _PUNCTUATION = {".", ","}
 
 
@@ -50,29 +40,18 @@ class TokenClasses:
 
 
 def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> TokenClasses:
-    """Find [CLS], [SEP] and tokens that are exactly a full stop or a comma.
-
-    Args:
-        tokens: vocabulary entries of the tokens.
-        cls, sep: vocabulary entries of the special tokens, None if the model has none.
-    """
+    """[CLS], [SEP] (vocabulary entries, None if the model has none), and tokens that are exactly a full stop or a comma."""
     names = np.asarray(tokens, dtype=object)
     plain = [without_space_mark(token) in _PUNCTUATION for token in tokens]
     return TokenClasses(names == cls, names == sep, np.asarray(plain, dtype=bool))
 
 
 def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Mean attention by target class of one segment (Figure 2, section 3.2).
+    """Mean attention by target class of one segment, measure -> [layer, head], of maps [layer, head, n, n] (Figure 2).
 
-    Args:
-        a: maps [layer, head, n, n], rows sum to 1.
-        classes: classes of the n tokens.
-        options: only `sep_sep_denominator` is used.
-
-    Returns:
-        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the attention to
-        that class. `rest_sep`, `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special
-        tokens that the model does not have; 0 for a segment without punctuation.
+    `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the attention to that class. `rest_sep`,
+    `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special tokens that the model does not have; 0
+    for a segment without punctuation.
     """
     n = a.shape[-1]
     received = a.sum(axis=-2, dtype=np.float64) / n
@@ -90,7 +69,7 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
 
 
 def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Mean attention to the next, previous and current token in one segment (section 3.1); arguments as above."""
+    """Mean attention to the next, previous and current token in one segment (section 3.1)."""
     n = a.shape[-1]
     neighbours = n if options.position_denominator == "all" else n - 1
     none = np.full(a.shape[:-2], np.nan)
@@ -102,7 +81,7 @@ def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, option
 
 
 def entropy_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Entropy in nats of all rows and of the row of [CLS] of one segment (Figure 4, section 3.3); arguments as above."""
+    """Entropy in nats of all rows and of the row of [CLS] of one segment (Figure 4, section 3.3)."""
     share = options.entropy_smoothing
     smoothed = (1 - share) * a + share / a.shape[-1] if share else a
     entropies = entr(smoothed).sum(axis=-1, dtype=np.float64)
@@ -115,36 +94,26 @@ def maximum_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options
     return {"row_maximum": a.max(axis=-1).mean(axis=-1, dtype=np.float64)}
 
 
-# Each group of measures with the only option that affects it.
-GROUPS: dict[str, tuple[Callable[[npt.NDArray[np.floating], TokenClasses, Options], Measures], str | None]] = {
-    "targets": (target_measures, "sep_sep_denominator"),
-    "positions": (position_measures, "position_denominator"),
-    "entropies": (entropy_measures, "entropy_smoothing"),
-    "maxima": (maximum_measures, None),
-}
+Group = Callable[[npt.NDArray[np.floating], TokenClasses, Options], Measures]
+GROUPS: tuple[tuple[Group, str, tuple[str, ...]], ...] = (
+    (target_measures, "sep_sep_denominator", ("sep_sep",)),
+    (position_measures, "position_denominator", ("next", "previous")),
+    (entropy_measures, "entropy_smoothing", ("entropy", "entropy_cls")),
+    (maximum_measures, "", ()),
+)
+"""Measures of one segment, the only option that affects them, and those that it affects."""
 
 
 def surface_frame(
     cached: Iterable[CachedExample], card: ModelCard, options: Options, resamples: int, seed: int, items: str = "segments"
 ) -> pd.DataFrame:
-    """All measures of every head, columns `COLUMNS`.
-
-    Args:
-        cached: examples with maps over word pieces.
-        card: card of the model.
-        options: the options of the measures.
-        resamples, seed: settings of the bootstrap over documents, or over examples if the corpus names no documents.
-        items: unit of the examples: segments or sentences.
-
-    Raises:
-        AtlasError: there is no example.
-    """
+    """All measures of every head, columns `COLUMNS`; the bootstrap is over documents, or over `items` if there are none."""
     values_by_measure: dict[str, list[Floats]] = {}
     documents: list[str | None] = []
     for example in cached:
         documents.append(example.document)
         maps, classes = widened(example.maps), token_classes(example.tokens, card.cls, card.sep)
-        for group, _ in GROUPS.values():
+        for group, *_ in GROUPS:
             for measure, values in group(maps, classes, options).items():
                 values_by_measure.setdefault(measure, []).append(values)
     if not values_by_measure:
@@ -153,13 +122,7 @@ def surface_frame(
 
 
 def mean_frame(values_by_measure: Mapping[str, Sequence[Floats]], units: Units, resamples: int, seed: int) -> pd.DataFrame:
-    """Means over examples with intervals, columns `COLUMNS`, from measure -> [layer, head] of every example.
-
-    Args:
-        values_by_measure: measure -> values of every example.
-        units: what the bootstrap resamples.
-        resamples, seed: settings of the bootstrap.
-    """
+    """Means over examples with intervals, columns `COLUMNS`, from measure -> [layer, head] of every example."""
     frames = [
         mean_rows(np.stack(values), resamples, seed, units).assign(measure=measure)
         for measure, values in values_by_measure.items()

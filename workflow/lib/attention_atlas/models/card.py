@@ -1,13 +1,20 @@
-"""The model card: facts about a model for jobs that do not load it."""
+"""A model's card, its folder and its shape from config.json. Imports nothing heavy, because every start runs this code."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
-from attention_atlas.errors import DamagedFile
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import write_text
+from attention_atlas.io.hub_files import MODELS, at_hand
+
+TRAINED_HERE = "trained here"
+"""In the description of a language-model head, in tables: the workflow trained it."""
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,81 @@ def read_card(path: str | Path) -> ModelCard:
         return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DamagedFile(path, f"not a readable model card ({error})") from error
+
+
+Card = Annotated[ModelCard, read_card]
+"""A card, as a parameter of a function that a job calls."""
+
+
+def packaged_folder(source: Mapping[str, Any]) -> Path | None:
+    """Folder of a source of kind package; None if the package is not installed. The package is not imported."""
+    try:
+        spec = importlib.util.find_spec(source["module"])
+    except ModuleNotFoundError:  # the parent package is not installed
+        spec = None
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / source["folder"]
+
+
+def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
+    """Folder of a source of kind package, path or hub; None if its files are not on this machine.
+
+    Args:
+        source: source in a model's registry entry.
+        mirror: see `hub_files.at_hand`.
+
+    Raises:
+        AtlasError: the mirror has a different commit of the repository.
+    """
+    if "package" in source:
+        return packaged_folder(source)
+    if "path" in source:
+        folder = Path(source["path"])
+        return folder if folder.is_dir() else None
+    return at_hand(MODELS, source, mirror)
+
+
+SHAPE = ("layers", "heads", "hidden_size")
+"""Keys of a model's shape, as in the registry."""
+_NAMES = {
+    "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+    "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head", "num_heads"),
+    "hidden_size": ("hidden_size", "d_model", "dim", "n_embd"),
+    "longest_input": ("max_position_embeddings", "n_positions"),
+}
+"""Fact -> its names in architectures (`attribute_map` of their configurations in transformers), the encoder's first."""
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
+"""Architectures that number positions from the padding index."""
+
+
+def read_shape(folder: str | Path) -> dict[str, int]:
+    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them.
+
+    Raises:
+        AtlasError: config.json is not a JSON object; names the file.
+    """
+    file = Path(folder, "config.json")
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise AtlasError(
+            f"{folder}: the configuration cannot be read ({type(error).__name__}: config.json is not JSON)."
+        ) from error
+    if not isinstance(settings, dict):
+        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is not a JSON object).")
+    # The part that reads text, if the model has several.
+    settings = next((settings[part] for part in ("text_config", "encoder") if isinstance(settings.get(part), dict)), settings)
+    shape = {}
+    for fact, names in _NAMES.items():
+        value = next((settings[name] for name in names if isinstance(settings.get(name), int)), None)
+        if value is not None:
+            shape[fact] = value
+    if "longest_input" in shape:
+        shape["longest_input"] -= unused_positions(settings.get("model_type", ""), settings.get("pad_token_id", 1))
+    return shape
+
+
+def unused_positions(model_type: str, padding: int | None) -> int:
+    """Positions of an architecture that no token uses: those up to the padding index, if positions are counted from there."""
+    return (padding or 0) + 1 if model_type in _OFFSET_POSITIONS else 0

@@ -19,7 +19,7 @@ from attention_atlas.attention.plans import SiteKind
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.progress import progress
+from attention_atlas.io.messages import progress
 from attention_atlas.io.shards import new_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device

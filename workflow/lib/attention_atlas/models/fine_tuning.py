@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import logging
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 
@@ -18,13 +19,12 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
-from attention_atlas.models.answering import span_of_pieces
-from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.finite import check_loss, check_weights
+from attention_atlas.models.loaded_weights import check_loss, check_weights
 from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
-from attention_atlas.models.tagging import TAGS, tag_numbers
+from attention_atlas.models.task_heads import TAGS, span_of_pieces, tag_numbers
+from attention_atlas.models.trainer import BertAdam
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def fine_tune(
     from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
     from transformers.trainer import TRAINER_STATE_NAME
 
-    from attention_atlas.models.batch_parts import PARTS, PartsTrainer
+    from attention_atlas.models.trainer import PARTS, PartsTrainer
 
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -240,7 +240,7 @@ def _item(example: Example, **targets: Any) -> dict[str, Any]:
 
 def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
     """A batch for a `PartsTrainer`; parts without a target are skipped, unless no part has one."""
-    from attention_atlas.models.batch_parts import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
+    from attention_atlas.models.trainer import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
 
     pieces = pieces_of_a_part(next(model.parameters()))
     places = parts_of_like_length([_length(item) for item in batch], pieces)
@@ -365,6 +365,15 @@ def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
                 parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
             except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
                 raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
+
+
+def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
+    """Epoch -> function that loads the weights of this epoch into a model; errors of both as above."""
+    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in kept_epochs(path)}
+
+
+Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
+"""The epochs of a training, as a parameter of a function that a job calls."""
 
 
 def _opened(path: str | Path) -> Any:

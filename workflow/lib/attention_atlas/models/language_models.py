@@ -1,23 +1,383 @@
-"""Models that predict masked or next tokens, for the loss of a text."""
+"""Language models: masking, masked-LM heads of the checkpoint or trained here on a frozen encoder, and losses by token."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import nn
 
+from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
-from attention_atlas.errors import AtlasError
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.io.files import whole_file, write_text
+from attention_atlas.io.messages import progress
+from attention_atlas.models.card import TRAINED_HERE, ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import in_evaluation, initialised
-from attention_atlas.models.mlm_head import HeadFacts, load_masked_model
+from attention_atlas.models.loaded_weights import check_loss
+from attention_atlas.models.loading import in_evaluation, initialised, load_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
+"""Share of the tokens that have a loss, and shares of these that become [MASK] and a random token."""
+
+
+@dataclass(frozen=True)
+class MaskedExample:
+    """One example with masked tokens.
+
+    Attributes:
+        input_ids: [n] input of the model.
+        targets: [n] the true token where the loss counts.
+        chosen: [n] where the loss counts.
+    """
+
+    input_ids: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+    chosen: npt.NDArray[np.bool_]
+
+
+def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
+    """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % stay
+    (Devlin et al. 2019, section 3.1).
+
+    The choice depends only on seed and record, not on the batch or the shard.
+
+    Args:
+        example: the example.
+        mask: id of [MASK].
+        vocabulary: number of tokens in the vocabulary.
+        seed: seed of the choice.
+    """
+    ids = np.asarray(example.input_ids, dtype=np.int64)
+    candidates = np.flatnonzero(np.asarray(example.word) != SPECIAL)
+    generator = np.random.default_rng([seed, example.record])
+    picked = generator.choice(candidates, max(1, round(CHOSEN * len(candidates))), replace=False)
+    fate = generator.random(len(picked))
+    fed = ids.copy()
+    fed[picked[fate < TO_MASK]] = mask
+    random = picked[(fate >= TO_MASK) & (fate < TO_MASK + TO_RANDOM)]
+    fed[random] = generator.integers(0, vocabulary, len(random))
+    chosen = np.zeros(len(ids), dtype=bool)
+    chosen[picked] = True
+    return MaskedExample(fed, ids, chosen)
+
+
+def unmasked(example: Example) -> MaskedExample:
+    """The unmasked example, with a loss on every token that is not special."""
+    ids = np.asarray(example.input_ids, dtype=np.int64)
+    return MaskedExample(ids, ids, np.asarray(example.word) != SPECIAL)
+
+
+_log = logging.getLogger(__name__)
+_HELD_OUT = 10
+"""Every tenth record is held out from training, to evaluate the head."""
+
+
+@dataclass(frozen=True)
+class HeadFacts:
+    """Origin of a masked-LM head and its evaluation.
+
+    Attributes:
+        origin: "checkpoint", "trained" or "none" (a model without a mask token).
+        texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head.
+        heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts.
+        unigram_loss: loss of predicting the frequencies of the training tokens, on the same tokens.
+    """
+
+    origin: str
+    texts: int = 0
+    positions: int = 0
+    steps: int = 0
+    heldout_loss: float | None = None
+    heldout_accuracy: float | None = None
+    unigram_loss: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Description of the head in tables and figures."""
+        if self.origin == "checkpoint":
+            return "head of the checkpoint"
+        if self.origin == "none":
+            return "the model has no [MASK]"
+        return (
+            f"head {TRAINED_HERE} on {self.texts} texts with the encoder frozen (held-out loss {self.heldout_loss:.2f}, "
+            f"unigram {self.unigram_loss:.2f} nats)"
+        )
+
+
+class TiedHead(nn.Module):
+    """BERT's masked-LM head: dense, GELU and layer norm, then the (frozen) input embeddings and one bias per token."""
+
+    def __init__(self, hidden: int, embeddings: torch.Tensor) -> None:
+        super().__init__()
+        width = embeddings.shape[1]
+        self.dense = nn.Linear(hidden, width)
+        self.norm = nn.LayerNorm(width, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(embeddings.shape[0]))
+        self.register_buffer("embeddings", embeddings.detach(), persistent=False)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits [..., token] of hidden states [..., width]."""
+        return self.norm(nn.functional.gelu(self.dense(hidden))) @ self.embeddings.T + self.bias
+
+
+@dataclass(frozen=True)
+class MaskedModel:
+    """A model that predicts masked tokens.
+
+    Attributes:
+        model: the observed module: the encoder, or the whole masked language model of the checkpoint.
+        head: for an encoder, the head trained by the workflow.
+        facts: description of the head.
+    """
+
+    model: PreTrainedModel
+    head: TiedHead | None
+    facts: HeadFacts
+
+    def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy in nats summed over all tokens with a target.
+
+        Args:
+            inputs: arguments of the forward pass.
+            targets: [batch, n] true tokens, -100 where there is no loss.
+        """
+        return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
+
+    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """[target] cross-entropy in nats of each token with a target, row by row; arguments as for `loss`."""
+        has_target = targets != -100
+        return nn.functional.cross_entropy(self._logits(inputs, has_target), targets[has_target], reduction="none")
+
+    def _logits(self, inputs: Mapping[str, torch.Tensor], has_target: torch.Tensor) -> torch.Tensor:
+        """[target, token] logits, in float32 at least."""
+        output = self.model(**inputs)
+        # The vocabulary is large: compute a trained head's logits only at target positions.
+        logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+    @property
+    def vocabulary(self) -> int:
+        return len(_input_embeddings(self.model))
+
+
+def prepare_head(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    settings: Mapping[str, Any],
+    threads: int,
+    out: str | Path,
+    facts_out: str | Path,
+) -> None:
+    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts.
+
+    Args:
+        model_entry: registry entry of the model.
+        card_path: its model card.
+        example_files: examples of the text, in order.
+        limit: use at most this many records.
+        settings: copies (maskings of each text), epochs, steps (at most), batch, learning_rate, seed.
+        threads: threads of the training.
+        out: safetensors file; without weights if the checkpoint has a head.
+        facts_out: JSON file, `HeadFacts`.
+
+    Raises:
+        AtlasError: the model cannot be loaded, there is too little text to train on, or a loss is not finite.
+    """
+    torch.set_num_threads(threads)
+    card = read_card(card_path)
+    weights: dict[str, torch.Tensor] = {}
+    if card.mask is None:
+        facts = HeadFacts("none")
+    elif _checkpoint_model(model_entry) is not None:
+        facts = HeadFacts("checkpoint")
+    else:
+        weights, facts = _train(model_entry, card, list(read_examples(example_files, limit)), settings)
+    _log.info("masked-LM head: %s", facts.words)
+    with whole_file(out) as part:
+        save_file(weights or {"none": torch.zeros(1)}, part)
+    write_text(facts_out, json.dumps(asdict(facts), indent=2) + "\n")
+
+
+def read_head_facts(path: str | Path) -> HeadFacts:
+    """Read the facts of a head.
+
+    Raises:
+        AtlasError: the file is missing or does not describe a head.
+    """
+    try:
+        return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DamagedFile(path, f"not a readable description of a head ({error})") from error
+
+
+def load_masked_model(
+    model_entry: Mapping[str, Any], head_path: str | Path, facts: HeadFacts, device: str = "cpu"
+) -> MaskedModel:
+    """Load a model with its head, with the attention engine installed, in evaluation mode and without gradients of weights.
+
+    Raises:
+        AtlasError: the files cannot be read.
+    """
+    if facts.origin == "checkpoint":
+        model = _checkpoint_model(model_entry)
+        if model is None:
+            raise AtlasError(f"{head_path}: the checkpoint no longer has a head; delete this file and run again.")
+        install(model)
+        return MaskedModel(in_evaluation(model, device).requires_grad_(False), None, facts)
+    encoder = load_model(model_entry, device).requires_grad_(False)
+    head = _new_head(encoder)
+    try:
+        head.load_state_dict(load_file(head_path))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise DamagedFile(head_path, f"not the head of this model ({type(error).__name__})") from error
+    return MaskedModel(encoder, head.to(device).eval().requires_grad_(False), facts)
+
+
+class HeadFile(NamedTuple):
+    """A masked-LM head on disk, and its facts."""
+
+    path: str
+    facts: HeadFacts
+
+    def load(self, entry: Mapping[str, Any], device: str = "cpu") -> MaskedModel:
+        """The model of a registry entry with this head, see `load_masked_model`."""
+        return load_masked_model(entry, self.path, self.facts, device)
+
+
+def read_mlm_head(path: str) -> HeadFile:
+    """A head from its weights, whose facts lie beside them."""
+    return HeadFile(path, read_head_facts(Path(path).with_suffix(".json")))
+
+
+MlmHead = Annotated[HeadFile, read_mlm_head]
+"""A masked-LM head, as a parameter of a function that a job calls."""
+
+
+def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """The masked language model of a checkpoint, None if the files lack weights of its head."""
+    from transformers import AutoModelForMaskedLM
+
+    if entry["init"] != "pretrained":
+        return None
+    try:
+        model, missing = initialised(AutoModelForMaskedLM, entry)
+    except AtlasError:  # the architecture has no such class; unreadable files are reported when the encoder is loaded
+        return None
+    # transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
+    # masked tokens from its decoder's states.
+    return None if missing or model.config.is_encoder_decoder else model
+
+
+def _new_head(encoder: PreTrainedModel) -> TiedHead:
+    return TiedHead(encoder.config.hidden_size, _input_embeddings(encoder)).to(encoder.device)
+
+
+def _input_embeddings(model: PreTrainedModel) -> torch.Tensor:
+    """[token, width] the input embeddings of a model."""
+    weights = model.get_input_embeddings().weight
+    assert isinstance(weights, torch.Tensor)
+    return weights
+
+
+def _train(
+    entry: Mapping[str, Any], card: ModelCard, examples: Sequence[Example], settings: Mapping[str, Any]
+) -> tuple[dict[str, torch.Tensor], HeadFacts]:
+    heldout_examples = [e for e in examples if e.record % _HELD_OUT == _HELD_OUT - 1]
+    training_examples = [e for e in examples if e.record % _HELD_OUT != _HELD_OUT - 1]
+    if not heldout_examples or not training_examples:
+        raise AtlasError(
+            f"{len(examples)} texts are too few to train a masked-LM head on: {_HELD_OUT} are needed; raise the limit of "
+            "the segments corpus."
+        )
+    torch.manual_seed(settings["seed"])
+    encoder = load_model(entry, pick_device()).requires_grad_(False)
+    head = _new_head(encoder)
+    assert card.mask is not None
+    states, targets = _masked_states(encoder, training_examples, card, settings["copies"], settings["seed"])
+    heldout_states, heldout_targets = _masked_states(encoder, heldout_examples, card, 1, settings["seed"])
+    counts = torch.bincount(targets, minlength=head.bias.shape[0]).float() + 0.1
+    unigram = (counts / counts.sum()).log()
+    with torch.no_grad():
+        # With token frequencies as initial bias, only the dependence on context has to be learnt.
+        head.bias.copy_(unigram)
+    # `epochs` passes over the masked tokens, `steps` at most.
+    steps = min(settings["steps"], math.ceil(settings["epochs"] * len(targets) / settings["batch"]))
+    optimiser = torch.optim.AdamW(head.parameters(), lr=settings["learning_rate"])
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, steps)
+    generator = torch.Generator().manual_seed(settings["seed"])
+    head.train()
+    remedy = f"Lower learning_rate of mlm_head ({settings['learning_rate']:g})"
+    for step in progress(range(1, steps + 1), label="training a masked-LM head"):
+        chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(states.device)
+        loss = nn.functional.cross_entropy(head(states[chosen]), targets[chosen])
+        check_loss(loss, f"step {step}", remedy)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    with torch.no_grad():
+        logits = torch.cat([head(part) for part in heldout_states.split(1024)])
+        heldout_loss = nn.functional.cross_entropy(logits, heldout_targets)
+        check_loss(heldout_loss, "the end", remedy)
+        facts = HeadFacts(
+            origin="trained",
+            texts=len(training_examples),
+            positions=len(targets),
+            steps=steps,
+            heldout_loss=float(heldout_loss),
+            heldout_accuracy=float((logits.argmax(-1) == heldout_targets).float().mean()),
+            unigram_loss=float(-unigram[heldout_targets].mean()),
+        )
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in head.state_dict().items()}, facts
+
+
+@torch.inference_mode()
+def _encode(
+    encoder: PreTrainedModel, batch: Sequence[Example], masked_examples: Sequence[MaskedExample], pad: int
+) -> torch.Tensor:
+    """[example, n, width] last hidden states of masked examples."""
+    inputs = model_inputs(encoder, batch, pad)
+    for row, masked in enumerate(masked_examples):
+        inputs["input_ids"][row, : len(masked.input_ids)] = torch.from_numpy(masked.input_ids)
+    return encoder(**inputs)[0]
+
+
+def _masked_states(
+    encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Last hidden states [token, width] and true ids [token] of masked tokens of all examples, with `copies` maskings each."""
+    assert card.mask is not None
+    vocabulary = len(_input_embeddings(encoder))
+    states, targets = [], []
+    for copy in range(copies):
+        for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
+            # Different maskings from the one used for gradients.
+            masked_examples = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
+            output = _encode(encoder, batch, masked_examples, card.pad or 0)
+            for row, masked in enumerate(masked_examples):
+                places = torch.from_numpy(masked.chosen.nonzero()[0])
+                states.append(output[row, places.to(output.device)].clone())
+                targets.append(torch.from_numpy(masked.targets)[places])
+    return torch.cat(states).clone(), torch.cat(targets).to(encoder.device)
 
 
 class LanguageModel(Protocol):

@@ -1,17 +1,56 @@
-"""Weights that a checkpoint lacks or that its model does not use: which of them are an error, and the likely cause."""
+"""Checks of weights: those of a checkpoint were all loaded, and those of a training are finite."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.finite import check_weights, first_names
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel
+
+
+_NAMED = 3
+
+
+def check_loss(loss: torch.Tensor, when: str, remedy: str) -> None:
+    """Check that the losses of a training, of any shape, are finite.
+
+    Args:
+        loss: the losses.
+        when: step or epoch.
+        remedy: what to change, with the setting's value.
+
+    Raises:
+        AtlasError: a loss is not finite.
+    """
+    if not loss.isfinite().all():
+        raise AtlasError(f"the training diverged: at {when} the loss is not finite. {remedy}.")
+
+
+def check_weights(model: torch.nn.Module, where: str, remedy: str) -> None:
+    """Check that all weights of a model are finite.
+
+    Raises:
+        AtlasError: a weight is not; the message starts with `where` and ends with `remedy`.
+    """
+    weights = dict(model.named_parameters())
+    infinite = [name for name, values in weights.items() if not values.isfinite().all()]
+    if infinite:
+        raise AtlasError(
+            f"{where}: {len(infinite)} of {len(weights)} weights are not finite ({first_names(infinite)}). {remedy}."
+        )
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first names in alphabetical order, for a message."""
+    listed = sorted(names)
+    return ", ".join(listed[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
+
 
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 """Files that list weights stored in several files."""

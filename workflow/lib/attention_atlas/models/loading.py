@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
-from attention_atlas.models.byte_tokenizer import byte_tokenizer
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.finite import first_names
-from attention_atlas.models.folders import model_folder
-from attention_atlas.models.loaded_weights import INDEXES, new_parts
-from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
-from attention_atlas.models.precision import set_gpu_precision
-from attention_atlas.models.shape import unused_positions
+from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
+from attention_atlas.models.devices import pick_device, set_gpu_precision
+from attention_atlas.models.loaded_weights import INDEXES, first_names, new_parts
+from attention_atlas.models.tokenizer_files import byte_tokenizer, is_marian, marian_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -182,6 +178,11 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
     model = text_part(initialised(AutoModel, entry)[0])
     install(model)
     return in_evaluation(model, device)
+
+
+def load_encoder(entry: Mapping[str, Any]) -> PreTrainedModel:
+    """The same, on the device of the configuration."""
+    return load_model(entry, pick_device())
 
 
 def text_part(model: PreTrainedModel) -> PreTrainedModel:

@@ -1,17 +1,21 @@
-"""Published values beside ours: one row for each value, with one verdict, and whether a run could match it at all."""
+"""Published values beside ours, each with a verdict, and whether a run could match it; claims of a paper and their verdicts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from attention_atlas.published.values import Number, Published, half_unit
+from attention_atlas.stats.levels import LEVEL
 
-_CONTRACT = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
-COLUMNS = (*_CONTRACT, "scope", "obstacle")
+COLUMNS = (
+    *("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict"),
+    *("scope", "obstacle"),
+)
 
 # Kinds of comparison: model, data, recipe and size are the same; a retrained model, data made in the same way, or a value read
 # off a figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be
@@ -37,7 +41,6 @@ VERDICTS = {
     NOT_COMPUTED: "this run has no such number",
 }
 """Verdict -> what it means. Each published value has one."""
-
 
 COULD_MATCH = "could match"
 COULD_BE_COVERED = "could be covered"
@@ -89,24 +92,9 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
     rows = []
     for identifier, entry in published.items():
         ours = measured.get(identifier, Measured(None, NO, "nothing in this run measures it"))
-        where, obstacle = scope(entry, ours)
-        rows.append(
-            {
-                "id": identifier,
-                "item": entry.item,
-                "quantity": f"{entry.quantity} [{entry.unit}]",
-                "published": as_text(entry.value),
-                "ours": as_text(ours.value),
-                "ci_low": ours.ci_low,
-                "ci_high": ours.ci_high,
-                "n": ours.n,
-                "comparable": ours.comparable,
-                "why": ours.why,
-                "verdict": verdict(entry, ours),
-                "scope": where,
-                "obstacle": obstacle,
-            }
-        )
+        texts = (identifier, entry.item, f"{entry.quantity} [{entry.unit}]", as_text(entry.value), as_text(ours.value))
+        numbers = (ours.ci_low, ours.ci_high, ours.n)
+        rows.append((*texts, *numbers, ours.comparable, ours.why, verdict(entry, ours), *scope(entry, ours)))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"ci_low": float, "ci_high": float, "n": "Int64"})
 
@@ -190,3 +178,94 @@ def _within_rounding(number: Number, value: Any, tolerance: float | None) -> boo
         return str(target) == str(value)
     # The last term is for values with as many digits as a floating-point number has.
     return abs(target - value) <= half_unit(number, tolerance) * (1 + 2e-6) + 1e-12 * abs(target)
+
+
+# --- claims -------------------------------------------------------------------------------------------------------------
+
+CLAIM_COLUMNS = (
+    *("claim", "ours", "verdict", "statistic", "value", "side", "threshold"),
+    *("ci_low", "ci_high", "level", "n", "unit"),
+)
+"""`side` of the threshold, above or below, is that on which the interval of a claim that holds lies."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that can be tested on any model.
+
+    Attributes:
+        statement: the claim, with the place in the paper.
+        ours: what this run measured, in words.
+        statistic: what is measured, in a few words with its unit.
+        value: of the statistic; NaN where it cannot be computed.
+        ci_low, ci_high: its interval; NaN where there are too few examples for one.
+        n: how many independent units the interval is over.
+        unit: what they are: sentences, documents, examples, heads, random sets, ...
+        threshold, above: the claim holds if the statistic lies above the threshold (below it where `above` is False).
+        level: coverage of the interval.
+        is_confirmed: False if a further test that the claim needs does not confirm it; it is then undecided unless the
+            interval refutes it.
+    """
+
+    statement: str
+    ours: str
+    statistic: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int
+    unit: str
+    threshold: float = 0.0
+    above: bool = True
+    level: float = LEVEL
+    is_confirmed: bool = True
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is an interval."""
+        return not (math.isnan(self.ci_low) or math.isnan(self.ci_high))
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the whole interval lies on the claim's side of the threshold; None where nothing is decided."""
+        if not self.is_tested:
+            return None
+        if self.threshold < self.ci_low:
+            on_its_side = self.above
+        elif self.ci_high < self.threshold:
+            on_its_side = not self.above
+        else:
+            return None
+        return None if on_its_side and not self.is_confirmed else on_its_side
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `does not hold`, `undecided`, or `not tested` where there is no interval."""
+        return claim_verdict(self.holds) if self.is_tested else NOT_TESTED
+
+
+def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
+    """One row for a claim about several things, such as every task or every type.
+
+    It holds if all parts hold and does not hold if one part does not. Otherwise it is undecided if one part is, and not
+    tested if only parts without an interval stand in the way. The row shows the part that decides: one that does not hold,
+    else one that is undecided, else one that is not tested, else the one nearest to its threshold. If all parts hold, each
+    was tested at its own level (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance
+    sampling); a part that refutes the claim is one of many, so the intervals of k parts have the coverage
+    `level_of_parts(k)`.
+
+    Raises:
+        ValueError: no parts.
+    """
+    if not parts:
+        raise ValueError("a claim needs a part.")
+    order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
+    deciding = min(parts, key=lambda part: (order.index(part.verdict), _distance(part)))
+    return replace(deciding, statement=statement, ours=ours)
+
+
+def _distance(part: Claim) -> float:
+    """How far the near end of the interval lies on the claim's side of the threshold; negative where it does not."""
+    if not part.is_tested:
+        return 0.0
+    return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high

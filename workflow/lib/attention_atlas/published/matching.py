@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -13,12 +13,10 @@ import pandas as pd
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, Measured
 from attention_atlas.published.values import Cell, Number, Published, Scalar, joined, scalar
 
 _COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
-_LAST = "last"
 STAND_INS = "generated stand-ins"
 """Obstacle of values that a run on the published models and corpora could compare."""
 _DEFAULT = {SETTING: "a choice of this run", NO: "not the same quantity"}
@@ -37,13 +35,7 @@ class MissingColumn(NotMeasured):
 
 
 class Sameness(NamedTuple):
-    """Whether a run measures the same quantity as a published value.
-
-    Attributes:
-        comparable: exact, close, setting or no.
-        why: model, data and recipe, or what differs.
-        obstacle: what differs, in a few words without names; empty where nothing does.
-    """
+    """Whether a run measures the same quantity as a published value (exact, close, setting or no), why, and the obstacle."""
 
     comparable: str
     why: str
@@ -92,10 +84,15 @@ class Tables:
             return frame
         columns = tuple(cell.where)
         row_indices = self._index(cell.artefact, columns)
-        values = [self._alternatives(frame[name], value) for name, value in cell.where.items()]
+        values = [
+            [f"{frame[name].max():g}"] if value == "last" and pd.api.types.is_numeric_dtype(frame[name]) else value.split("|")
+            for name, value in cell.where.items()
+        ]
         selected = [row_indices[key] for key in product(*values) if key in row_indices]
         if not selected:
-            self._check_size(cell, frame)
+            for name, unit in (("layer", "layers"), ("head", "heads per layer")):
+                if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
+                    raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
             raise NotMeasured(f"no row with {in_words(cell.where)} in {cell.artefact}.tsv of this run")
         return frame.iloc[np.concatenate(selected)]
 
@@ -148,32 +145,6 @@ class Tables:
             self._row_indices[key] = {name if isinstance(name, tuple) else (name,): rows for name, rows in numbers.items()}
         return self._row_indices[key]
 
-    @staticmethod
-    def _alternatives(column: pd.Series, value: str) -> Sequence[str]:
-        if value == _LAST and pd.api.types.is_numeric_dtype(column):
-            return [f"{column.max():g}"]
-        return value.split("|")
-
-    @staticmethod
-    def _check_size(cell: Cell, frame: pd.DataFrame) -> None:
-        for name in ("layer", "head"):
-            if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
-                unit = "heads per layer" if name == "head" else f"{name}s"
-                raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
-
-
-def read_tables(paths: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """The tables of a run by name.
-
-    Args:
-        paths: name -> file, or a list that holds the file or nothing; those without a file are skipped.
-
-    Raises:
-        AtlasError: a table cannot be read.
-    """
-    files = {name: next(iter(path), None) if isinstance(path, list) else path for name, path in paths.items()}
-    return {name: read_table(path) for name, path in files.items() if path}
-
 
 def measure(
     published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]
@@ -181,8 +152,7 @@ def measure(
     """The measured value of every published value that names a cell of our tables, or the reason why there is none.
 
     Args:
-        published: of `load_published`.
-        frames: the run's tables by name, layers and heads counted from 1.
+        published, frames: of `load_published`, and the run's tables by name, layers and heads counted from 1.
         labels: role -> model and corpus of the run.
 
     Raises:
@@ -256,7 +226,9 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
             ours.append((number, tables.number(number)))
         except NotMeasured as error:
             missing = missing or error
-    obstacle = kind.obstacle or (_obstacle(missing) if missing else "")
+    obstacle = kind.obstacle
+    if missing and not obstacle:
+        obstacle = "a smaller model" if isinstance(missing, SmallerModel) else "not measured"
     if missing and not ours:
         return Measured(None, NO, _sentences(_reason(value, missing), value.fault), obstacle=obstacle)
     first = ours[0][1]
@@ -279,10 +251,6 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
         numbers=[number for number, _ in ours],
         obstacle=obstacle,
     )
-
-
-def _obstacle(error: NotMeasured) -> str:
-    return "a smaller model" if isinstance(error, SmallerModel) else "not measured"
 
 
 def _reason(value: Published, error: NotMeasured) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, write_html_table
-from attention_atlas.io.tables import write_table
-from attention_atlas.published.claims import ABOVE, CLAIM_COLUMNS, Claim
+from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, Table
 from attention_atlas.published.compare import (
+    CLAIM_COLUMNS,
     COVERED,
     DIFFERS,
     DOES_NOT_HOLD,
@@ -23,6 +20,7 @@ from attention_atlas.published.compare import (
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
+    Claim,
 )
 
 VERDICT_NOTE = (
@@ -31,14 +29,6 @@ VERDICT_NOTE = (
     "the run lacks a part of the claim. Intervals resample the unit that the table names. A claim about several tasks, types "
     "or layers is represented by the one that decides it; “this run” has them all."
 )
-VALUE_NAMES = {
-    "ours": "this run",
-    "interval": "95 % interval",
-    "scope": "can it match?",
-}
-"""Column of the page of published values -> heading."""
-
-
 COLOURS = {
     **dict.fromkeys((MATCH, COVERED, HOLDS), GOOD),
     **dict.fromkeys((DIFFERS, DOES_NOT_HOLD), BAD),
@@ -46,22 +36,6 @@ COLOURS = {
     **dict.fromkeys((NOT_COMPARABLE, NOT_COMPUTED, NOT_TESTED), NONE),
 }
 """Verdict -> its colour on pages. Grey: the run's number and the published one are not the same quantity."""
-
-
-def write_comparison(
-    frame: pd.DataFrame, out: str | Path, html_out: str | Path, title: str, lines: Sequence[str], note: str
-) -> None:
-    """Write a frame of `compare.compare` as a table and as a page that counts its verdicts.
-
-    Args:
-        frame: one row for each published value.
-        out, html_out: files to write.
-        title: heading of the page.
-        lines: run, models and corpora.
-        note: explanation of this comparison.
-    """
-    write_table(frame, out)
-    write_value_page(frame, html_out, title, [*lines, verdict_counts(frame), note])
 
 
 def verdict_counts(frame: pd.DataFrame) -> str:
@@ -72,37 +46,23 @@ def verdict_counts(frame: pd.DataFrame) -> str:
     return f"{len(frame)} published values: {counts}. {never} of them can never match, see the column “obstacle”."
 
 
-def write_value_page(frame: pd.DataFrame, path: str | Path, title: str, notes: Sequence[str]) -> None:
-    """Write published values beside ours as a page: grouped by table or figure of the paper, with the verdict first.
+def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
+    """Published values beside ours, their page grouped by table or figure of the paper, with the verdict first.
 
     Args:
         frame: columns `compare.COLUMNS`; with a column study, values are grouped by study and place in the paper.
-        path: file to write.
-        title: heading of the page.
         notes: paragraphs above the table.
     """
-    place = frame["study"] + ": " + frame["item"] if "study" in frame else frame["item"]
-    shown = pd.DataFrame(
-        {
-            "place": place,
-            "verdict": frame["verdict"],
-            "quantity": frame["quantity"],
-            "published": frame["published"],
-            "ours": frame["ours"],
-            "interval": [interval_text(low, high) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)],
-            "n": frame["n"],
-            "why": frame["why"],
-            "scope": frame["scope"],
-            "obstacle": frame["obstacle"],
-            "id": frame["id"],
-        }
+    with_study = "study" in frame
+    page = frame.assign(
+        place=frame["study"] + ": " + frame["item"] if with_study else frame["item"],
+        interval=[interval_text(low, high) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)],
     )
+    columns = ["place", "verdict", "quantity", "published", "ours", "interval", "n", "why", "scope", "obstacle", "id"]
+    names = {"ours": "this run", "interval": "95 % interval", "scope": "can it match?"}
+    names["place"] = "study and place" if with_study else "place in the paper"
     layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
-    write_html_table(shown, path, title, notes, {**VALUE_NAMES, "place": _place_name(frame)}, {"n": "d"}, layout)
-
-
-def _place_name(frame: pd.DataFrame) -> str:
-    return "study and place" if "study" in frame else "place in the paper"
+    return Table(frame, notes, page[columns], names, {"n": "d"}, layout)
 
 
 def interval_text(low: float | None, high: float | None) -> str | None:
@@ -112,27 +72,26 @@ def interval_text(low: float | None, high: float | None) -> str | None:
 
 def threshold_text(side: str, threshold: float) -> str:
     """The side of the threshold on which the interval of a claim that holds lies, such as `> 0.5`."""
-    return f"{'>' if side == ABOVE else '<'} {threshold:.4g}"
+    return f"{'>' if side == 'above' else '<'} {threshold:.4g}"
 
 
-def write_claims(claims: Iterable[Claim], out: str | Path, html_out: str | Path, title: str, notes: list[str]) -> None:
-    """Write claims as a table and as a page, columns `CLAIM_COLUMNS`."""
-    frame = pd.DataFrame([_row(claim) for claim in claims], columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
-    write_table(frame, out)
-    write_claim_page(frame, html_out, title, notes)
+def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
+    """Claims as a frame, columns `CLAIM_COLUMNS`."""
+    rows = [
+        vars(claim) | {"claim": claim.statement, "verdict": claim.verdict, "side": "above" if claim.above else "below"}
+        for claim in claims
+    ]
+    return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
 
 
-def write_claim_page(frame: pd.DataFrame, path: str | Path, title: str, notes: Sequence[str]) -> None:
-    """Write claims as a page, with the verdict first.
+def claim_table(frame: pd.DataFrame) -> Table:
+    """Claims, with the verdict first.
 
     Args:
         frame: columns `CLAIM_COLUMNS`; with a column study, claims are grouped by study.
-        path: file to write.
-        title: heading of the page.
-        notes: paragraphs above the table.
     """
     first = [name for name in ("study", "verdict", "claim", "ours", "statistic", "value") if name in frame]
-    shown = frame[first].assign(
+    page = frame[first].assign(
         interval=[interval_text(low, high) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)],
         threshold=[threshold_text(side, value) for side, value in zip(frame["side"], frame["threshold"], strict=True)],
         **{name: frame[name] for name in ("level", "n", "unit")},
@@ -140,9 +99,4 @@ def write_claim_page(frame: pd.DataFrame, path: str | Path, title: str, notes: S
     names = {"ours": "this run", "threshold": "holds if", "level": "coverage of the interval", "n": "n", "unit": "n counts"}
     formats = {"value": ".4g", "level": ".4g", "n": "d"}
     layout = Layout("study" if "study" in frame else "", {"verdict": COLOURS})
-    write_html_table(shown, path, title, [*notes, VERDICT_NOTE], names, formats, layout)
-
-
-def _row(claim: Claim) -> list[Any]:
-    tested = (claim.statistic, claim.value, claim.side, claim.threshold)
-    return [claim.statement, claim.ours, claim.verdict, *tested, claim.ci_low, claim.ci_high, claim.level, claim.n, claim.unit]
+    return Table(frame, [VERDICT_NOTE], page, names, formats, layout)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.tables import read_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FOLDER = RESOURCES / "published"
 Scalar = int | float | str
@@ -32,8 +30,7 @@ class Cell:
         artefact: the table, by the name of its file without suffix, or by that of a frame that the comparison derives.
         where: column -> value of the row. `a|b` takes both; `last` is the largest number of the column.
         column: of the number. `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
-        interval: columns of the interval, without `_low` and `_high`; empty where there is none.
-        n: column of the number of units; empty where there is none.
+        interval, n: columns of the interval (without `_low` and `_high`) and of the number of units; empty where there is none.
         scale: factor from our unit to the published one.
     """
 
@@ -73,26 +70,8 @@ class Number:
 class Published:
     """One published value: a number, or several that belong together, such as one for each layer.
 
-    Attributes:
-        id: name of the value, unique over all studies.
-        item: table, figure or section of the paper.
-        quantity, unit: what is measured.
-        tolerance: of values read off a figure; otherwise half a unit of the last printed digit.
-        role: of the run's model and corpus that our number is measured on; `a|b` takes the first that the run has.
-        same: `model` and `data` that a run must use to measure the same quantity.
-        comparable: exact (model, data, recipe and size can all be the same), close (retrained, data made in the same way, or
-            a value read off a figure), setting (a choice of the run), qualitative (a claim, tested on any model) or no; empty
-            where we have no number.
-        recipe: how our measurement differs from the published one; empty where it does not.
-        size: number of units (sentences, examples) that the published value is measured on; None where it is not known.
-        never: why no run of this workflow can match it; empty where one can, and for settings and claims.
-        why: reason for settings and for values that are not comparable, where the default sentence does not fit.
-        absent: reason where the run has no such row.
-        remark: how our number is measured; names in braces are columns of our row.
-        fault: a known error of the paper.
-        model, dataset, kind, confidence, source, note: where the number comes from.
-        details: further printed facts, such as the head.
-        numbers: one or several.
+    Fields are columns of the file, see workflow/resources/published/README.md. role: of the run's model and corpus that our
+    number is measured on; `a|b` takes the first that the run has. remark: names in braces are columns of our row.
     """
 
     id: str
@@ -162,10 +141,8 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
     """The published value of one cell of our tables, or None where nothing is printed for it.
 
     Args:
-        published: of `load_published`.
-        item: table or figure of the paper.
-        column: of our table.
-        where: columns of our table and their values, some or all of those in the list of published values.
+        published, item: of `load_published`, and the table or figure of the paper.
+        column, where: of our table; some or all columns and values that the list of published values has.
     """
     conditions = {name: str(value) for name, value in where.items()}.items()
     for value in published.values():
@@ -181,8 +158,7 @@ def published_column(
     """The published number of every row of one of our tables, in our unit; None where none is printed.
 
     Args:
-        published: of `load_published`.
-        item: table, figure or section of the paper.
+        published, item: of `load_published`, and the table, figure or section of the paper.
         artefact, column: our table, and its column beside which the numbers are shown.
         frame: our table, with the columns that select rows, such as `kind`, `layer` and `head`.
     """
@@ -200,6 +176,32 @@ def published_column(
     rows = [{name: str(text) for name, text in row.items()} for row in frame.to_dict("records")]
     keys = [[tuple((name, row[name]) for name in of if name in row) for of in names] for row in rows]
     return [next((numbers[key] for key in row_keys if key in numbers), None) for row_keys in keys]
+
+
+def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
+    """Published numbers of these values to draw, one row each; missing numbers are left out.
+
+    Returns:
+        id, published_model (that of the paper), value (in our unit; known misprints corrected), and a column for each key of
+        the numbers' places, such as task and layer.
+    """
+    values = load_published(study)
+    rows = [
+        {"id": name, "published_model": values[name].model, "value": float(number.target) / float(number.cell.scale)}
+        | {key: int(text) if text.isdecimal() else text for key, text in number.cell.where.items()}
+        for name in ids
+        for number in values[name].numbers
+        if number.cell is not None and number.target is not None
+    ]
+    return pd.DataFrame(rows, columns=None if rows else ["id", "published_model", "value"])
+
+
+def rows_of_column(study: str, artefact: str, column: str) -> pd.DataFrame:
+    """`published_rows` of the values whose place is this column of one of our tables."""
+    cells = {name: value.numbers[0].cell for name, value in load_published(study).items()}
+    return published_rows(
+        study, [name for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)]
+    )
 
 
 def load_digitised(name: str) -> pd.DataFrame:
@@ -230,18 +232,11 @@ def scalar(text: str) -> Scalar | None:
 
 
 def half_unit(number: Number, tolerance: float | None) -> float:
-    """Half a unit of the last digit of the printed number (of the corrected one where there is one).
-
-    Args:
-        number: the published number.
-        tolerance: stated for values read off a figure; it counts instead.
-    """
+    """Half a unit of the last digit of the printed (or corrected) number; or the tolerance of a value read off a figure."""
     if tolerance is not None:
         return tolerance
-    decimals = number.decimals
-    if decimals is None:
-        # The shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
-        decimals = _decimals(str(number.target)) or 0
+    # Without printed decimals, the shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
+    decimals = (_decimals(str(number.target)) or 0) if number.decimals is None else number.decimals
     return 0.5 * 10.0**-decimals
 
 

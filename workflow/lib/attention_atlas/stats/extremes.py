@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, t
+from scipy.special import ndtr, ndtri, stdtrit
 
-from attention_atlas.stats.bootstrap import resampled_counts, student_quantile
+from attention_atlas.stats.intervals import resampled_counts, student_quantile
 
 Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-9
@@ -90,7 +90,7 @@ def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, 
     if units < 2:
         return math.nan, math.nan
     tail = (1 - level) / 2
-    together, alone = student_quantile([tail / len(values), tail], units) / norm.isf(tail)
+    together, alone = student_quantile([tail / len(values), tail], units) / -ndtri(tail)
     return float((values - together * (values - low)).max()), float((values + alone * (high - values)).max())
 
 
@@ -108,4 +108,4 @@ def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
     centred = (values - values.mean(axis=0)) * math.sqrt(units / (units - 1))
     drawn = np.concatenate([counts @ centred for counts in resampled_counts(units, resamples, seed)]).T / units
     scores = np.divide(drawn, spread[:, None], out=np.zeros_like(drawn), where=spread[:, None] > 0)
-    return spread[:, None] * np.sign(scores) * -t.ppf(norm.sf(np.abs(scores)), units - 1)
+    return spread[:, None] * np.sign(scores) * -stdtrit(units - 1, ndtr(-np.abs(scores)))

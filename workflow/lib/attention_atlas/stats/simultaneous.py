@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import false_discovery_control, rankdata
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
@@ -146,6 +145,8 @@ def count_p(significant: int, observed: Floats, null: Floats, level: float) -> f
         null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
         level: level of the test of a single head.
     """
+    from scipy.stats import rankdata
+
     sizes = np.column_stack(_in_spreads(observed, null))
     p = rankdata(-np.round(sizes / _ROUNDING), method="max", axis=1) / sizes.shape[1]
     counts = (p[:, 1:] < level).sum(axis=0)
@@ -177,6 +178,8 @@ def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) ->
         smallest: the smallest p that a test can have: 1 / (draws + 1), or 0 for an exact test.
         level: level with which the corrected p is compared.
     """
+    from scipy.stats import false_discovery_control
+
     values = np.asarray(p, dtype=np.float64)
     if not len(values) or smallest * len(values) >= level / _MARGIN:
         return np.full(len(values), np.nan)

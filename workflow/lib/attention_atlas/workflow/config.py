@@ -5,6 +5,7 @@ Nothing heavy is imported, since the Snakefile needs this module at every start.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 from collections.abc import Collection, Iterable, Mapping
@@ -18,19 +19,26 @@ from jsonschema.exceptions import ValidationError, best_match
 from attention_atlas.errors import AtlasError, did_you_mean, first_line
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.io.files import read_yaml
-from attention_atlas.io.mirror import MIRROR_VARIABLE
+from attention_atlas.io.hub_files import MIRROR_VARIABLE
+from attention_atlas.models.card import SHAPE, model_folder, read_shape
 from attention_atlas.models.devices import DEVICE_VARIABLE
-from attention_atlas.workflow.checks import check_names, check_source_keys
-from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.lookups import family_member, family_seeds
-from attention_atlas.workflow.model_shapes import fill_shapes
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.paths import Config, family_member, family_seeds
+from attention_atlas.workflow.study import Study, studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
 REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
+_BERT_BASE, _HEAD_WIDTH = {"layers": 12, "heads": 12}, 64
+"""Shape of a model whose files are not present yet, and of a new one; the default hidden size is this width times the heads."""
 FAMILY_TASKS = {"keyphrases": "tags"}
 """Task of a family -> training task of its models, if this is not labels."""
+_NEEDS = {
+    **{"package": ("module",), "url": ("sha256", "content_sha256"), "sacrebleu": ("pair",)},
+    **{"glue": ("task",), "parallel": ("languages",), "edges": ("edge_tasks",)},
+}
+"""Kind of source, or reader -> keys of which an entry needs one."""
+_TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel", "tags": "keyphrases"}
+"""Task that a model can be fine-tuned for -> the reader that its corpus needs."""
 
 
 def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,12 +51,12 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     config = copy.deepcopy(dict(raw))
     _accept_licences(config)
     _check_schema(config, schema)
-    check_source_keys(config)
+    check_source_keys(config, schema)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
     _fill_defaults(config, schema, schema)
-    fill_shapes(config)
+    _fill_shapes(config)
     _expand_families(config)
-    check_names(config)
+    check_names(config, studies())
     return config
 
 
@@ -86,8 +94,11 @@ def entries_of(path: Path) -> dict[str, Any]:
     return entries or {}
 
 
-def overlaid(config: Mapping[str, Any], folder: str | Path) -> dict[str, Any]:
-    """The configuration of a folder with the changes in `config:` of a `module` statement (Snakemake then reads no file)."""
+def completed(config: Mapping[str, Any], folder: str | Path = ".") -> dict[str, Any]:
+    """The configuration of a folder, updated by that of Snakemake: config.yaml with overlays, or `config:` of a module.
+
+    The registries are read here because Snakemake's reader of configuration files takes ten times as long.
+    """
     return merged(read_configuration(folder), config)
 
 
@@ -107,29 +118,6 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
     if config["data_mirror"]:
         named[MIRROR_VARIABLE] = str(config["data_mirror"])
     return named
-
-
-def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict[str, Any]:
-    """The registries of a folder, updated by the configuration that Snakemake merged from config.yaml, overlays and options.
-
-    They are read here because Snakemake's reader of configuration files takes ten times as long.
-
-    Raises:
-        AtlasError: a registry is missing or has other keys, or config.yaml itself contains a registry, as it did until version
-            0.1; names the file and the key. Overlays may contain any key, so that one file can add a model and a run.
-    """
-    main = Path(folder, "config.yaml")
-    for key in REGISTRIES.keys() & (read_yaml(main) if main.is_file() else {}).keys():
-        raise AtlasError(f"config.yaml: the key '{key}' is no longer read here: move it to {REGISTRIES[key]}.")
-    registries: dict[str, Any] = {}
-    for key, place in REGISTRIES.items():
-        if not Path(folder, place).is_file():
-            raise AtlasError(f"{place}: this registry is missing. It comes with the workflow: copy it beside config.yaml.")
-        registries |= read_yaml(Path(folder, place))
-        wrong = sorted(registries.keys() - REGISTRIES.keys())
-        if wrong:
-            raise AtlasError(f"{place}: the key '{wrong[0]}' does not belong here: this file may contain only {key}.")
-    return merged(registries, config)
 
 
 def _accept_licences(config: dict[str, Any]) -> None:
@@ -247,6 +235,40 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
                 _fill_defaults(item, entry_schema, schema)
 
 
+def _fill_shapes(config: dict[str, Any]) -> None:
+    """Set layers, heads and hidden_size of all models, in place: from the base or config.json if available, else the entry.
+
+    Raises:
+        AtlasError: an entry contradicts its base or config.json, or the shape of a hub model is unknown.
+    """
+    models = config["models"]
+    for name, entry in sorted(models.items(), key=lambda item: "fine_tuned" in item[1]["source"]):
+        source = entry["source"]
+        origin, shape = "source.untrained", source.get("untrained", {})
+        if "fine_tuned" in source:
+            # An unknown base is reported by `check_names`.
+            origin, shape = f"its base '{source['fine_tuned']}'", models.get(source["fine_tuned"], {})
+        elif not shape:
+            with contextlib.suppress(AtlasError):  # Reported where a run needs the model, see `model_requirement`.
+                folder = model_folder(source, config["data_mirror"])
+                origin, shape = f"config.json in {folder}", read_shape(folder) if folder else {}
+        for key in SHAPE:
+            if key in shape and entry.setdefault(key, shape[key]) != shape[key]:
+                raise AtlasError(
+                    f"config: models.{name}.{key}: {entry[key]} contradicts {origin}, which says {shape[key]}. Correct the "
+                    "key, or remove it: the value is then read from there."
+                )
+        if "hub" in source and not {"layers", "heads"} <= entry.keys():
+            revision = f" --revision {source['revision']}" if "revision" in source else ""
+            raise AtlasError(
+                f"config: models.{name}: the shape of {source['hub']} is not known yet: state layers, heads and hidden_size, "
+                f"or run `hf download {source['hub']} config.json{revision}` first."
+            )
+        for key, value in _BERT_BASE.items():
+            entry.setdefault(key, value)
+        entry.setdefault("hidden_size", _HEAD_WIDTH * entry["heads"])
+
+
 def _expand_families(config: dict[str, Any]) -> None:
     """Add the models of all families to the registry, in place."""
     for family, entry in config["families"].items():
@@ -269,3 +291,103 @@ def _expand_families(config: dict[str, Any]) -> None:
                     "training": {**entry["training"], **wanted},
                     **({"reference": settings["reference"]} if "reference" in settings and not random else {}),
                 }
+
+
+def check_known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:
+    """Check that a name is in a registry; `kind` and `place` say what is named, and where."""
+    if name not in registry:
+        raise AtlasError(
+            f"config: {place}: there is no {kind} '{name}'{did_you_mean(name, registry)}. Known: {', '.join(sorted(registry))}."
+        )
+
+
+def check_corpus(config: Config, corpus: str, reader: str, place: str) -> None:
+    """Check that a corpus is in the registry and has the reader that its role needs."""
+    check_known(corpus, config["corpora"], "corpus", place)
+    actual = config["corpora"][corpus]["reader"]
+    if actual != reader:
+        raise AtlasError(f"config: {place}: corpus '{corpus}' has the reader {actual}, but {reader} is needed here.")
+
+
+def check_source_keys(config: Config, schema: Mapping[str, Any]) -> None:
+    """Check that each entry has exactly one source, and only keys of it and of its reader (`only` of a key in the schema)."""
+    for registry, kind in (("models", "model"), ("corpora", "corpus")):
+        keys = schema["$defs"][kind]["properties"]
+        sources = [key for key, node in keys["source"]["properties"].items() if "only" not in node]
+        for name, entry in config[registry].items():
+            place, named = f"{registry}.{name}", [key for key in sources if key in entry["source"]]
+            if len(named) != 1:
+                listed = " and ".join(named) or "none of them"
+                raise AtlasError(f"config: {place}.source: give exactly one of {', '.join(sources)}; found {listed}.")
+            _check_keys(f"{place}.source", f"source {named[0]}", entry["source"], keys["source"]["properties"])
+            if "reader" in entry:
+                _check_keys(place, f"reader {entry['reader']}", entry, keys)
+    for name, entry in config["corpora"].items():
+        if "sacrebleu" in entry["source"] and entry["reader"] != "parallel":
+            raise AtlasError(f"config: corpora.{name}.source.sacrebleu: test sets of translation need the reader parallel.")
+        for key, reader in (("trees", "conllu"), ("translations", "lines")):
+            if key in entry:
+                check_corpus(config, entry[key], reader, f"corpora.{name}.{key}")
+
+
+def _check_keys(place: str, owner: str, entry: Mapping[str, Any], keys: Mapping[str, Any]) -> None:
+    """Check that an entry has the keys that its source or reader needs, and none of another one."""
+    kind, _, name = owner.partition(" ")
+    needed = _NEEDS.get(name, tuple(entry))
+    if not any(key in entry for key in needed):
+        raise AtlasError(f"config: {place}: the {owner} needs the key '{needed[0]}' as well. {keys[needed[0]]['description']}")
+    for key in sorted(entry):
+        owners = keys[key].get("only", [name])
+        if name not in owners:
+            raise AtlasError(f"config: {place}.{key}: this key belongs to the {kind} {' and '.join(owners)}, not to {name}.")
+
+
+def check_names(config: Config, studies: Mapping[str, Study]) -> None:
+    """Check names in a whole configuration: targets, trained models, and the studies of all runs."""
+    models, corpora = config["models"], config["corpora"]
+    for run in config["targets"]:
+        check_known(run, config["runs"], "run", "targets")
+    licences = {entry["accept_licence"]: "" for entry in corpora.values() if "accept_licence" in entry}
+    for licence in config["accept_licences"]:
+        check_known(licence, licences, "licence", "accept_licences")
+    for name, entry in models.items():
+        _check_training(config, name, entry)
+    for run, settings in config["runs"].items():
+        for corpus in settings["limits"]:
+            check_known(corpus, corpora, "corpus", f"runs.{run}.limits")
+        for study in (declared for name, declared in studies.items() if name in settings):
+            study_settings, place = settings[study.id], f"runs.{run}.{study.id}"
+            if "family" in study_settings:
+                check_known(study_settings["family"], config["families"], "family", f"{place}.family")
+            elif not study.names_models and not (study_settings.get("model") or settings.get("model")):
+                raise AtlasError(f"config: runs.{run}.model: the study {study.id} needs a model; name one of the registry.")
+            for key, part in (("model", settings), (f"{study.id}.model", study_settings)):
+                if "model" in part:
+                    check_known(part["model"], models, "model", f"runs.{run}.{key}")
+            for role, declared in study.roles.items():
+                if role in study_settings:
+                    check_corpus(config, study_settings[role], declared.reader, f"{place}.{role}")
+            study.check(config, run, place)
+
+
+def _check_training(config: Config, name: str, entry: Mapping[str, Any]) -> None:
+    """Check base model, corpus and shape of a model that the workflow trains or makes."""
+    place, source, models = f"models.{name}", entry["source"], config["models"]
+    if "untrained" in source:
+        check_corpus(config, source["untrained"]["corpus"], "parallel", f"{place}.source.untrained.corpus")
+        if entry["init"] != "random":
+            raise AtlasError(f"config: {place}.init: an untrained model has no pre-trained weights: set init: random.")
+        if entry["hidden_size"] % entry["heads"]:
+            raise AtlasError(f"config: {place}: a hidden size of {entry['hidden_size']} does not fit {entry['heads']} heads.")
+    if ("fine_tuned" in source) != ("training" in entry):
+        raise AtlasError(f"config: {place}: a source of kind fine_tuned and the key training (task, corpus) go together.")
+    if "training" not in entry:
+        return
+    base, training = source["fine_tuned"], entry["training"]
+    check_known(base, models, "model", f"{place}.source.fine_tuned")
+    if "fine_tuned" in models[base]["source"]:
+        raise AtlasError(f"config: {place}.source.fine_tuned: '{base}' is fine-tuned itself; start from a model that is not.")
+    check_corpus(config, training["corpus"], _TASK_READERS[training["task"]], f"{place}.training.corpus")
+    for epoch in training.get("keep_epochs", ()):
+        if epoch > training["epochs"]:
+            raise AtlasError(f"config: {place}.training.keep_epochs: {epoch} is more than its {training['epochs']} epochs.")

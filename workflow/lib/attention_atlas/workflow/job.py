@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.io.redaction import RedactingFormatter
+from attention_atlas.io.messages import RedactingFormatter
 
 
 @contextlib.contextmanager

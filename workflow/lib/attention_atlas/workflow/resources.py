@@ -1,16 +1,19 @@
-"""Resources that jobs request: memory and minutes, which grow with each attempt, and GPUs; and the size of attention caches.
+"""Resources that jobs request (memory, minutes, GPUs), and the size of attention caches beside the free disk.
 
 Memory is in MiB. A cluster's user changes a number with `--set-resources` or in the profile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.models.devices import gpu_here
-from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.paths import Config, study_runs
+from attention_atlas.workflow.study import extracted, studies
 
 Resource = Callable[[Any, int], int]
 """Function of the wildcards and the number of the attempt."""
@@ -65,3 +68,58 @@ def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: f
     """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
     data = 8 * 2 * cache_bytes(model, 1, tokens) + stored * records * model["layers"] * model["heads"]
     return _PROCESS + int(data / _MIB)
+
+
+GIGA = 1e9
+
+
+def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
+    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention.
+
+    Files that a target rule requests are kept.
+    """
+    return path if config["keep_attention"] else temporary(path)
+
+
+def caches(config: Config) -> dict[tuple[str, str, str], int]:
+    """(run, model, corpus) -> records, of all cached attention of the target runs."""
+    records: dict[tuple[str, str, str], int] = {}
+    for study in studies():
+        for run in study_runs(config, study):
+            for model, corpus, count in extracted(config, run, study):
+                records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
+    return records
+
+
+def forecast(config: Config, written: Iterable[tuple[str, str, str]]) -> tuple[str, float]:
+    """A line on the size of the maps that will be written, in float16, and their bytes at the mean length of their texts."""
+    sizes = {"mean_tokens": 0.0, "max_tokens": 0.0}
+    records = caches(config)
+    for place in set(written) & records.keys():
+        model, corpus = config["models"][place[1]], config["corpora"][place[2]]
+        for key in sizes:
+            sizes[key] += cache_bytes(model, records[place], corpus.get(key, corpus["max_tokens"]))
+    typical, largest = (size / GIGA for size in sizes.values())
+    removed = "" if config["keep_attention"] else "; each shard is removed after its last reader"
+    line = f"attention maps to extract: about {typical:.1f} GB in float16, at most {largest:.1f} GB{removed}"
+    return (line if typical else "", sizes["mean_tokens"])
+
+
+def disk_shortage(config: Config, needed: float) -> str:
+    """A sentence if attention maps need more bytes than the disk of the results has free; otherwise empty."""
+    place = Path("results").absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if needed <= free or not config["keep_attention"]:
+        return ""
+    return (
+        f"disk: the attention maps take about {needed / GIGA:.1f} GB, but only {free / GIGA:.1f} GB are free: put results/ on "
+        "a larger disk, set keep_attention: false, or lower limits."
+    )
+
+
+def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
+    """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
+    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
+    return {(names.run, names.model, names.corpus) for names in wildcards}

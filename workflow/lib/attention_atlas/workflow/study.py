@@ -1,4 +1,4 @@
-"""What a study declares: corpora, models, settings and artefacts.
+"""What a study declares: corpora, models, settings and artefacts; the declared studies, and what a run names of them.
 
 A study is the folder `studies/{id}` with a module `study`, whose `STUDY` is a `Study`. Imports nothing heavy, since the
 workflow reads all declarations at every start.
@@ -6,210 +6,119 @@ workflow reads all declarations at every start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
-from attention_atlas.workflow.lookups import Config, Pair
-from attention_atlas.workflow.page import Page
+from attention_atlas.studies import study_modules
+from attention_atlas.workflow.paths import Config, Pair, limit_of, study_model, study_runs
+from attention_atlas.workflow.shown import SUFFIXES, shown
 
 SETTINGS = SCHEMAS / "studies"
 """Folder with the schema of each study's settings; roles of corpora are added to it from the declaration."""
 
 
-FIGURE_SUFFIXES = ("svg", "png", "pdf", "tsv")
-"""Pictures of a figure, and its numbers."""
-
-
 @dataclass(frozen=True)
 class Role:
-    """A key of a study's settings that names a corpus.
+    """A key of a study's settings that names a corpus; an artefact whose role a run does not name is not part of that run."""
 
-    Attributes:
-        reader: the reader that the corpus needs.
-        use: what the corpus is for.
-        required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
-        model: key of the settings that names the model of this role; empty for the model of the study.
-        example: a corpus for the documentation, where no shipped run names one.
-    """
-
-    reader: str
-    use: str
-    required: bool = False
-    model: str = ""
-    example: str = ""
+    reader: str  # that the corpus needs
+    use: str  # what the corpus is for
+    required: bool = False  # whether every run of the study names it
+    model: str = ""  # key of the settings that names the model of this role; empty for the model of the study
+    example: str = ""  # a corpus for the documentation, where no shipped run names one
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """One table or figure.
+    """One table or figure."""
 
-    Attributes:
-        id: name within the study.
-        kind: table or figure.
-        number: its number in the paper.
-        title: what it shows.
-        caption: text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run.
-        files: its files below results/{run}/{study}.
-        needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
-        uses: keys of further corpora and models that it reads where a run names them.
-        text_files: those of `files` that show words or sentences of a corpus. They are published with the results of a run only
-            if the licences of its corpora allow it, see `tools/publish.py`.
-    """
-
-    id: str
-    kind: str
-    number: str
-    title: str
-    caption: str
-    files: tuple[str, ...]
+    id: str  # name within the study
+    kind: str  # table or figure
+    number: str  # in the paper
+    title: str  # what it shows
+    caption: str  # text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run
+    files: tuple[str, ...]  # below results/{run}/{study}
+    # Keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
     needs: tuple[str, ...] = ()
+    # Keys of further corpora and models that it reads where a run names them.
     uses: tuple[str, ...] = ()
+    # Those of `files` that show words of a corpus: published only if its licence allows it, see `tools/publish.py`.
     text_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional package, without which artefacts are built, but lack something.
+    """An optional package, without which artefacts are built, but lack something."""
 
-    Attributes:
-        name: of the package, with what has to be downloaded for it.
-        artifacts: ids of the artefacts that lack something without it.
-        lacking: what they lack.
-        problem: why it cannot be used; empty where it is installed.
-    """
-
-    name: str
-    artifacts: tuple[str, ...]
-    lacking: str
-    problem: str
+    name: str  # of the package, with what has to be downloaded for it
+    artifacts: tuple[str, ...]  # ids of the artefacts that lack something without it
+    lacking: str  # what they lack
+    problem: str  # why it cannot be used; empty where it is installed
 
 
 @dataclass(frozen=True)
 class Paper:
-    """The paper of a study.
+    """The paper of a study."""
 
-    Attributes:
-        citation: authors and year, as pages cite it.
-        url: where it can be read; empty where it has no public address.
-    """
-
-    citation: str
-    url: str = ""
+    citation: str  # authors and year, as pages cite it
+    url: str = ""  # empty where it has no public address
 
 
-def figure(
-    id: str,
-    number: str,
-    title: str,
-    caption: str,
-    needs: Sequence[str] = (),
-    uses: Sequence[str] = (),
-    files: Sequence[str] = (),
-    shows_text: bool = False,
-    text_files: Sequence[str] = (),
-) -> Artifact:
-    """A figure, with its numbers; `files` are further ones.
-
-    With `shows_text`, all of them show text of a corpus; otherwise those of `text_files` do, such as the numbers of a picture
-    without its tokens.
-    """
-    drawn = (*(f"{id}.{suffix}" for suffix in FIGURE_SUFFIXES), *files)
-    text = drawn if shows_text else tuple(text_files)
-    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses), text)
-
-
-def table(
-    id: str,
-    number: str,
-    title: str,
-    caption: str,
-    needs: Sequence[str] = (),
-    uses: Sequence[str] = (),
-    files: Sequence[str] = (),
-    text_files: Sequence[str] = (),
-) -> Artifact:
-    """A table, as TSV and as a page; `files` are further ones, and those of `text_files` show text of a corpus."""
-    written = (f"{id}.tsv", f"{id}.html", *files)
-    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses), tuple(text_files))
-
-
-def no_pairs(config: Config, run: str) -> list[Pair]:
-    """An empty list, for a study that reads no cached attention."""
-    return []
-
-
-def no_corpora(config: Config, run: str) -> list[str]:
-    """Nothing: for a study that reads the corpora of its roles alone."""
-    return []
-
-
-def no_models(config: Config, run: str, artifact: Artifact) -> list[str]:
-    """Nothing: for a study that needs its model and those of its roles alone."""
-    return []
-
-
-def no_extras(config: Config, run: str) -> list[Extra]:
-    """Nothing: for a study that uses no optional package."""
-    return []
-
-
-def no_check(config: Config, run: str, place: str) -> None:
-    """Nothing that the schema does not check."""
+def shown_artifacts(study: str, needs: Sequence[str] = (), uses: Sequence[str] = ()) -> tuple[Artifact, ...]:
+    """What the marked functions of a study show; all of it needs `needs` and uses `uses`."""
+    return tuple(
+        Artifact(
+            *(item.id, item.kind, item.number, item.title, item.caption),
+            # Of a table of which another rule writes the numbers, these are among its files.
+            tuple(dict.fromkeys([*(f"{item.id}.{s}" for s in SUFFIXES[item.kind]), *item.outputs.values(), *item.files])),
+            *((*needs, *item.needs), (*uses, *item.uses), item.text_files),
+        )
+        for item in shown(study)
+        if item.kind != "page" and not item.part_of
+    )
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study, or an overview over all studies of a run.
+    """A study, or an overview over all studies of a run."""
 
-    Attributes:
-        id: name in paths, targets and settings.
-        order: place among the studies in tables and pages.
-        title: what the report calls it.
-        description: of its settings.
-        paper: the paper that its pages link to; None for an overview.
-        roles: keys of its settings that name a corpus.
-        artifacts: its tables and figures.
-        pairs: (model, corpus) whose attention is cached for a run.
-        examples: (model, corpus) whose examples a run reads; default: `pairs`.
-        corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
-        check: checks its settings beyond what a schema can express; raises AtlasError.
-        models: models that an artefact of a run needs beside the study's and those of its roles.
-        optional: keys of its settings that a run can do without if their corpus or model is missing (nested keys with dots) ->
-            keys that go with them.
-        extras: optional packages that a run uses.
-        pages: tables and figures that are rendered from its tables, see `Page`.
-        measures: measures of single heads that the atlas takes from its tables.
-        records_key: key of the settings with the records of each corpus that its attention is read of; empty for all.
-        names_models: whether its roles name their models, so that a run need not name one for it.
-        overview: whether it is made from the tables of the studies.
-        folder: of its artefacts, in place of its id; empty for that of the run.
-    """
-
-    id: str
-    order: int
-    title: str
-    description: str
-    paper: Paper | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
+    id: str  # name in paths, targets and settings
+    order: int  # place among the studies in tables and pages
+    title: str  # what the report calls it
+    description: str  # of its settings
+    paper: Paper | None = None  # that its pages link to
+    roles: Mapping[str, Role] = field(default_factory=dict)  # keys of its settings that name a corpus
     artifacts: tuple[Artifact, ...] = ()
-    pairs: Callable[[Config, str], list[Pair]] = no_pairs
+    # (model, corpus) whose attention is cached for a run.
+    pairs: Callable[[Config, str], list[Pair]] = lambda config, run: []
+    # (model, corpus) whose examples a run reads; default: `pairs`.
     examples: Callable[[Config, str], list[Pair]] | None = None
-    corpora: Callable[[Config, str], list[str]] = no_corpora
-    check: Callable[[Config, str, str], None] = no_check
-    models: Callable[[Config, str, Artifact], list[str]] = no_models
+    # Corpora that a run reads beside those of its roles, such as those that its models are trained on.
+    corpora: Callable[[Config, str], list[str]] = lambda config, run: []
+    # Checks its settings in a run, at a place in the configuration, beyond what a schema can express; raises AtlasError.
+    check: Callable[[Config, str, str], None] = lambda config, run, place: None
+    # Models that an artefact of a run needs beside the study's and those of its roles.
+    models: Callable[[Config, str, Artifact], list[str]] = lambda config, run, artifact: []
+    # Keys of its settings (nested with dots) that a run can do without if their corpus or model is missing -> keys with them.
     optional: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    extras: Callable[[Config, str], list[Extra]] = no_extras
-    pages: tuple[Page, ...] = ()
-    measures: tuple[Source, ...] = ()
-    records_key: str = ""
-    names_models: bool = False
-    overview: bool = False
-    folder: str | None = None
+    extras: Callable[[Config, str], list[Extra]] = lambda config, run: []  # optional packages that a run uses
+    # Name -> the models that one table or figure reads: name -> (model, corpus), and if need be a name for labels; or the tasks
+    # that rules have in their paths (`{task}`).
+    groups: Mapping[str, Callable[[Config, str], Mapping[str, tuple[str, ...]]]] = field(default_factory=dict)
+    # Parameter of its functions -> what `StudyInputs` and a run give to it: files by key, or values that are no settings.
+    inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
+    measures: tuple[Source, ...] = ()  # of single heads that the atlas takes from its tables
+    records_key: str = ""  # key of the settings with the records of each corpus that its attention is read of; empty for all
+    names_models: bool = False  # whether its roles name their models, so that a run need not name one for it
+    overview: bool = False  # whether it is made from the tables of the studies
+    folder: str | None = None  # of its artefacts, in place of its id; empty for that of the run
 
     def path(self, name: str, run: str) -> str:
         """A file of the study in a run."""
@@ -223,8 +132,8 @@ class Study:
     @cached_property
     def _measured(self) -> dict[str, str]:
         """Copy of a table -> the table."""
-        copies = ((copy, page.inputs[parameter]) for page in self.pages for copy, parameter in page.copies.items())
-        return {copy: source for copy, source in copies if isinstance(source, str)}
+        read = [(f"{item.id}.tsv", file) for item in shown(self.id) for file in item.inputs.values()]
+        return {copy: file for copy, file in read if copy == PurePosixPath(file).name}
 
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""
@@ -242,11 +151,7 @@ class Study:
         raise KeyError(f"{self.id} declares no artefact {name}")
 
     def settings_schema(self, read: Callable[[Path], Any]) -> dict[str, Any]:
-        """JSON schema of the study's settings: its file below `SETTINGS`, with a property for each role.
-
-        Args:
-            read: reads a YAML file.
-        """
+        """JSON schema of the study's settings: its file below `SETTINGS`, read by `read`, with a property for each role."""
         path = SETTINGS / f"{self.id}.yaml"
         written: dict[str, Any] = read(path) if path.is_file() else {}
         roles = {
@@ -262,3 +167,97 @@ class Study:
             "required": required,
             "properties": {**roles, **written.get("properties", {})},
         }
+
+
+Selected = tuple[str, Study, Artifact]
+"""A run, a study and one of its artefacts."""
+
+
+@functools.cache
+def studies() -> dict[str, Study]:
+    """Id -> declaration, studies before overviews, each in their order."""
+    # They look up the tables of all studies, so they import this module.
+    from attention_atlas.atlas import study as atlas
+    from attention_atlas.scoreboard import study as scoreboard
+
+    declared = [module.STUDY for module in (*study_modules("study"), atlas, scoreboard)]
+    return {study.id: study for study in sorted(declared, key=lambda study: (study.overview, study.order))}
+
+
+def study(name: str) -> Study:
+    """The declaration of a study.
+
+    Raises:
+        KeyError: there is no such study.
+    """
+    return studies()[name]
+
+
+def artifacts() -> list[tuple[Study, Artifact]]:
+    """All tables and figures with their studies, in the order of the declarations."""
+    return [(study, artifact) for study in studies().values() for artifact in study.artifacts]
+
+
+def captions() -> dict[str, dict[str, str]]:
+    """Title of a study -> number of an artefact -> its caption, for workflow/report/artifact.rst."""
+    return {study.title: {artifact.number: artifact.caption for artifact in study.artifacts} for study in studies().values()}
+
+
+def is_part_of(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
+    """Whether a run names everything that an artefact needs."""
+    settings = config["runs"][run][study.id]
+    return all(settings.get(key) for key in artifact.needs)
+
+
+def artifacts_of(config: Config, runs: list[str] | None = None) -> Iterator[Selected]:
+    """All artefacts of runs (default: the targets)."""
+    for study in studies().values():
+        for artifact in study.artifacts:
+            for run in study_runs(config, study.id, runs):
+                if is_part_of(config, run, study, artifact):
+                    yield run, study, artifact
+
+
+def study_corpora(config: Config, run: str, name: str) -> dict[str, str]:
+    """Role -> corpus of a study, for the roles that a run names."""
+    settings = config["runs"][run][name]
+    return {role: settings[role] for role in study(name).roles if role in settings}
+
+
+def role_pair(config: Config, run: str, name: str, role: str, variant: str | None = None) -> Pair:
+    """Model and corpus behind a role of a study, or behind a variant of it.
+
+    The variant `random` is the study's `random_model`; of its `variants`, `casing` names another model, others another corpus.
+
+    Raises:
+        AtlasError: the run names no corpus for the role.
+    """
+    settings = config["runs"][run][name]
+    if role not in settings:
+        raise AtlasError(f"runs.{run}.{name} names no corpus for the role '{role}', which this file needs: add it to the run.")
+    declared = study(name).roles.get(role)
+    model = settings[declared.model] if declared and declared.model else study_model(config, run, name)
+    corpus = settings[role]
+    if variant == "casing":
+        model = settings["variants"][variant]
+    elif variant == "random":
+        model = settings["random_model"]
+    elif variant:
+        corpus = settings["variants"][variant]
+    return model, corpus
+
+
+def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]:
+    """(model, corpus, records) whose cached attention a study reads, without duplicate pairs."""
+    declared = study(name)
+    records = {pair: limit_of(config, run, pair[1]) for pair in declared.pairs(config, run)}
+    if declared.records_key:
+        bound = config["runs"][run][name][declared.records_key]
+        records = {pair: min(bound, limit) for pair, limit in records.items()}
+    return [(*pair, limit) for pair, limit in records.items()]
+
+
+def study_examples(config: Config, run: str, name: str) -> list[Pair]:
+    """(model, corpus) of all examples that a study reads, without duplicates."""
+    declared = study(name)
+    return list(dict.fromkeys((declared.examples or declared.pairs)(config, run)))

@@ -140,33 +140,21 @@ def is_group(item: Item | None, *kinds: str) -> TypeGuard[Group]:
 
 
 def word_in(item: Item | None, items: tuple[Item, ...]) -> str:
-    """`item`, which must be a word of the segment `items`.
-
-    Raises:
-        AtlasError: it is a bracketed part, or there is none.
-    """
+    """`item`, which must be a word of the segment `items`."""
     if not isinstance(item, str):
         raise fault("a word is missing", items)
     return item
 
 
 def group_in(item: Item, items: tuple[Item, ...]) -> Group:
-    """`item`, which must be a bracketed part of the segment `items`.
-
-    Raises:
-        AtlasError: it is a word.
-    """
+    """`item`, which must be a bracketed part of the segment `items`."""
     if not isinstance(item, Group):
         raise fault(f"no bracket opens where {item!r} stands", items)
     return item
 
 
 def marker_and_content(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """The wh-phrase before the colon of a gapped clause, and the clause after it.
-
-    Raises:
-        AtlasError: there is not exactly one colon.
-    """
+    """The wh-phrase before the colon of a gapped clause, and the clause after it."""
     parts = split(items, ":")
     if len(parts) != 2:
         raise fault("a wh-clause needs one colon between its wh-phrase and its subject", items)

@@ -41,11 +41,7 @@ class NounWords:
         return item
 
     def take_word(self) -> str:
-        """The next item, which must be a word.
-
-        Raises:
-            AtlasError: it is a bracketed part.
-        """
+        """The next item, which must be a word."""
         return word_in(self.take(), self.items)
 
     def approximates(self) -> bool:

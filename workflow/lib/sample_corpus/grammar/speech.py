@@ -13,8 +13,11 @@ _ANSWER = ("answer", "reply", "say")
 _TERMINALS = {"question": "?", "statement": ".", "imperative": "."}
 
 
-class Speech(Mentions):
-    """Sentences that report what someone says, asks or tells; `follows_question` is True after a question."""
+class English(Mentions):
+    """The whole grammar: writes English sentences, with every gold layer in their structure, from lines of the notation.
+
+    This family are sentences that report what someone says, asks or tells; `follows_question` is True after a question.
+    """
 
     follows_question = False
 

@@ -32,11 +32,7 @@ class VerbGroup:
 
 
 def read_verb_group(items: tuple[Item, ...]) -> VerbGroup:
-    """Parse a verb segment.
-
-    Raises:
-        AtlasError: no verb of the lexicon stands where it should.
-    """
+    """Parse a verb segment."""
     group = VerbGroup("")
     for position, item in enumerate(items):
         if not isinstance(item, str):

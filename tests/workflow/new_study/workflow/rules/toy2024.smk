@@ -1,31 +1,24 @@
 # Example study (2024). Input: attention over its texts. Output: share of attention to the same token, by head.
 
-from attention_atlas.workflow.inputs import study_inputs
-from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.resources import minutes
 
-toy2024 = study_inputs(config, "toy2024")
+toy2024 = StudyInputs(config, "toy2024")
 
 
-rule toy2024_self_attention:
+use rule measured as toy2024_self_attention with:
     input:
-        shards=toy2024.shards("texts"),
-        descriptions=toy2024.shards("texts", suffix="json"),
+        toy2024.shards("texts", suffix="json"),
+        attention=toy2024.shards("texts"),
     output:
-        "results/{run}/toy2024/self_attention.tsv",
+        table="results/{run}/toy2024/self_attention.tsv",
     log:
         "results/{run}/logs/toy2024/self_attention.log",
     benchmark:
         "results/{run}/benchmarks/toy2024/self_attention.tsv"
-    conda:
-        "../../envs/analysis.yaml"
     resources:
         mem_mb=toy2024.map_memory("texts", 8),
         runtime=minutes(10),
     params:
+        **toy2024.parameters("results:self_attention"),
         limit=toy2024.limit("texts"),
-        resamples=toy2024.settings("resamples"),
-        seed=toy2024.settings("seed"),
-        code=script_digest("toy2024_self_attention.py"),
-    script:
-        "../scripts/toy2024_self_attention.py"

@@ -1,0 +1,5 @@
+"""Clark et al. (2019), What Does BERT Look At?"""
+
+from attention_atlas.workflow.shown import named
+
+__getattr__, __dir__ = named(__name__)

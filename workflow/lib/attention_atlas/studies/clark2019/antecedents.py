@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.corpora.agreement import NO_NAMES, Features, Names, agree, features
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Mention, mention_type
+from attention_atlas.corpora.mentions import BEST_HEAD_RULE, NO_NAMES, Features, Mention, Names, agree, features, mention_type
 from attention_atlas.errors import AtlasError
 
 Bools = npt.NDArray[np.bool_]
@@ -51,18 +51,13 @@ class CoreferenceOptions:
 
 
 DEFAULT = CoreferenceOptions()
-_ALTERNATIVES: tuple[tuple[str, str | bool], ...] = (
-    ("candidates", "other_mentions"),
-    ("candidates", "words"),
+_ALTERNATIVES: tuple[tuple[str, Any], ...] = (
+    *(("candidates", value) for value in ("other_mentions", "words")),
     ("scored", "not_first"),
-    ("head_rule", "constituents"),
-    ("head_rule", "dependency"),
-    ("head_rule", "surface"),
-    ("head_rule", "last"),
+    *(("head_rule", value) for value in ("constituents", "dependency", "surface", "last")),
     ("singletons", True),
     ("shared_heads", "drop"),
-    ("word_mode", "first"),
-    ("word_mode", "max"),
+    *(("word_mode", value) for value in ("first", "max")),
     ("entity_types", False),
     ("name_lists", False),
 )
@@ -79,22 +74,10 @@ NOTES = {
 }
 
 
-def options_of(settings: Mapping[str, Any]) -> CoreferenceOptions:
-    """The options of a run."""
-    return CoreferenceOptions(**settings)
-
-
 def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions]]:
     """Every option of `base` changed alone: (name, options); the values of `base` itself are skipped."""
-    names = [f.name for f in fields(CoreferenceOptions)]
-    defaults = [(name, getattr(DEFAULT, name)) for name in names]
-    changes = [(name, value) for name, value in (*defaults, *_ALTERNATIVES) if getattr(base, name) != value]
-    return list(dict.fromkeys((name, _with_option(base, name, value)) for name, value in changes))
-
-
-def _with_option(base: CoreferenceOptions, name: str, value: str | bool) -> CoreferenceOptions:
-    changed: dict[str, Any] = {name: value}
-    return replace(base, **changed)
+    changes = [(name, value) for name, value in (*asdict(DEFAULT).items(), *_ALTERNATIVES) if getattr(base, name) != value]
+    return [(name, replace(base, **{name: value})) for name, value in changes]
 
 
 @dataclass(frozen=True)
@@ -123,11 +106,7 @@ class Task:
 
 
 def head_rule_for(examples: Iterable[Example], requested: str) -> str:
-    """The requested rule, or for `auto` the best that all mentions of the corpus have.
-
-    Raises:
-        AtlasError: the corpus has no head words by the requested rule, or no mentions.
-    """
+    """The requested rule, or for `auto` the best that all mentions of the corpus have."""
     available: set[str] | None = None
     for example in examples:
         if example.mentions is None:
@@ -145,57 +124,45 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
 
 
 def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Names = NO_NAMES) -> Task:
-    """Scored mentions, candidates and baselines of one example.
+    """Scored mentions, candidates and baselines of one example, with head words by `rule` and `names` for the sieves.
 
     A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
     heads. The head word of a mention is never its candidate.
-
-    Args:
-        example: words and mentions.
-        options: the choices.
-        rule: name of the head rule.
-        names: first names by gender, for the sieves.
     """
     n = len(example.words)
     tags = example.layers.get("xpos", ("_",) * n)
     sentence = example.layers.get("sentence", (0,) * n)
     mentions = [m for m in example.mentions or () if options.singletons or not m.singleton]
-    heads = [m.heads[rule] for m in mentions]
     if options.shared_heads == "drop":
-        head_is_unique = [heads.count(head) == 1 for head in heads]
-        mentions = [m for m, unique in zip(mentions, head_is_unique, strict=True) if unique]
-        heads = [m.heads[rule] for m in mentions]
-    mentions_at: dict[int, list[Mention]] = {}
-    for mention, head in zip(mentions, heads, strict=True):
-        mentions_at.setdefault(head, []).append(mention)
-    used_names = names if options.name_lists else NO_NAMES
-
-    def described_mention(mention: Mention, head: int) -> _Description:
-        return _describe(mention, head, example.words, tags, mention.entity if options.entity_types else "", used_names)
-
-    described = {head: [described_mention(m, head) for m in same_head] for head, same_head in mentions_at.items()}
-    rows = []
-    for mention, head in zip(mentions, heads, strict=True):
-        antecedent_heads = {h for m, h in zip(mentions, heads, strict=True) if m.cluster == mention.cluster and h < head}
+        count = Counter(m.heads[rule] for m in mentions)
+        mentions = [m for m in mentions if count[m.heads[rule]] == 1]
+    descriptions = [_describe(m, m.heads[rule], example, tags, options, names) for m in mentions]
+    described: dict[int, list[_Description]] = {}
+    for mention, description in zip(mentions, descriptions, strict=True):
+        described.setdefault(mention.heads[rule], []).append(description)
+    scored_heads, types = [], []
+    candidates, correct = [], []
+    picks: dict[str, list[int]] = {name: [] for name in BASELINES}
+    for mention, description in zip(mentions, descriptions, strict=True):
+        head = mention.heads[rule]
+        antecedent_heads = {m.heads[rule] for m in mentions if m.cluster == mention.cluster and m.heads[rule] < head}
         if not (antecedent_heads if options.scored == "with_antecedent" else not mention.first):
             continue
-        allowed = sorted(h for h in mentions_at if h != head and (h < head or options.candidates == "other_mentions"))
+        allowed = sorted(h for h in described if h != head and (h < head or options.candidates == "other_mentions"))
         starts = head == 0 or sentence[head] != sentence[head - 1]
-        kind = mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop])
-        rows.append((mention, head, kind, allowed, antecedent_heads))
-    candidates, correct = np.zeros((2, len(rows), n), dtype=bool)
-    picked = {name: np.full(len(rows), -1) for name in BASELINES}
-    for row, (mention, head, _, allowed, antecedent_heads) in enumerate(rows):
-        candidates[row, allowed if options.candidates != "words" else np.arange(n) != head] = True
-        correct[row, list(antecedent_heads)] = True
-        for name, word in _baselines(described_mention(mention, head), head, allowed, described).items():
-            picked[name][row] = word
+        scored_heads.append(head)
+        types.append(mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop]))
+        words = np.arange(n)
+        candidates.append(words != head if options.candidates == "words" else np.isin(words, allowed))
+        correct.append(np.isin(words, list(antecedent_heads)))
+        for name, word in _baselines(description, head, allowed, described).items():
+            picks[name].append(word)
     return Task(
-        np.asarray([head for _, head, *_ in rows], dtype=np.intp),
-        tuple(kind for _, _, kind, *_ in rows),
-        candidates,
-        correct,
-        picked,
+        np.asarray(scored_heads, dtype=np.intp),
+        tuple(types),
+        np.asarray(candidates, dtype=bool).reshape(-1, n),
+        np.asarray(correct, dtype=bool).reshape(-1, n),
+        {name: np.asarray(words, dtype=np.intp) for name, words in picks.items()},
     )
 
 
@@ -209,31 +176,28 @@ class _Description:
 
 
 def _describe(
-    mention: Mention, head: int, words: tuple[str, ...], tags: tuple[str, ...], entity: str, names: Names
+    mention: Mention, head: int, example: Example, tags: Sequence[str], options: CoreferenceOptions, names: Names
 ) -> _Description:
-    span = words[mention.start : mention.stop]
+    span = example.words[mention.start : mention.stop]
     # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
     inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
-    return _Description(" ".join(span).lower(), words[head].lower(), features(span, inside, tags[head], entity, names))
+    entity = mention.entity if options.entity_types else ""
+    traits = features(span, inside, tags[head], entity, names if options.name_lists else NO_NAMES)
+    return _Description(" ".join(span).lower(), example.words[head].lower(), traits)
 
 
 def _baselines(
-    mention: _Description,
-    head: int,
-    allowed: list[int],
-    described: Mapping[int, list[_Description]],
+    mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]
 ) -> dict[str, int]:
     """The word that each baseline selects for one mention, -1 for none: the nearest match, ties to the earlier."""
     by_distance = sorted(allowed, key=lambda k: (abs(k - head), k))
-    sieves: tuple[Callable[[_Description], bool], ...] = (
-        lambda d: d.text == mention.text,
-        lambda d: d.head_word == mention.head_word,
-        lambda d: agree(d.features, mention.features),
-        lambda d: True,
-    )
-    sieve_picks = [next((k for k in by_distance if any(sieve(d) for d in described[k])), -1) for sieve in sieves]
-    return {
-        NEAREST: by_distance[0] if by_distance else -1,
-        HEAD_MATCH: sieve_picks[1],
-        RULE_BASED: next((k for k in sieve_picks if k >= 0), -1),
-    }
+
+    def nearest(matches: Callable[[_Description], bool]) -> int:
+        return next((k for k in by_distance if any(matches(d) for d in described[k])), -1)
+
+    same_text = nearest(lambda d: d.text == mention.text)
+    same_head = nearest(lambda d: d.head_word == mention.head_word)
+    agreeing = nearest(lambda d: agree(d.features, mention.features))
+    any_mention = by_distance[0] if by_distance else -1
+    sieves = (same_text, same_head, agreeing, any_mention)
+    return {NEAREST: any_mention, HEAD_MATCH: same_head, RULE_BASED: next((k for k in sieves if k >= 0), -1)}

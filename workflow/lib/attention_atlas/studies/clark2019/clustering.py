@@ -1,10 +1,8 @@
-"""Figure 6: heads in the plane by multidimensional scaling, their behaviours, and whether heads of one layer are alike."""
+"""Figure 6: divergence of all pairs of heads, heads in the plane, and whether heads of one layer are alike (section 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +12,18 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.studies.clark2019.head_distances import read_distances
+from attention_atlas.attention.cache import Attention, with_attention
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.corpora.examples import Examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import independent_units
+from attention_atlas.models.devices import pick_device
+from attention_atlas.stats.intervals import bootstrap_ratio
 
 Floats = npt.NDArray[np.float64]
-
-# Relations whose best heads the paper marks in its figure.
 RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
-_RESEEDED_LAYOUTS = 5
-"""Layouts with other seeds, to show how much the layout depends on the seed."""
+"""Relations whose best heads the paper marks in its figure."""
 _CHUNK = 500
 _MEANING = {
     "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
@@ -40,115 +40,145 @@ _MEANING = {
 }
 
 
-@dataclass(frozen=True)
-class ClusterTables:
-    """Tables that Figure 6 is made from.
+def head_distances(
+    attention: Attention, examples: Examples, smoothing: float, blocks: int, threads: int
+) -> dict[str, pd.DataFrame]:
+    """Jensen-Shannon divergence between all pairs of heads, averaged over the tokens of all segments.
 
-    Attributes:
-        distances, blocks: tables of `head_distances`.
-        surface, dependencies, coreference: behaviours of heads; the last is None without a coreference corpus.
+    smoothing: share of the uniform distribution mixed into every row. blocks: number of groups with separate sums, for the
+    bootstrap; documents (segments where the corpus names no documents) are assigned in turn, so that none is in two groups.
+
+    Returns:
+        distances: layer_a, head_a, layer_b, head_b, js: every unordered pair once, a before b; js in nats, mean over all
+            tokens.
+        blocks: block, layer_distance, pairs, tokens, js: mean divergence of pairs at each distance of layers; unit: what a
+            block is (documents, segments, or groups of them).
     """
+    sums: Floats | None = None
+    tokens = np.zeros(blocks)
+    units = independent_units([example.document for example in examples], "segments")
+    gpu = "cuda" if pick_device() == "cuda" else None
+    heads = 0
+    for number, (_, example) in enumerate(with_attention(examples, progress(attention, total=len(examples), label="segments"))):
+        layers, heads, n = example.maps.shape[:3]
+        divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads, gpu)
+        sums = np.zeros((blocks, *divergence.shape)) if sums is None else sums
+        sums[units.of_item[number] % blocks] += divergence
+        tokens[units.of_item[number] % blocks] += n
+    if sums is None:
+        raise AtlasError(
+            "there is no segment to compare heads on: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
+    filled = np.flatnonzero(tokens)
+    unit = units.name if units.count <= blocks else f"groups of {units.name}"
+    by_block = []
+    for block, group in enumerate(filled, start=1):
+        pairs = pairs_frame(sums[group], heads)
+        by_distance = pairs.groupby((pairs["layer_b"] - pairs["layer_a"]).rename("layer_distance"))["js"]
+        frame = by_distance.agg(pairs="size", js="mean").reset_index()
+        by_block.append(frame.assign(block=block, tokens=int(tokens[group]), js=frame["js"] / tokens[group]))
+    columns = ["block", "layer_distance", "pairs", "tokens", "js"]
+    return {
+        "distances": pairs_frame(sums.sum(axis=0) / tokens.sum(), heads),
+        "blocks": pd.concat(by_block, ignore_index=True)[columns].assign(unit=unit),
+    }
 
-    distances: str | Path
-    blocks: str | Path
-    surface: str | Path
-    dependencies: str | Path
-    coreference: str | Path | None
+
+def pairs_frame(distances: Floats, heads: int) -> pd.DataFrame:
+    """[head, head] over all heads of all layers as a frame of the pairs above the diagonal."""
+    a, b = np.triu_indices(len(distances), 1)
+    places = {"layer_a": a // heads + 1, "head_a": a % heads + 1, "layer_b": b // heads + 1, "head_b": b % heads + 1}
+    return pd.DataFrame({**places, "js": distances[a, b]})
 
 
-def cluster_heads(
-    tables: ClusterTables,
+def square(pairs: pd.DataFrame) -> tuple[Floats, pd.DataFrame]:
+    """A frame of pairs as a symmetric matrix [head, head] in nats, and the heads of its rows: layer, head (from 1)."""
+    heads_of_pairs = [pairs[[f"layer_{side}", f"head_{side}"]].set_axis(["layer", "head"], axis=1) for side in "ab"]
+    names = pd.concat(heads_of_pairs).drop_duplicates().sort_values(["layer", "head"], ignore_index=True)
+    size = len(names)
+    if len(pairs) != size * (size - 1) // 2:
+        raise AtlasError(f"head_distances.tsv: {len(pairs)} pairs of {size} heads; delete the file and run again.")
+    index = pd.MultiIndex.from_frame(names)
+    rows, columns = (index.get_indexer(pd.MultiIndex.from_frame(heads)) for heads in heads_of_pairs)
+    matrix = np.zeros((size, size))
+    matrix[rows, columns] = matrix[columns, rows] = pairs["js"]
+    return matrix, names
+
+
+def clusters(
+    distances: pd.DataFrame,
+    blocks: pd.DataFrame,
+    surface: pd.DataFrame,
+    dependencies: pd.DataFrame,
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    out: str | Path,
-    layers_out: str | Path,
-    test_out: str | Path,
-    starts_out: str | Path,
-) -> None:
-    """Place all heads in the plane, name their behaviours, and test whether heads of one layer are alike.
+    coreference: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """All heads in the plane with their behaviours, and whether heads of one layer are alike.
 
     Args:
-        tables: the tables to read.
+        distances, blocks: of `head_distances`.
+        surface, dependencies, coreference: behaviours of heads; no coreference without a corpus of chains.
         options: broad_entropy (nats), position, special (shares), permutations.
-        resamples: of the bootstrap over blocks of documents or segments.
-        seed: of layout, permutations and bootstrap.
-        out: layer, head, x, y, behaviour, relation.
-        layers_out: layer_distance, pairs, js, ci_low, ci_high, unit, units.
-        test_out: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
-        starts_out: start (from 1), layer, head, x, y: the heads in layouts from other random starts, aligned with the layout by
-            `on_layout`.
+        resamples, seed: of the bootstrap over blocks; seed also of layout and permutations.
 
-    Raises:
-        AtlasError: a table cannot be used.
+    Returns:
+        heads: layer, head, x, y, behaviour, relation.
+        layers: layer_distance, pairs, js, ci_low, ci_high, unit, units.
+        test: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
+        starts: start (from 1), layer, head, x, y: layouts from other random starts, laid on the first (`on_layout`).
     """
-    distances, heads = read_distances(tables.distances)
-    layout, reseeded = layouts(distances, seed)
-    table = heads.assign(x=layout[:, 0], y=layout[:, 1])
-    surface = read_table(tables.surface, ["measure", "layer", "head", "value"])
-    table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
-    relations = read_table(tables.dependencies, ["relation", "layer", "head"])
-    coreference = read_table(tables.coreference, ["system", "mention_type", "layer", "head"]) if tables.coreference else None
-    table["relation"] = [
-        named_heads(relations, coreference).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
-    ]
-    write_table(table, out)
-    blocks = read_table(tables.blocks, ["block", "layer_distance", "pairs", "tokens", "js", "unit"])
+    matrix, heads = square(distances)
+    layout, reseeded = layouts(matrix, seed)
+    table = heads.assign(x=layout[:, 0], y=layout[:, 1]).merge(behaviours(surface, options), on=["layer", "head"], how="left")
+    named = named_heads(dependencies, coreference)
+    table["relation"] = [named.get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)]
     unit, units = blocks["unit"].iloc[0], blocks["block"].nunique()
-    write_table(by_layer_distance(blocks, resamples, seed).assign(unit=unit, units=units), layers_out)
     labels = heads["layer"].to_numpy()
-    test = layout_quality(distances, layout, reseeded) | {
-        "within_layer": mean_within(distances, labels),
-        "between_layers": mean_between(distances, labels),
-    }
-    test["difference"] = test["between_layers"] - test["within_layer"]
-    test["permutation_p"] = permutation_p(distances, labels, options["permutations"], seed)
-    summary = pd.DataFrame({"quantity": list(test), "value": list(test.values())})
+    within, between = mean_within(matrix, labels), mean_between(matrix, labels)
+    quantities = layout_quality(matrix, layout, reseeded)
+    quantities |= {"within_layer": within, "between_layers": between, "difference": between - within}
+    quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
+    test = pd.DataFrame(quantities.items(), columns=["quantity", "value"])
     low, high = _difference_interval(blocks, resamples, seed)
-    is_difference = summary["quantity"] == "difference"
-    summary["ci_low"], summary["ci_high"] = np.where(is_difference, low, np.nan), np.where(is_difference, high, np.nan)
-    summary["n"] = len(heads)
-    summary["unit"] = np.where(is_difference, unit, "")
-    summary["units"] = pd.Series(np.where(is_difference, units, pd.NA), dtype="Int64")
-    summary["meaning"] = summary["quantity"].map(_MEANING)
-    write_table(summary, test_out)
+    is_difference = test["quantity"] == "difference"
+    test["ci_low"], test["ci_high"] = np.where(is_difference, low, np.nan), np.where(is_difference, high, np.nan)
+    test["n"] = len(heads)
+    test["unit"] = np.where(is_difference, unit, "")
+    test["units"] = pd.Series(np.where(is_difference, units, pd.NA), dtype="Int64")
+    test["meaning"] = test["quantity"].map(_MEANING)
     starts = [
         heads.assign(start=start, x=aligned[:, 0], y=aligned[:, 1])
         for start, aligned in enumerate((on_layout(layout, again) for again in reseeded), start=1)
     ]
-    write_table(pd.concat(starts, ignore_index=True)[["start", "layer", "head", "x", "y"]], starts_out)
+    return {
+        "heads": table,
+        "layers": by_layer_distance(blocks, resamples, seed).assign(unit=unit, units=units),
+        "test": test,
+        "starts": pd.concat(starts, ignore_index=True)[["start", "layer", "head", "x", "y"]],
+    }
 
 
 def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
-    """Metric multidimensional scaling to the plane: the layout [head, 2] and layouts from other seeds.
+    """Metric multidimensional scaling to the plane: the layout [head, 2] and five layouts from other seeds.
 
     Options are those of the published code, with a seed; a layout is rotated so that x is its widest direction.
     """
     from sklearn.manifold import MDS
 
+    options = {"n_init": 5, "init": "random", "max_iter": 1000, "eps": 1e-10}
+
     def scaled(random_state: int) -> Floats:
-        scaling = MDS(
-            n_components=2,
-            metric_mds=True,
-            metric="precomputed",
-            n_init=5,
-            init="random",
-            max_iter=1000,
-            eps=1e-10,
-            random_state=random_state,
-        )
-        return _rotated(scaling.fit_transform(distances))
+        scaling = MDS(n_components=2, metric_mds=True, metric="precomputed", random_state=random_state, **options)
+        layout = scaling.fit_transform(distances)
+        centred = layout - layout.mean(axis=0)
+        rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+        # The sign of an axis is chosen so that the farthest head has a positive coordinate.
+        farthest = np.abs(rotated).argmax(axis=0)
+        return np.asarray(rotated * np.sign(rotated[farthest, [0, 1]]))
 
-    return scaled(seed), [scaled(seed + k) for k in range(1, _RESEEDED_LAYOUTS + 1)]
-
-
-def _rotated(layout: Floats) -> Floats:
-    centred = layout - layout.mean(axis=0)
-    axes = np.linalg.svd(centred, full_matrices=False)[2]
-    rotated = centred @ axes.T
-    # The sign of an axis is chosen so that the farthest head has a positive coordinate.
-    farthest = np.abs(rotated).argmax(axis=0)
-    return rotated * np.sign(rotated[farthest, [0, 1]])
+    return scaled(seed), [scaled(seed + k) for k in range(1, 6)]
 
 
 def on_layout(layout: Floats, moved: Floats) -> Floats:
@@ -200,14 +230,12 @@ def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFram
 
 def named_heads(relations: pd.DataFrame, coreference: pd.DataFrame | None) -> dict[tuple[int, int], str]:
     """(layer, head) -> the relations, and coreference, of which it is the best head."""
-    relations_of_head: dict[tuple[int, int], list[str]] = {}
-    best = relations[relations["relation"].isin(RELATIONS)]
-    for row in best.itertuples():
-        relations_of_head.setdefault((int(row.layer), int(row.head)), []).append(row.relation)
+    best = relations[relations["relation"].isin(RELATIONS)][["layer", "head", "relation"]]
     if coreference is not None:
-        row = coreference[(coreference["system"] == "best_head") & (coreference["mention_type"] == "all")].iloc[0]
-        relations_of_head.setdefault((int(row["layer"]), int(row["head"])), []).append("coreference")
-    return {pair: ", ".join(sorted(names)) for pair, names in relations_of_head.items()}
+        of_all = coreference[(coreference["system"] == "best_head") & (coreference["mention_type"] == "all")]
+        best = pd.concat([best, of_all[["layer", "head"]].assign(relation="coreference")])
+    by_head = best.astype({"layer": int, "head": int}).sort_values("relation").groupby(["layer", "head"])["relation"]
+    return by_head.agg(", ".join).to_dict()
 
 
 def mean_within(distances: Floats, labels: npt.NDArray[np.integer]) -> float:
@@ -243,33 +271,23 @@ def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutatio
 
 def by_layer_distance(blocks: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
     """Mean divergence by the distance between layers, with intervals over groups of segments."""
-    mass, tokens = _by_block(blocks)
+    mass, tokens, pairs = _by_block(blocks)
     low, high = bootstrap_ratio(mass.to_numpy(), tokens[:, None], resamples, seed)
-    pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"]
     means = mass.to_numpy().sum(axis=0) / tokens.sum()
-    return pd.DataFrame(
-        {
-            "layer_distance": mass.columns,
-            "pairs": pairs.loc[mass.columns].to_numpy(),
-            "js": means,
-            "ci_low": low,
-            "ci_high": high,
-        }
-    )
+    return pairs.reset_index().assign(js=means, ci_low=low, ci_high=high)
 
 
 def _difference_interval(blocks: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
     """Interval of between minus within layers over groups of segments."""
-    mass, tokens = _by_block(blocks)
-    pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"].loc[mass.columns]
-    different_layers = pairs.index > 0
-    between = (mass.loc[:, different_layers] * pairs[different_layers]).sum(axis=1) / pairs[different_layers].sum()
+    mass, tokens, pairs = _by_block(blocks)
+    pairs = pairs[pairs.index > 0]
+    between = (mass[pairs.index] * pairs).sum(axis=1) / pairs.sum()
     low, high = bootstrap_ratio((between - mass[0]).to_numpy()[:, None], tokens[:, None], resamples, seed)
     return float(low[0]), float(high[0])
 
 
-def _by_block(blocks: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
-    """Divergence summed over tokens, [block, layer distance], and the tokens of each block."""
+def _by_block(blocks: pd.DataFrame) -> tuple[pd.DataFrame, Floats, pd.Series]:
+    """Divergence summed over tokens, [block, layer distance]; the tokens of each block; the pairs at each distance."""
     wide = blocks.pivot(index="block", columns="layer_distance", values="js")
-    tokens = blocks.drop_duplicates("block").set_index("block")["tokens"].loc[wide.index].to_numpy(dtype=float)
-    return wide.mul(tokens, axis=0), tokens
+    tokens = blocks.groupby("block")["tokens"].first().to_numpy(dtype=float)
+    return wide.mul(tokens, axis=0), tokens, blocks.groupby("layer_distance")["pairs"].first()

@@ -1,53 +1,141 @@
-"""Table 2: single heads as antecedent selectors, and rule-based baselines (Clark et al. 2019, section 4.3)."""
+"""Single heads as antecedent selectors beside rule-based baselines: Table 2 (section 4.3), and GAP (not in the paper)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import CachedExample, read_attention
-from attention_atlas.attention.pairing import with_attention
-from attention_atlas.corpora.agreement import NO_NAMES, Names, census_names, read_names
-from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.corpora.mentions import MENTION_TYPES
+from attention_atlas.attention.cache import Attention, CachedExample, with_attention
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.mentions import MENTION_TYPES, NO_NAMES, FirstNames, Names
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.progress import progress
-from attention_atlas.io.tables import write_quantities, write_table
-from attention_atlas.methods.head_tables import accuracy_rows
-from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
-from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
-from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     CoreferenceOptions,
     Task,
     alternatives,
     head_rule_for,
-    options_of,
     task_of,
 )
-from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_columns, system_rows
-from attention_atlas.studies.clark2019.unit_intervals import interval_of_mean
+from attention_atlas.studies.clark2019.names import ALL, BEST_HEAD
 
 Floats = npt.NDArray[np.float64]
-LEVEL = 0.95
-"""Coverage of intervals; for a head's accuracy, that of both directions together."""
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
-ROWS = (ALL, *MENTION_TYPES)
 CHANCE = "chance"
-SYSTEMS = (CHANCE, *BASELINES, BEST_HEAD)
-COLUMNS = tuple(system_columns("mention_type"))
-CLAIM_COLUMNS = (
-    *("baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n"),
-    *UNIT_COLUMNS,
-)
+_MASCULINE = frozenset({"he", "him", "his", "himself"})
+_log = logging.getLogger(__name__)
+
+
+def coreference(
+    attention: Attention,
+    examples: Examples,
+    first_names: FirstNames,
+    options: Mapping[str, Any],
+    vary_options: bool,
+    folds: int,
+    resamples: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone.
+
+    Returns:
+        table: rows of Table 2, see `table2_rows`.
+        heads: see `heads_frame`.
+        options: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy: each option changed alone.
+        summary: quantity, value.
+        claims: see `claims_frame`.
+    """
+    base, resampling = CoreferenceOptions(**options), Resampling(folds, resamples, seed)
+    rule = head_rule_for(examples, base.head_rule)
+    variants = [("none", base, rule)]
+    for name, alternative in alternatives(base) if vary_options else ():
+        try:
+            alternative_rule = head_rule_for(examples, alternative.head_rule)
+        except AtlasError:
+            continue  # a head rule that this corpus does not allow
+        # The rule that `auto` resolves to is the same variant.
+        if name != "head_rule" or alternative_rule != rule:
+            variants.append((name, alternative, alternative_rule))
+    cached = progress(attention, total=len(examples), label="windows")
+    results = outcomes(examples, cached, [v for _, v, _ in variants], [r for _, _, r in variants], first_names)
+    frames = []
+    for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
+        settings = {"none": "the run's own", "head_rule": variant_rule}
+        rows = table2_rows(outcome, replace(resampling, resamples=100))
+        setting = settings.get(name) or variant.option_text(name)
+        frames.append(rows[rows["mention_type"] == ALL].assign(option=name, setting=setting))
+    columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
+    mentions = [mention for example in examples for mention in example.mentions or ()]
+    summary = {
+        "windows": len(examples),
+        "documents": len({e.document for e in examples}),
+        "words": sum(len(e.words) for e in examples),
+        "mentions": len(mentions),
+        "singletons": sum(mention.singleton for mention in mentions),
+        "scored": len(results[0].type),
+        "head_rule": rule,
+        "first_names": len(first_names.masculine) + len(first_names.feminine),
+        "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
+    }
+    return {
+        "table": table2_rows(results[0], resampling),
+        "heads": heads_frame(results[0], resampling),
+        "options": pd.concat(frames, ignore_index=True)[columns],
+        "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
+        "claims": claims_frame(results[0], resampling),
+    }
+
+
+def windows(
+    attention: Attention,
+    examples: Examples,
+    window_attention: Attention,
+    window_examples: Examples,
+    division: str,
+    window_division: str,
+    first_names: FirstNames,
+    options: Mapping[str, Any],
+    folds: int,
+    resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Table 2 with documents cut after their first tokens, and divided into windows (divisions `first` and `all`).
+
+    division, documents, and the columns of `table2_rows`, on the documents in both corpora; no row without such a document.
+    """
+    base = CoreferenceOptions(**options)
+    shared = {e.document for e in examples} & {e.document for e in window_examples}
+    columns = ["division", "documents", *system_columns("mention_type")]
+    if not shared:
+        _log.warning("the divisions into windows have no document in common: raise the limit of their corpora")
+        return pd.DataFrame(columns=columns)
+    frames = []
+    both = (division, attention, examples), (window_division, window_attention, window_examples)
+    for name, maps, divided in both:
+        kept = {example.record for example in divided if example.document in shared}
+        cached = progress(maps, total=len(divided), label=f"windows: {name}")
+        outcome = outcomes(
+            [example for example in divided if example.record in kept],
+            (example for example in cached if example.record in kept),
+            [base],
+            [head_rule_for(divided, base.head_rule)],
+            first_names,
+        )[0]
+        rows = table2_rows(outcome, Resampling(folds, resamples, seed))
+        frames.append(rows.assign(division=name, documents=len(shared)))
+    return pd.concat(frames, ignore_index=True)[columns]
 
 
 @dataclass(frozen=True)
@@ -55,7 +143,7 @@ class Outcome:
     """Correct choices of heads and baselines under one set of options, one entry for each scored mention.
 
     Attributes:
-        units: of the mentions, for folds and intervals: documents.
+        units: documents, for folds and intervals.
         type: [mention] pronoun, proper or nominal.
         heads: [mention, direction, layer, head].
         systems: system -> [mention], as 0 and 1, or as a share for chance.
@@ -64,26 +152,20 @@ class Outcome:
     units: Units
     type: npt.NDArray[np.str_]
     heads: Bools
-    systems: Mapping[str, npt.NDArray[np.float64]]
+    systems: Mapping[str, Floats]
 
-    def of_type(self, name: str) -> Bools:
-        """[mention] which mentions belong to a column of the table: a type, or all."""
-        return np.ones(len(self.type), dtype=bool) if name == ALL else self.type == name
+    @property
+    def of_type(self) -> dict[str, Bools]:
+        """Column of Table 2, a type or all -> [mention] which mentions belong to it."""
+        return {ALL: np.ones(len(self.type), dtype=bool)} | {name: self.type == name for name in MENTION_TYPES}
 
 
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
-    """The candidate that every head selects for every mention.
+    """The candidate that every head selects for every mention: [mention, direction, layer, head], from 0; -1 for none.
 
     From mention to antecedent, it is the candidate with the highest attention from the mention's head word; from antecedent to
-    mention, the candidate with the highest attention to the mention's head word. Ties go to the first word.
-
-    Args:
-        maps: [layer, head, m, m] over words and special tokens.
-        special: [m] which rows are special tokens.
-        task: the mentions and their candidates.
-
-    Returns:
-        [mention, direction, layer, head], positions from 0; -1 where a mention has no candidate.
+    mention, the candidate with the highest attention to the mention's head word. Ties go to the first word. Maps are [layer,
+    head, m, m] over words and special tokens, of which `special` [m] says which are which.
     """
     words = np.flatnonzero(~special)
     inner = np.asarray(maps)[..., words[:, None], words[None, :]]
@@ -91,8 +173,7 @@ def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> 
     to_mention = np.swapaxes(inner, -1, -2)[..., task.heads, :]
     weights = np.stack([from_mention, to_mention])  # [direction, layer, head, mention, word]
     chosen = np.where(task.candidates, weights, -1.0).argmax(axis=-1)
-    chosen = np.where(task.candidates.any(axis=1), chosen, -1)
-    return np.moveaxis(chosen, -1, 0)
+    return np.moveaxis(np.where(task.candidates.any(axis=1), chosen, -1), -1, 0)
 
 
 def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
@@ -108,87 +189,62 @@ def outcomes(
     rules: Sequence[str],
     names: Names = NO_NAMES,
 ) -> list[Outcome]:
-    """Read the cache once and score heads and baselines under all options.
+    """Read the cache, in the order of the windows, once; score heads and baselines under all options.
 
-    Args:
-        examples: the windows, in the order of the cache.
-        cached: their attention.
-        variants, rules: options, and the head rule that each of them resolves to.
-        names: first names by gender, for the sieves.
-
-    Raises:
-        AtlasError: cache and examples are not of the same corpus.
+    rules: the head rule that the options of each variant resolve to.
     """
     units = independent_units([example.document for example in examples], "windows")
     scored: list[list[tuple[int, Task, Bools]]] = [[] for _ in variants]
     for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
-        for options, rule, scored_windows in zip(variants, rules, scored, strict=True):
+        for options, rule, of_variant in zip(variants, rules, scored, strict=True):
             task = task_of(example, options, rule, names)
             if len(task.heads):
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
                 picked = picked_words(by_mode[options.word_mode], maps.special_units, task)
-                scored_windows.append((int(unit), task, judge(picked, task)))
-    return [_joined(scored_windows, units.name) for scored_windows in scored]
+                of_variant.append((int(unit), task, judge(picked, task)))
+    results = []
+    for of_variant in scored:
+        if not of_variant:
+            raise AtlasError(
+                "no mention has an antecedent in its window: the corpus has no chains, or the windows are too short."
+            )
+        numbers, tasks, heads = zip(*of_variant, strict=True)
+        systems = {CHANCE: np.concatenate([task.chance for task in tasks])}
+        for name in BASELINES:
+            systems[name] = np.concatenate([judge(task.baselines[name], task) for task in tasks]).astype(float)
+        present, of_mention = np.unique(np.repeat(numbers, [len(task.heads) for task in tasks]), return_inverse=True)
+        types = np.concatenate([np.asarray(task.types) for task in tasks])
+        mention_units = Units(of_mention.astype(np.intp), len(present), units.name)
+        results.append(Outcome(mention_units, types, np.concatenate(heads), systems))
+    return results
 
 
-def _joined(parts: list[tuple[int, Task, Bools]], unit_name: str) -> Outcome:
-    if not parts:
-        raise AtlasError("no mention has an antecedent in its window: the corpus has no chains, or the windows are too short.")
-    systems = {CHANCE: np.concatenate([task.chance for _, task, _ in parts])}
-    for name in BASELINES:
-        systems[name] = np.concatenate([judge(task.baselines[name], task) for _, task, _ in parts]).astype(float)
-    present, numbers = np.unique([unit for unit, task, _ in parts for _ in task.heads], return_inverse=True)
-    return Outcome(
-        Units(numbers.astype(np.intp), len(present), unit_name),
-        np.concatenate([np.asarray(task.types) for _, task, _ in parts]),
-        np.concatenate([heads for _, _, heads in parts]),
-        systems,
-    )
-
-
-def table2_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention, columns `COLUMNS`."""
-    groups = ("mention_type", {name: outcome.of_type(name) for name in ROWS})
-    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.units, resampling)
-
-
-def _intervals_of_heads(outcome: Outcome, of_type: Bools, resampling: Resampling) -> tuple[Floats, Floats]:
-    """Intervals of the accuracies of `accuracy_rows`, in its order; NaN where a type has mentions in fewer than two documents.
-
-    The level is that of Bonferroni for the directions, expanded for few documents (`expanded_level`).
-    """
-    units = outcome.units.at(of_type)
-    if units.count < 2:
-        empty = np.full(outcome.heads[0].size, np.nan)
-        return empty, empty
-    level = expanded_level(1 - (1 - LEVEL) / len(DIRECTIONS), units.count)
-    right = units.sums(outcome.heads[of_type].astype(np.float64))
-    low, high = bootstrap_ratio(right, units.sizes()[:, None, None, None], resampling.resamples, resampling.seed, level)
-    return low.ravel(), high.ravel()
+def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
+    """Rows of Table 2: every system on every type of mention, columns `system_columns`."""
+    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
 def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """All heads in both directions on every type of mention.
 
-    Args:
-        outcome: of all mentions.
-        resampling: settings of the bootstrap, over documents.
-
-    Returns:
-        mention_type, layer, head, direction, n, correct, accuracy; ci_low, ci_high: 95 % interval of both directions of a head
-        together, so that it also holds for the better one; chance: share of mentions for which a candidate drawn at random
-        is an antecedent.
+    mention_type, layer, head, direction, n, correct, accuracy; ci_low, ci_high: 95 % interval of both directions of a head
+    together (Bonferroni), so that it also holds for the better one, NaN where a type has mentions in fewer than two documents;
+    chance: share of mentions for which a candidate drawn at random is an antecedent.
     """
     frames = []
-    for name in ROWS:
-        of_type = outcome.of_type(name)
-        frame = accuracy_rows(outcome.heads[of_type], DIRECTIONS)
+    for name, of_type in outcome.of_type.items():
+        units = outcome.units.at(of_type)
+        low = high = np.full(outcome.heads[0].size, np.nan)
+        if units.count > 1:
+            level = expanded_level(level_of_parts(len(DIRECTIONS)), units.count)
+            right, sizes = units.sums(outcome.heads[of_type].astype(np.float64)), units.sizes()[:, None, None, None]
+            low, high = (end.ravel() for end in bootstrap_ratio(right, sizes, resampling.resamples, resampling.seed, level))
+        chance = outcome.systems[CHANCE][of_type].mean() if of_type.any() else np.nan
+        frame = accuracy_rows(outcome.heads[of_type], DIRECTIONS).assign(ci_low=low, ci_high=high, chance=chance)
         frame.insert(0, "mention_type", name)
-        low, high = _intervals_of_heads(outcome, of_type, resampling)
-        chance = outcome.systems[CHANCE][of_type]
-        frames.append(frame.assign(ci_low=low, ci_high=high, chance=chance.mean() if len(chance) else np.nan))
+        frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
 
@@ -196,11 +252,9 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best head minus that of each baseline on all mentions, for the claims of section 4.3.
 
     The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
-
-    Returns:
-        `CLAIM_COLUMNS`: baseline; place (best head on all documents); value with its interval (bootstrap over units of the
-        difference, widened where they are few, `expanded_level`); head_accuracy, baseline_accuracy on the tested half; n
-        (mentions of it); unit, units. NaN where one half has no mention.
+    baseline; place (best head on all documents); value with its interval (bootstrap over units of the difference, widened where
+    they are few, `expanded_level`); head_accuracy, baseline_accuracy on the tested half; n (mentions of it); unit, units. NaN
+    where one half has no mention.
     """
     choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
     tested = ~choosing
@@ -217,78 +271,144 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
             row |= {"value": difference.mean(), "head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
             row |= interval_of_mean(difference, units, resampling, LEVEL)
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+    columns = ["baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n", *UNIT_COLUMNS]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def measure_coreference(
-    shards: Sequence[str | Path],
-    example_files: Sequence[str | Path],
-    limit: int,
-    options: Mapping[str, Any],
-    vary_options: bool,
-    name_lists: Sequence[str | Path],
+def system_columns(group: str) -> list[str]:
+    """Columns of `system_rows`."""
+    return [
+        *("system", group, "layer", "head", "direction", "n", "correct", "accuracy"),
+        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
+    ]
+
+
+def system_rows(
+    heads: Bools,
+    directions: Sequence[str],
+    baselines: Mapping[str, Floats],
+    groups: tuple[str, Mapping[str, Bools]],
+    units: Units,
     resampling: Resampling,
-    out: str | Path,
-    heads_out: str | Path,
-    options_out: str | Path,
-    summary_out: str | Path,
-    claims_out: str | Path,
-) -> None:
-    """Score all heads and baselines and write the tables.
+) -> pd.DataFrame:
+    """Accuracy of the baselines and of the best head in every group, columns `system_columns`; the best head comes last.
+
+    The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
+    chosen on the other folds of units.
 
     Args:
-        shards, example_files: attention and examples of the coreference corpus, in order.
-        limit: use at most this many records of the corpus.
-        options: `CoreferenceOptions` of the run.
-        vary_options: whether each option is changed alone as well, for `options_out`.
-        name_lists: masculine and feminine first names, one name per line; empty for those of the census
-            (`agreement.census_names`).
-        resampling: folds and bootstrap, over documents.
-        out: columns `COLUMNS`.
-        heads_out: all heads on every type of mention.
-        options_out: option, setting, system, mention_type, layer, head, direction, n, accuracy: each option changed alone.
-        summary_out: quantity, value.
-        claims_out: statistics of the paper's claims, columns `CLAIM_COLUMNS`.
-
-    Raises:
-        AtlasError: the cache cannot be used, or the corpus has no mentions or no head words by the requested rule.
+        heads: [item, direction, layer, head] whether each head is right.
+        directions: their names.
+        baselines: system -> [item], as 0 and 1, or as a share for chance.
+        groups: name of the column, and group -> [item] which items belong to it.
+        units, resampling: of the items (documents or passages), for folds and bootstrap.
     """
-    examples = list(read_examples(example_files, limit))
-    base = options_of(options)
-    rule = head_rule_for(examples, base.head_rule)
-    variants = [("", base, rule)]
-    names = read_names(*name_lists) if name_lists else census_names()
-    for name, alternative in alternatives(base) if vary_options else ():
-        try:
-            alternative_rule = head_rule_for(examples, alternative.head_rule)
-        except AtlasError:
-            continue  # a head rule that this corpus does not allow
-        # The rule that `auto` resolves to is the same variant.
-        if name != "head_rule" or alternative_rule != rule:
-            variants.append((name, alternative, alternative_rule))
-    cached = progress(read_attention(shards, limit), total=len(examples), label="windows")
-    results = outcomes(examples, cached, [variant for _, variant, _ in variants], [r for _, _, r in variants], names)
-    table = table2_frame(results[0], resampling)
-    write_table(table, out)
-    write_table(heads_frame(results[0], resampling), heads_out)
-    write_table(claims_frame(results[0], resampling), claims_out)
+    direction, layer, head = best_head(heads.sum(axis=0))
+    place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
+    heldout_right = heldout_of_units(heads, units, resampling).astype(float)
+    column, members = groups
     rows = []
-    for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
-        shown = variant_rule if name == "head_rule" else variant.option_text(name) if name else "the run's own"
-        frame = table2_frame(outcome, replace(resampling, resamples=100))
-        frame = frame[frame["mention_type"] == ALL]
-        rows.append(frame.assign(option=name or "none", setting=shown))
-    columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
-    write_table(pd.concat(rows, ignore_index=True)[columns], options_out)
-    summary = {
-        "windows": len(examples),
-        "documents": len({e.document for e in examples}),
-        "words": sum(len(e.words) for e in examples),
-        "mentions": sum(len(e.mentions or ()) for e in examples),
-        "singletons": sum(m.singleton for e in examples for m in e.mentions or ()),
-        "scored": len(results[0].type),
-        "head_rule": rule,
-        "first_names": len(names.masculine) + len(names.feminine),
-        "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
+    for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
+        for name, of_group in members.items():
+            of_units = units.at(of_group)
+            row = {"system": system, column: name, "n": int(of_group.sum()), "correct": right[of_group].sum()}
+            row |= {"unit": of_units.name, "units": of_units.count} | (place if system == BEST_HEAD else {})
+            if of_group.any():
+                row["accuracy"] = right[of_group].mean()
+                row["ci_low"], row["ci_high"] = _interval(right[of_group], of_units, resampling)
+            if of_group.any() and system == BEST_HEAD:
+                row["heldout_accuracy"] = heldout_right[of_group].mean()
+                row["heldout_ci_low"], row["heldout_ci_high"] = _interval(heldout_right[of_group], of_units, resampling)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
+
+
+def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bools:
+    """[item] whether the head that is best on the other folds of units is right."""
+    fold = folds_of(units.count, min(resampling.folds, units.count), resampling.seed)[units.of_item]
+    return heldout(heads, fold)
+
+
+def _interval(right: Floats, units: Units, resampling: Resampling) -> tuple[float, float]:
+    low, high = bootstrap_ratio(units.sums(right), units.sizes(), resampling.resamples, resampling.seed)
+    return float(low), float(high)
+
+
+def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP.
+
+    Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none.
+
+    Returns:
+        systems: see `system_rows`, by gender.
+        heads: gender, layer, head, direction, n, correct, accuracy.
+    """
+    choices, right, documents = [], [], []
+    for example, maps in with_attention(examples, progress(attention, total=len(examples), label="passages")):
+        choice = choice_of(example)
+        if choice is not None:
+            choices.append(choice)
+            documents.append(example.document)
+            right.append(preferred(maps.word_maps(), maps.special_units, choice))
+    if not choices:
+        raise AtlasError("no passage has exactly one name that the pronoun refers to: there is nothing to choose.")
+    heads, units = np.stack(right), independent_units(documents, "passages")
+    masculine = np.asarray([choice.masculine for choice in choices])
+    of_gender = {ALL: np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
+    by_rule = pd.DataFrame([baselines_of(choice) for choice in choices]).astype(float)
+    baselines = {CHANCE: np.full(len(choices), 0.5)} | {name: by_rule[name].to_numpy() for name in by_rule}
+    directions = ("pronoun_to_name", "name_to_pronoun")
+    by_gender = {gender: accuracy_rows(heads[members], directions) for gender, members in of_gender.items()}
+    resampling = Resampling(folds, resamples, seed)
+    return {
+        "systems": system_rows(heads, directions, baselines, ("gender", of_gender), units, resampling),
+        "heads": pd.concat(by_gender, names=["gender"]).reset_index(level="gender").reset_index(drop=True),
     }
-    write_quantities(summary, summary_out)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A passage with two names: words start .. stop - 1 of the pronoun, of the name it refers to, and of the other one."""
+
+    pronoun: tuple[int, int]
+    right: tuple[int, int]
+    wrong: tuple[int, int]
+    masculine: bool
+
+
+def choice_of(example: Example) -> Choice | None:
+    """The choice between the names of a passage; None if the pronoun refers to neither or both."""
+    by_role = {m.role: m for m in example.mentions or ()}
+    if not {"pronoun", "A", "B"} <= set(by_role):
+        raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
+    pronoun = by_role["pronoun"]
+    is_right = [by_role[name].cluster == pronoun.cluster for name in "AB"]
+    if sum(is_right) != 1:
+        return None
+    right, wrong = (by_role["A"], by_role["B"]) if is_right[0] else (by_role["B"], by_role["A"])
+    masculine = example.words[pronoun.start].lower() in _MASCULINE
+    return Choice((pronoun.start, pronoun.stop), (right.start, right.stop), (wrong.start, wrong.stop), masculine)
+
+
+def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
+    """[direction, layer, head] whether every head prefers the right name, of maps as in `picked_words`; a tie counts as wrong.
+
+    From pronoun to name, the preferred name is the one whose words get more attention from the pronoun, summed over its words.
+    From name to pronoun, it is the one whose words attend more to the pronoun, on average.
+    """
+    words = np.flatnonzero(~special)
+    pronoun = words[slice(*choice.pronoun)]
+    names = [words[slice(*span)] for span in (choice.right, choice.wrong)]
+    to_names = [maps[..., pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
+    from_names = [maps[..., name[:, None], pronoun].sum(axis=-1).mean(axis=-1) for name in names]
+    return np.stack([to_names[0] > to_names[1], from_names[0] > from_names[1]])
+
+
+def baselines_of(choice: Choice) -> dict[str, bool]:
+    """Whether the first and the nearest name are right; distance counts words between pronoun and name."""
+
+    def distance(span: tuple[int, int]) -> int:
+        return span[0] - choice.pronoun[1] if span[0] > choice.pronoun[0] else choice.pronoun[0] - span[1]
+
+    is_first = choice.right[0] < choice.wrong[0]
+    return {"first_name": is_first, "nearest_name": distance(choice.right) < distance(choice.wrong)}

@@ -9,11 +9,8 @@ can be compared only over one set of rows, by default those of the predicted tok
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,125 +22,73 @@ from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.progress import progress
-from attention_atlas.io.tables import write_table
-from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, independent_units, mean_rows
 from attention_atlas.methods.surface import token_classes
-from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
-from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.masking import MaskedExample, mask_pieces, unmasked
-from attention_atlas.models.mlm_head import MaskedModel, ModelFiles, load_masked_model, read_head_facts
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.models.language_models import MaskedExample, MaskedModel, MlmHead, mask_pieces, unmasked
+from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.studies.clark2019.gradient_rows import ALL_ROWS, PREDICTED, REACHABLE, ROWS
+from attention_atlas.studies.clark2019.names import ALL_ROWS, PREDICTED, REACHABLE, ROWS, first_late_layer
 
 MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
 COLUMNS = (
-    "masking",
-    "rows",
-    "measure",
-    "target",
-    "layer",
-    "head",
-    "value",
-    "ci_low",
-    "ci_high",
-    "n",
-    *UNIT_COLUMNS,
-    "mlm_head",
+    *("masking", "rows", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n"),
+    *(*UNIT_COLUMNS, "mlm_head"),
 )
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class GradientOutputs:
-    """Files that `measure_gradients` writes.
-
-    Attributes:
-        table: columns `COLUMNS`; value: mean over segments.
-        variants: masking, rows, measure, layer, sep, cls, punct, other, sep_to_other: means over heads.
-        claims: gradient of attention to [SEP] by layer, columns `CLAIM_COLUMNS`, see `claims_frame`.
-    """
-
-    table: str | Path
-    variants: str | Path
-    claims: str | Path
-
-
-def measure_gradients(
-    model: ModelFiles,
-    example_files: Sequence[str | Path],
-    limit: int,
+def gradients(
+    model: Mapping[str, Any],
+    card: Card,
+    mlm_head: MlmHead,
+    examples: Examples,
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    threads: int,
-    outputs: GradientOutputs,
-) -> None:
-    """Measure every head on all segments and write the tables; without a mask token in the vocabulary they have no rows.
+) -> dict[str, pd.DataFrame]:
+    """Gradients of every head on all segments; without a mask token in the vocabulary the tables have no rows.
 
-    Args:
-        model: the model and its masked-LM head.
-        example_files: examples of the segments, in order.
-        limit: use at most this many records of the corpus.
-        options: cls_is_other (whether [CLS] counts among the other tokens), rows (of the claim: one of `ROWS`).
-        resamples, seed: of the bootstrap over documents, or segments where the corpus names none; the masking uses the same
-            seed.
-        threads: threads of the forward and backward passes.
-        outputs: files to write.
+    options: cls_is_other (whether [CLS] counts among the other tokens), rows (of the claim: one of `ROWS`). The bootstrap is
+    over documents, or segments where the corpus names none.
 
-    Raises:
-        AtlasError: the model cannot be loaded, its loss is not finite, or there is no segment.
+    Returns:
+        gradients: columns `COLUMNS`; value: mean over segments.
+        variants: masking, rows, measure, layer, sep, cls, punct, other, sep_to_other: means over heads.
+        claims: gradient of attention to [SEP] by layer, see `claims_frame`.
     """
-    torch.set_num_threads(threads)
-    card, facts = read_card(model.card), read_head_facts(model.mlm_head_facts)
     frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
-    if facts.origin != "none":
-        examples = list(read_examples(example_files, limit))
+    if mlm_head.facts.origin != "none":
         if not examples:
             raise AtlasError(
                 "there is no segment to compute gradients on: every record was dropped (see dropped.tsv), or `limit` is too "
                 "small."
             )
-        masked_model = load_masked_model(model.entry, model.mlm_head, facts, pick_device())
+        masked_model = mlm_head.load(model, pick_device())
         units = independent_units([example.document for example in examples], "segments")
         frames = []
         for masking in MASKINGS:
-            by_measure = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
+            by_measure = segment_gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
             frames += [_frame(values, masking, *key, units, resamples, seed) for key, values in by_measure.items()]
             if masking == "masked":
                 claims = claims_frame(by_measure[options["rows"], "per_weight"], units, resamples, seed)
-        frame = pd.concat(frames, ignore_index=True).assign(mlm_head=facts.words)
-    write_table(frame, outputs.table)
-    write_table(variants_table(frame), outputs.variants)
-    write_table(claims, outputs.claims)
+        frame = pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words)
+    return {"gradients": frame, "variants": variants_table(frame), "claims": claims}
 
 
-def gradients(
+def segment_gradients(
     masked_model: MaskedModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int, cls_is_other: bool = True
 ) -> dict[tuple[str, str], Floats]:
-    """Gradients of all segments by target class.
+    """Gradients by target class: (rows, measure) -> [segment, target, layer, head] in the order of `examples`.
 
-    Args:
-        masked_model: the model and its masked-LM head.
-        card: its card.
-        examples: the segments.
-        masking: "masked" or "unmasked".
-        seed: of the masking.
-        cls_is_other: whether [CLS] counts among the other tokens.
-
-    Returns:
-        (rows, measure) -> [segment, target, layer, head] in the order of `examples`; NaN where a segment has no token of the
-        class.
-
-    Raises:
-        AtlasError: the loss is not finite.
+    NaN where a segment has no token of the class. `masking` is "masked" or "unmasked".
     """
     assert card.mask is not None
     order = {example.record: k for k, example in enumerate(examples)}
@@ -151,10 +96,8 @@ def gradients(
     by_measure = {key: np.full(shape, np.nan) for key in product(ROWS, MEASURES)}
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
     for batch in progress(batches, label=f"gradients, {masking}"):
-        if masking == "masked":
-            masked_batch = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) for e in batch]
-        else:
-            masked_batch = [unmasked(e) for e in batch]
+        is_masked = masking == "masked"
+        masked_batch = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) if is_masked else unmasked(e) for e in batch]
         maps, slopes = attention_gradients(masked_model, batch, masked_batch, card.pad or 0)
         for key, values in _by_class(maps, slopes, batch, masked_batch, card, cls_is_other).items():
             by_measure[key][[order[e.record] for e in batch]] = values
@@ -167,9 +110,6 @@ def attention_gradients(
     """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer.
 
     One backward pass gives all layers.
-
-    Raises:
-        AtlasError: the loss is not finite.
     """
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
@@ -211,27 +151,27 @@ def _by_class(
     cls_is_other: bool,
 ) -> dict[tuple[str, str], Floats]:
     """(rows, measure) -> [batch, target, layer, head]."""
-    columns, everywhere, predicted = _classes(batch, masked_batch, card, cls_is_other)
-    device = maps[0].device
-    queries = {PREDICTED: predicted, ALL_ROWS: everywhere}
-    rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(device)  # [batch, set of rows, n]
-    by_column = torch.from_numpy(columns).to(device)
+    columns, queries = _classes(batch, masked_batch, card, cls_is_other)
+    rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(maps[0].device)  # [batch, set of rows, n]
+    by_column = torch.from_numpy(columns).to(maps[0].device)
     sizes = columns.sum(axis=-1)[..., None]  # [batch, target, 1]
-    layer_values: dict[tuple[str, str], list[npt.NDArray[np.float32]]] = {key: [] for key in product(queries, MEASURES)}
+
+    def received(values: torch.Tensor) -> npt.NDArray[np.float32]:
+        """[set of rows, batch, target, head] sums over the rows and over the tokens of each class."""
+        by_query = torch.einsum("bri,bhij->brhj", rows, values)
+        return np.asarray(torch.einsum("bcj,brhj->rbch", by_column, by_query).cpu().numpy())
+
+    by_layer: dict[tuple[str, str], list[npt.NDArray[np.float32]]] = {key: [] for key in product(queries, MEASURES)}
     for a, slope in zip(maps, slopes, strict=True):
         magnitude = slope.abs().float()
-        by_class = {}
-        for name, values in (("gradient", magnitude), ("product", magnitude * a.float())):
-            received = torch.einsum("bri,bhij->brhj", rows, values)
-            by_class[name] = torch.einsum("bcj,brhj->rbch", by_column, received).cpu().numpy()
-        for k, (name, included) in enumerate(queries.items()):
+        gradients, products = received(magnitude), received(magnitude * a.float())
+        for (name, included), gradient, weighted in zip(queries.items(), gradients, products, strict=True):
             count = included.sum(axis=-1)[:, None, None]
-            gradient, weighted = by_class["gradient"][k], by_class["product"][k]
             with np.errstate(divide="ignore", invalid="ignore"):
-                layer_values[name, "per_weight"].append(gradient / (count * sizes))
-                layer_values[name, "per_query"].append(np.where(sizes > 0, gradient / count, np.nan))
-                layer_values[name, "gradient_x_attention"].append(weighted / (count * sizes))
-    stacked = {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in layer_values.items()}
+                by_layer[name, "per_weight"].append(gradient / (count * sizes))
+                by_layer[name, "per_query"].append(np.where(sizes > 0, gradient / count, np.nan))
+                by_layer[name, "gradient_x_attention"].append(weighted / (count * sizes))
+    stacked = {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in by_layer.items()}
     for measure in MEASURES:
         before, last = stacked[ALL_ROWS, measure][:, :, :-1], stacked[PREDICTED, measure][:, :, -1:]
         stacked[REACHABLE, measure] = np.concatenate([before, last], axis=2)
@@ -240,21 +180,21 @@ def _by_class(
 
 def _classes(
     batch: Sequence[Example], masked_batch: Sequence[MaskedExample], card: ModelCard, cls_is_other: bool
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Tokens of each class [batch, target, n], all real tokens [batch, n] and those predicted [batch, n], as 0 and 1."""
+) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[np.float32]]]:
+    """Tokens of each class [batch, target, n], and queries [batch, n]: those predicted, and all; as 0 and 1."""
     longest = max(len(e.input_ids) for e in batch)
     columns = np.zeros((len(batch), len(TARGETS), longest), np.float32)
-    everywhere, predicted = np.zeros((2, len(batch), longest), np.float32)
+    predicted, everywhere = np.zeros((2, len(batch), longest), np.float32)
     for row, (example, masked) in enumerate(zip(batch, masked_batch, strict=True)):
         n = len(example.input_ids)
         classes = token_classes(example.tokens, card.cls, card.sep)
         # Token classes go by spelling; whether a token is special comes from the alignment with words.
         special = np.asarray(example.word) == SPECIAL
-        is_other = ~(classes.sep | classes.punct | (classes.cls if not cls_is_other else np.zeros(n, bool)))
+        is_other = ~(classes.sep | classes.punct | (classes.cls & (not cls_is_other)))
         columns[row, :, :n] = np.stack([classes.sep & special, classes.cls & special, classes.punct & ~special, is_other])
         everywhere[row, :n] = 1
         predicted[row, :n] = masked.chosen
-    return columns, everywhere, predicted
+    return columns, {PREDICTED: predicted, ALL_ROWS: everywhere}
 
 
 def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
@@ -267,23 +207,18 @@ def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, 
 
 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
-    """Gradient of attention to [SEP] from layer 5 of 12 on, relative to the largest layer mean.
+    """Gradient of attention to [SEP], means over weights [segment, target, layer, head], relative to the largest layer mean.
 
-    Columns: layer (from 5 of 12 on; in a model of another depth from the same share of the layers, rounded up), ratio (its
-    mean over segments and heads over that of the layer with the largest), ci_low, ci_high (bootstrap over units; the largest
-    mean is taken in each resample), level (coverage of each interval, so that all hold together), n (segments), unit, units.
-
-    Args:
-        values: [segment, target, layer, head] mean over weights.
-        units: of the segments.
-        resamples, seed: of the bootstrap.
+    Columns: layer (from layer 5 of 12 on, `first_late_layer`), ratio (its mean over segments and heads over that of the layer
+    with the largest), ci_low, ci_high (bootstrap over units; the largest mean is taken in each resample), level (coverage of
+    each interval, so that all hold together), n (segments), unit, units.
     """
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)
-    layers = by_layer.shape[1]
-    late = np.arange(math.ceil(5 * layers / 12) - 1, layers)
     if not has_value.any():
         return pd.DataFrame(columns=list(CLAIM_COLUMNS))
+    layers = by_layer.shape[1]
+    late = np.arange(first_late_layer(layers) - 1, layers)
     drawn = units.at(has_value)
     sums = drawn.sums(by_layer[has_value])
     means = sums.sum(axis=0)
@@ -299,11 +234,7 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the heads of a layer, and the ratio of the gradient to [SEP] to that to other tokens."""
     keys = ["masking", "rows", "measure", "layer"]
-    means = (
-        frame.groupby([*keys, "target"], sort=False)["value"].mean()
-        if len(frame)
-        else frame.set_index([*keys, "target"])["value"]
-    )
+    means = frame.astype({"value": float}).groupby([*keys, "target"], sort=False)["value"].mean()
     wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
     wide["sep_to_other"] = wide["sep"] / wide["other"]
     order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}

@@ -1,4 +1,4 @@
-"""Measures of single heads that the atlas takes from the tables of Clark et al. (2019)."""
+"""Measures of single heads from the tables of Clark et al. (2019), for the atlas."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from attention_atlas.methods.head_measures import (
     where,
     with_interval,
 )
-from attention_atlas.studies.clark2019.gradient_rows import PREDICTED
+from attention_atlas.studies.clark2019.names import PREDICTED
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """See `methods.head_relations.best_relations`."""
-    from attention_atlas.methods import head_relations
+def _best_relations(table: pd.DataFrame) -> pd.DataFrame:
+    from attention_atlas.methods.head_relations import best_relations
 
-    return head_relations.best_relations(table)
+    return best_relations(table)
 
 
 def _words_of_relations(table: pd.DataFrame) -> pd.DataFrame:
@@ -41,27 +40,19 @@ def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
     return {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])}
 
 
-_VALUE = ("layer", "head", "value")
-_SURFACE = (
-    Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
-    Measure("entropy_cls", "Entropy of attention from [CLS]", "Figure 4", "nats", "broad attention from [CLS]"),
-    Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
-    Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
-    Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
-    Measure("to_next", "Attention to the next token", "Section 3.1", "share", "looks ahead"),
-    Measure("to_previous", "Attention to the previous token", "Section 3.1", "share", "looks back"),
-    Measure("to_itself", "Attention to the current token", "Section 3.1", "share", "looks at itself"),
-)
-_COLUMNS_OF_SURFACE = {
-    "entropy": "entropy",
-    "entropy_cls": "entropy_cls",
-    "sep": "to_sep",
-    "cls": "to_cls",
-    "punct": "to_punctuation",
-    "next": "to_next",
-    "previous": "to_previous",
-    "current": "to_itself",
+_SURFACE = {
+    "entropy": Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
+    "entropy_cls": Measure("entropy_cls", "Entropy of attention from [CLS]", "Figure 4", "nats", "broad attention from [CLS]"),
+    "sep": Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
+    "cls": Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
+    "punct": Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
+    "next": Measure("to_next", "Attention to the next token", "Section 3.1", "share", "looks ahead"),
+    "previous": Measure("to_previous", "Attention to the previous token", "Section 3.1", "share", "looks back"),
+    "current": Measure("to_itself", "Attention to the current token", "Section 3.1", "share", "looks at itself"),
 }
+"""Measure in surface.tsv -> measure of the atlas."""
+_COLUMNS_OF_SURFACE = {name: measure.name for name, measure in _SURFACE.items()}
+_MARGIN = "Held-out margin on the head's first relation"
 _RELATION = (
     Measure("chosen_relation", "First relation of the head, chosen on one half of the documents", "Table 1", ""),
     Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
@@ -78,27 +69,15 @@ _RELATION = (
     ),
     Measure(
         "relation_margin",
-        "Held-out margin on the head's first relation over the best fixed offset",
+        f"{_MARGIN} over the best fixed offset",
         "Table 1",
         "difference of shares",
         "follows the relation beyond what word distance predicts",
         chance=0,
         about="chosen_relation",
     ),
-    Measure(
-        "relation_margin_low",
-        "Held-out margin on the head's first relation, lower end of its interval",
-        "Table 1",
-        "difference of shares",
-        part=True,
-    ),
-    Measure(
-        "relation_margin_high",
-        "Held-out margin on the head's first relation, upper end of its interval",
-        "Table 1",
-        "difference of shares",
-        part=True,
-    ),
+    Measure("relation_margin_low", f"{_MARGIN}, lower end of its interval", "Table 1", "difference of shares", part=True),
+    Measure("relation_margin_high", f"{_MARGIN}, upper end of its interval", "Table 1", "difference of shares", part=True),
     Measure("relation_margin_q", "q of that margin over all heads", "Table 1", "", part=True),
 )
 _GRADIENT = Measure(
@@ -115,8 +94,8 @@ MEASURES = (
     Source(
         "clark2019/surface",
         one_per_value("value", "measure", _COLUMNS_OF_SURFACE, ("ci_low", "ci_high")),
-        (*_SURFACE, *ends_with_titles(_SURFACE)),
-        ("measure", *_VALUE, "ci_low", "ci_high"),
+        (*_SURFACE.values(), *ends_with_titles(tuple(_SURFACE.values()))),
+        ("measure", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
         group=WHERE,
@@ -124,17 +103,17 @@ MEASURES = (
         "with them where the atlas scores the model.",
     ),
     Source(
-        "clark2019/figure3",
+        "clark2019/gradients",
         where("value", "gradient_sep", ("ci_low", "ci_high"), **_OF_GRADIENT),
         with_interval(_GRADIENT),
-        (*_OF_GRADIENT, *_VALUE, "ci_low", "ci_high"),
+        (*_OF_GRADIENT, "layer", "head", "value", "ci_low", "ci_high"),
         Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
         group=EFFECT,
         no_null="The size of a gradient without an effect of [SEP] is not known.",
     ),
     Source(
         "clark2019/dependency_head_relations",
-        best_relations,
+        _best_relations,
         _RELATION,
         ("layer", "head", "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", "ci_low", "ci_high", "q"),
         Examples("words", _words_of_relations),
@@ -152,3 +131,4 @@ MEASURES = (
         chances=_chance_of_antecedents,
     ),
 )
+"""Measures of single heads that the atlas takes from tables of this study."""

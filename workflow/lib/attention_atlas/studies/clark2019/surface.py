@@ -1,71 +1,60 @@
 """Surface patterns of Clark et al. (2019), sections 3.1 to 3.3: which tokens heads attend to, and how broadly.
 
-Per segment and head, then averaged over segments with equal weight.
+Per segment and head, then averaged over segments with equal weight. A claim about the strongest head or layer is tested on
+held-out documents: the head or layer is chosen on one half of the documents and tested on the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import read_attention
-from attention_atlas.attention.half import widened
+from attention_atlas.attention.cache import Attention
+from attention_atlas.attention.words import widened
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.progress import progress
-from attention_atlas.io.tables import write_quantities, write_table
-from attention_atlas.methods.head_tables import head_rows
-from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
-from attention_atlas.methods.surface import ENTROPIES, GROUPS, Floats, mean_frame, token_classes
-from attention_atlas.methods.units import independent_units
-from attention_atlas.models.card import read_card
-from attention_atlas.stats.held_out import Resampling
-from attention_atlas.studies.clark2019.surface_claims import claim_statistics
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, head_rows, independent_units
+from attention_atlas.methods.options import AS_PUBLISHED, alternatives, options_of
+from attention_atlas.methods.surface import GROUPS, mean_frame, token_classes
+from attention_atlas.models.card import Card
+from attention_atlas.stats.held_out import choosing_half
+from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
+from attention_atlas.stats.levels import LEVEL
+from attention_atlas.studies.clark2019.names import (
+    BROAD_ENTROPY,
+    BROAD_MAXIMUM,
+    BROAD_MEDIAN,
+    MIDDLE_SEP,
+    NEXT,
+    PREVIOUS,
+    SEP_SEP,
+    middle_layers,
+)
 
-AFFECTED_MEASURES: dict[str, tuple[str, ...]] = {
-    "sep_sep_denominator": ("sep_sep",),
-    "position_denominator": ("next", "previous"),
-    "entropy_smoothing": ENTROPIES,
-}
-"""Option -> the measures that it affects."""
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
-def measure_surface(
-    shards: Sequence[str | Path],
-    card_path: str | Path,
-    limit: int,
-    options: Options,
-    resampling: Resampling,
-    out: str | Path,
-    options_out: str | Path,
-    summary_out: str | Path,
-    claims_out: str | Path,
-) -> None:
-    """Measure every head on all segments and write the tables.
+def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Measures of every head on all segments; the bootstrap is over documents, or segments where the corpus names none.
 
-    Args:
-        shards: attention shards of the segments, in order.
-        card_path: card of the model.
-        limit: use at most this many records of the corpus.
-        options: the run's options.
-        resampling: folds and bootstrap over documents, or segments where the corpus names no documents.
-        out: columns `surface.COLUMNS` of the methods.
-        options_out: option, setting, measure, layer, head, value: the measures that an option affects, as published and with
-            that option changed alone.
-        summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
-        claims_out: statistics of the paper's claims, columns `surface_claims.COLUMNS`.
-
-    Raises:
-        AtlasError: a shard cannot be used or is not at level tokens, or there is no segment.
+    Returns:
+        surface: columns `COLUMNS` of `methods.surface`.
+        options: option, setting, measure, layer, head, value: the measures that an option affects, as published and with that
+            option changed alone.
+        summary: quantity, value (number of segments, their lengths, entropy of a uniform head).
+        claims: statistics of the paper's claims, see `claim_statistics`.
     """
-    card = read_card(card_path)
+    chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}
     by_option: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
     documents: list[str | None] = []
-    for example in progress(read_attention(shards, limit), total=limit, label="segments"):
+    for example in progress(attention, label="segments"):
         if example.level != "tokens":
             raise AtlasError(
                 f"example {example.id}: the attention cache was stored at level {example.level}, but surface patterns are "
@@ -73,35 +62,26 @@ def measure_surface(
             )
         maps = widened(example.maps)
         classes = token_classes(example.tokens, card.cls, card.sep)
-        for group, option in GROUPS.values():
-            computed = {_value(options, option): group(maps, classes, options)}
-            for measure, values in computed[_value(options, option)].items():
+        for group, option, affected in GROUPS:
+            of_run = group(maps, classes, chosen)
+            for measure, values in of_run.items():
                 by_measure.setdefault(measure, []).append(values)
-            for variant in _variants(option):
-                value = _value(variant, option)
-                if value not in computed:
-                    computed[value] = group(maps, classes, variant)
-                for measure in AFFECTED_MEASURES[str(option)]:
-                    key = (str(option), variant.option_text(str(option)), measure)
-                    by_option.setdefault(key, []).append(computed[value][measure])
+            for variant in [AS_PUBLISHED, *(variant for name, variant in alternatives() if name == option)] if option else []:
+                same = getattr(variant, option) == getattr(chosen, option)
+                of_variant = of_run if same else group(maps, classes, variant)
+                for measure in affected:
+                    by_option.setdefault((option, variant.option_text(option), measure), []).append(of_variant[measure])
         lengths.append(len(example.tokens))
         documents.append(example.document)
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     units = independent_units(documents, "segments")
-    write_table(mean_frame(by_measure, units, resampling.resamples, resampling.seed), out)
-    write_table(claim_statistics(by_measure, units, resampling), claims_out)
-    write_table(_options_frame(by_option), options_out)
-    write_quantities(summary(lengths), summary_out)
-
-
-def _value(options: Options, option: str | None) -> object:
-    return getattr(options, option) if option else None
-
-
-def _variants(option: str | None) -> list[Options]:
-    """The options as published, and with the alternatives of one option."""
-    return [AS_PUBLISHED, *(variant for name, variant in alternatives() if name == option)] if option else []
+    return {
+        "surface": mean_frame(by_measure, units, resamples, seed),
+        "options": _options_frame(by_option),
+        "summary": pd.DataFrame(summary(lengths).items(), columns=["quantity", "value"]),
+        "claims": claim_statistics(by_measure, units, resamples, seed),
+    }
 
 
 def summary(lengths: Sequence[int]) -> dict[str, float]:
@@ -118,14 +98,84 @@ def summary(lengths: Sequence[int]) -> dict[str, float]:
 
 def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
     frames = []
-    for (option, option_value, measure), values in by_option.items():
+    for (option, setting, measure), values in by_option.items():
         stacked = np.stack(values)
         valid = ~np.isnan(stacked[:, 0, 0])
-        if not valid.any():
-            continue
-        frame = head_rows(stacked[valid].mean(axis=0), "value")
-        frame.insert(0, "measure", measure)
-        frame.insert(0, "setting", option_value)
-        frame.insert(0, "option", option)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+        if valid.any():
+            means = head_rows(stacked[valid].mean(axis=0), "value")
+            frames.append(means.assign(option=option, setting=setting, measure=measure))
+    return pd.concat(frames, ignore_index=True)[["option", "setting", "measure", "layer", "head", "value"]]
+
+
+def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, resamples: int, seed: int) -> pd.DataFrame:
+    """Statistics of the claims, from measure -> [layer, head] of every segment.
+
+    claim: `previous`, `next` (attention of the strongest head), `middle_sep` (share of [SEP] in the middle layers), `sep_sep`
+    (attention from [SEP] to [SEP] in the strongest layer), `broad_median` (largest weight of a row, median over the broad
+    heads), `broad_maximum` (the same of the broad head with the largest). place: what is chosen on all segments, as layer or
+    layer-head, or how many heads are broad; the middle layers; empty where no head is broad. value: mean over the segments of
+    one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low, ci_high: bootstrap
+    over units, made longer where they are few (`expanded_level`). n: segments with a value.
+    """
+    choosing = choosing_half(units.count, seed)[units.of_item]
+    stacked = {name: np.stack(values) for name, values in by_measure.items()}
+    rows = []
+
+    def add(claim: str, place: str, values: Floats) -> None:
+        rows.append({"claim": claim, "place": place} | _statistic(values, units, resamples, seed))
+
+    def add_heldout(claim: str, values: Floats, choose: Callable[[Bools], tuple[int, ...] | None]) -> None:
+        """The head or layer that `choose` finds on some segments, None for none: on one half, with its values on the other."""
+        on_all, on_half = choose(np.ones(len(values), dtype=bool)), choose(choosing) if choosing.any() else None
+        heldout = np.full(len(values), np.nan)
+        if on_half is not None:
+            heldout[~choosing] = values[(~choosing, *on_half)]
+        add(claim, "" if on_all is None else "-".join(str(number + 1) for number in on_all), heldout)
+
+    def strongest(values: Floats) -> Callable[[Bools], tuple[int, ...]]:
+        return lambda segments: _largest(values[segments].mean(axis=0))
+
+    for claim in (PREVIOUS, NEXT):
+        add_heldout(claim, stacked[claim], strongest(stacked[claim]))
+    if not np.isnan(stacked["sep"]).any():
+        first, last = middle_layers(stacked["sep"].shape[1])
+        add(MIDDLE_SEP, f"{first + 1} to {last}", stacked["sep"][:, first:last].mean(axis=(1, 2)))
+        by_layer = stacked["sep_sep"].mean(axis=2)
+        add_heldout(SEP_SEP, by_layer, strongest(by_layer))
+    entropy, maximum = stacked["entropy"], stacked["row_maximum"]
+
+    def broad(segments: Bools) -> Bools:
+        return np.asarray(entropy[segments].mean(axis=0) > BROAD_ENTROPY)
+
+    def broadest(segments: Bools) -> tuple[int, ...] | None:
+        is_broad = broad(segments)
+        return _largest(np.where(is_broad, maximum[segments].mean(axis=0), -1.0)) if is_broad.any() else None
+
+    count = int(broad(np.ones(len(entropy), dtype=bool)).sum())
+    chosen_heads = broad(choosing) if choosing.any() else np.zeros(entropy.shape[1:], dtype=bool)
+    of_broad = np.where(choosing[:, None], np.nan, maximum[:, chosen_heads])  # [segment, broad head]
+    add(BROAD_MEDIAN, f"{count} heads" if count else "", of_broad)
+    add_heldout(BROAD_MAXIMUM, maximum, broadest)
+    return pd.DataFrame(rows, columns=["claim", "place", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS])
+
+
+def _largest(means: Floats) -> tuple[int, ...]:
+    return tuple(int(k) for k in np.unravel_index(int(means.argmax()), means.shape))
+
+
+def _statistic(values: Floats, units: Units, resamples: int, seed: int) -> dict[str, object]:
+    """Mean over segments of values [segment], or the median over heads of the means of [segment, head]; NaN: no value."""
+    by_head = values.reshape(len(values), -1)
+    # Without a head there is no value, although no value is missing.
+    has_value = np.asarray(np.isfinite(by_head).all(axis=1) & (by_head.shape[1] > 0), dtype=bool)
+    drawn = units.at(has_value)
+    row: dict[str, object] = {"n": int(has_value.sum()), "unit": units.name, "units": drawn.count}
+    if has_value.any():
+        row["value"] = np.median(by_head[has_value].mean(axis=0))
+    if drawn.count > 1:
+        sums, sizes = drawn.sums(by_head[has_value]), drawn.sizes()
+        means = [(counts @ sums) / (counts @ sizes)[:, None] for counts in resampled_counts(drawn.count, resamples, seed)]
+        medians = np.median(np.concatenate(means), axis=1)
+        low, high = percentile_interval(medians, expanded_level(LEVEL, drawn.count))
+        row |= {"ci_low": float(low), "ci_high": float(high)}
+    return row

@@ -5,28 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.io.tables import read_parquet
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
-from attention_atlas.methods.layer_halves import shares_by_half
-from attention_atlas.published.claims import Claim, all_hold
-from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL, shares_by_half
+from attention_atlas.published.compare import Claim, all_hold
+from attention_atlas.stats.intervals import expanded_level
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.studies.guan2020.ablation_rows import (
+from attention_atlas.studies.guan2020.rows import (
     BASELINE,
     PERMUTED,
     PRUNED,
+    SENTENCES,
     TYPE,
     UNIFORMED,
     WHOLE,
+    passage_interval,
+    unnamed_clusters,
 )
-from attention_atlas.studies.guan2020.ablation_tables import passage_interval, unnamed_clusters
-from attention_atlas.studies.guan2020.names import SENTENCES
 
 Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
@@ -59,16 +57,8 @@ class F1Drops:
         return float(self.by_question[change].mean())
 
 
-def read_drops(answers_path: str | Path) -> F1Drops:
-    """Read the drops of F1 under all conditions.
-
-    Args:
-        answers_path: of `ablations.score_answers`.
-
-    Raises:
-        AtlasError: the table cannot be read.
-    """
-    answers = read_parquet(answers_path, ["row", "sentences", "drawn_from", "draw", "question", "passage", "f1"])
+def drops_of(answers: pd.DataFrame) -> F1Drops:
+    """Drops of F1 under all conditions, of a table of `ablations.answers`."""
     unchanged = answers[answers["row"] == BASELINE].set_index("question")
     of_types = answers[(answers["drawn_from"] == TYPE) & (answers["row"] != BASELINE)]
     f1 = of_types.pivot(index="question", columns=["row", "sentences"], values="f1").loc[unchanged.index]
@@ -85,7 +75,6 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
     """Claims that follow from the order of the paper's numbers, or that its text makes.
 
     Args:
-        drops: of `read_drops`.
         types: layer, type and cluster of each head.
         resamples, seed: of the bootstrap over passages, and of permutations of layers.
     """
@@ -168,10 +157,8 @@ def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], re
     """For each pair the difference of two drops on the same questions, with an interval by bootstrap over passages.
 
     Args:
-        drops: of `read_drops`.
         pairs: name of the difference, and its two changes.
         resamples: for one pair; several pairs have smaller tails and need as many times more.
-        seed: of the bootstrap.
     """
     differences = np.stack([drops.by_question[first] - drops.by_question[second] for _, first, second in pairs], axis=1)
     level = level_of_parts(len(pairs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from attention_atlas.methods.head_measures import (
     Select,
     Source,
     ends_of,
-    parts_of,
     where,
     with_adjusted_p,
     with_interval,
@@ -49,8 +48,8 @@ def by_task(
             reach = squares.sum(min_count=1).to_numpy() ** 0.5 / squares.size().to_numpy()
             overall[end] = overall[name] + (-reach if end == ends_of(name)[0] else reach)
         for task in TASKS:
-            names = dict(zip((name, *parts_of(name)), (f"{name}_{task}", *parts_of(f"{name}_{task}")), strict=True))
-            of_task = rows(table[table["task"] == task]).rename(columns=names)
+            of_task = rows(table[table["task"] == task])
+            of_task.columns = of_task.columns.str.replace(name, f"{name}_{task}")
             overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
         return overall
 
@@ -68,38 +67,29 @@ def _missing_tasks(name: str) -> Callable[[pd.DataFrame], dict[str, str]]:
 
 
 def _task_measures(
-    name: str, title: str, item: str, unit: str, higher_means: str, chance: float | None = None
+    name: str,
+    title: str,
+    item: str,
+    unit: str,
+    higher_means: str,
+    chance: float | None = None,
+    with_parts: Callable[[Measure], tuple[Measure, ...]] = with_interval,
 ) -> tuple[Measure, ...]:
-    """The measures of `by_task`: over all tasks, and one for each task."""
-    parts = (
+    """The measures of `by_task`: over all tasks, and one for each task `with_parts`."""
+    overall = Measure(name, f"{title}, mean of tasks", item, unit, higher_means, chance=chance)
+    tasks = (
         Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True, chance=chance)
         for task in TASKS
     )
-    return (Measure(name, f"{title}, mean of tasks", item, unit, higher_means, chance=chance), *parts)
-
-
-def _with_intervals(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    return tuple(shown for measure in measures for shown in with_interval(measure))
-
-
-def _with_tests_by_task(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    """The measures of `by_task` with the ends of their intervals, and the q of each task."""
-    overall, *tasks = measures
-    return (*with_interval(overall), *(shown for measure in tasks for shown in with_adjusted_p(measure)))
+    return (*with_interval(overall), *(measure for of_task in tasks for measure in with_parts(of_task)))
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
 
-    Args:
-        table: task, annotator, layer, head, class, maps, n.
-
-    Returns:
-        layer, head, pattern_class, pattern_share (of its maps) and its 95 % interval (_low, _high): Wilson's for independent
-        examples. The maps of an example under several seeds count once, so the interval is rather too wide than too narrow.
+    pattern_share (of its maps) has Wilson's 95 % interval for independent examples. The maps of an example under several seeds
+    count once, so the interval is rather too wide than too narrow.
     """
-    import pandas as pd
-
     maps = _maps_of_classes(table)
     share = maps.max(axis=1) / maps.sum(axis=1)
     examples = table[table["annotator"] == HEADLINE].groupby("task")["n"].first().sum()
@@ -107,7 +97,7 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     centre = (share + _NORMAL_QUANTILE**2 / (2 * examples)) / spread
     half = _NORMAL_QUANTILE * (share * (1 - share) / examples + _NORMAL_QUANTILE**2 / (4 * examples**2)) ** 0.5 / spread
     names = dict(zip(ends_of("pattern_share"), (centre - half, centre + half), strict=True))
-    return pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": share, **names}).reset_index()
+    return maps.idxmax(axis=1).to_frame("pattern_class").assign(pattern_share=share, **names).reset_index()
 
 
 def _maps_of_classes(table: pd.DataFrame) -> pd.DataFrame:
@@ -123,18 +113,17 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
     return maps.index.to_frame(index=False).assign(**{measure.name: maps.to_numpy() for measure in _CLASS})
 
 
+_SHARE = Measure(
+    "pattern_share",
+    "Share of the head's attention maps in its most frequent class",
+    "Figure 2",
+    "share",
+    "one pattern",
+    about="pattern_class",
+)
 _CLASS = (
     Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
-    *with_interval(
-        Measure(
-            "pattern_share",
-            "Share of the head's attention maps in its most frequent class",
-            "Figure 2",
-            "share",
-            "one pattern",
-            about="pattern_class",
-        )
-    ),
+    *with_interval(_SHARE),
 )
 _FRAMES = Measure(
     "frame_margin",
@@ -144,15 +133,9 @@ _FRAMES = Measure(
     "links core frame elements with their target",
     chance=0,
 )
-_DISABLED = _task_measures(
-    "disabled",
-    "Change in score when the head attends uniformly",
-    "Figure 8",
-    "points",
-    "disabling the head hurts less, or helps",
-    chance=0,
-)
-_MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
+_COSINE = ("Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less")
+_CHANGE = ("Change in score when the head attends uniformly", "Figure 8", "points", "disabling the head hurts less, or helps")
+_INTERVAL, _MARGIN_INTERVAL = ("ci_low", "ci_high"), ("margin_ci_low", "margin_ci_high")
 MEASURES = (
     Source(
         "kovaleva2019/head_classes",
@@ -166,19 +149,17 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure3",
-        where("margin", "frame_margin", _MARGIN_ENDS),
+        where("margin", "frame_margin", _MARGIN_INTERVAL),
         with_interval(_FRAMES),
-        ("layer", "head", "margin", *_MARGIN_ENDS),
+        ("layer", "head", "margin", *_MARGIN_INTERVAL),
         Examples("sentences", where("n", "frame_margin")),
         group=LINGUISTIC,
     ),
     Source(
         "kovaleva2019/figure5",
-        by_task("value", "unchanged", interval=("ci_low", "ci_high"), crop="real"),
-        _with_intervals(
-            _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less")
-        ),
-        ("task", "crop", "layer", "head", "value", "ci_low", "ci_high"),
+        by_task("value", "unchanged", interval=_INTERVAL, crop="real"),
+        _task_measures("unchanged", *_COSINE),
+        ("task", "crop", "layer", "head", "value", *_INTERVAL),
         Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
         family=True,
         group=TRAINING,
@@ -187,9 +168,9 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure8",
-        by_task("delta", "disabled", interval=("ci_low", "ci_high"), p="p_adjusted", action="uniform"),
-        _with_tests_by_task(_DISABLED),
-        ("task", "action", "layer", "head", "delta", "ci_low", "ci_high", "p_adjusted"),
+        by_task("delta", "disabled", interval=_INTERVAL, p="p_adjusted", action="uniform"),
+        _task_measures("disabled", *_CHANGE, chance=0, with_parts=with_adjusted_p),
+        ("task", "action", "layer", "head", "delta", *_INTERVAL, "p_adjusted"),
         Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
         group=EFFECT,

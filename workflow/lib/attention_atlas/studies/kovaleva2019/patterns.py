@@ -1,217 +1,230 @@
 """Classifiers of maps, trained on labels, cross-validated over texts, heads and layers (Kovaleva et al. 2019, section 4.1).
 
-Maps of one head are alike in all texts, so folds of texts show how well a classifier knows the heads that it was trained on.
-Folds of heads and of layers are a better test of how well it works on another model.
+Texts and labels come with the workflow. Maps of one head are alike in all texts, so folds of texts show how well a classifier
+knows the heads that it was trained on. Folds of heads and of layers are a better test of how well it works on another model.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 from sklearn.model_selection import StratifiedGroupKFold
+from transformers import PreTrainedModel
 
-from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.errors import DamagedFile
-from attention_atlas.io.files import whole_file, write_text
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.tables import write_table
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
-from attention_atlas.studies.kovaleva2019.annotations import (
-    Annotated,
-    LabelledMap,
-    annotated_maps,
-    by_annotator,
-    read_labels,
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.building import ExampleBuilder
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.glue import Labelled, labelled_example
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
+from attention_atlas.io.files import read_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.head_tables import map_rows
+from attention_atlas.models.card import Card, ModelCard
+from attention_atlas.models.extraction import attention_maps
+from attention_atlas.models.loading import load_encoder
+from attention_atlas.stats.intervals import percentile_interval, resampled_counts
+from attention_atlas.studies.kovaleva2019.classes import (
+    LENGTHS,
+    Bools,
+    Floats,
+    Labels,
+    MapNetwork,
+    Thresholds,
+    as_pictures,
+    augmented,
+    classifiers_of,
+    classify,
+    draw,
+    load_network,
+    map_numbers,
+    rule_labels,
+    special_tokens,
+    train_network,
+    tuned_thresholds,
 )
-from attention_atlas.studies.kovaleva2019.generated_recall import generated_recall, recall_note
-from attention_atlas.studies.kovaleva2019.labelling_page import MapToLabel, write_labelling_page
-from attention_atlas.studies.kovaleva2019.map_augmentation import augmented
-from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify, train_network
-from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, HEAD, HEADLINE, LAYER, NETWORK, RULES, TEXT
-from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels, tuned_thresholds
+from attention_atlas.studies.kovaleva2019.names import BLOCK, CLASSES, HEAD, LAYER, NETWORK, RULES, TEXT
 
 _log = logging.getLogger(__name__)
-Labels = npt.NDArray[np.intp]
-_TO_LABEL = 300
-"""Number of maps on the labelling page."""
+TEXTS, LABELS = (str(RESOURCES / "kovaleva2019" / name) for name in ("annotated_texts.jsonl", "annotated_maps.csv"))
+GENERATED = "generated"
+"""In place of folds: maps drawn from the definition of their class."""
 _AUGMENTED_SETS = 8
 """Largest number of sets of augmented maps that the network is trained on in turn."""
 HAND = "hand"
 """The annotator whose labels come with the workflow."""
 MAJORITY = "head_majority"
 """A classifier that ignores the map: the label of most maps of the same head."""
+_MAPS = 8
+"""Generated maps of each class and length."""
 COLUMNS = [
     *("annotator", "folds", "class", "n", "precision", "recall", "f1", "ci_low", "ci_high", "kappa", "with"),
     *("least", "least_at"),
 ]
+_LONGEST = (22, 28, 34, 40)
+"""Limits on the tokens of an example of Figure 1, since short ones are more readable: the first with enough examples."""
+_CANDIDATES, _FEWEST = 24, 8
+"""Largest number of candidates for Figure 1, and the smallest where there are enough examples."""
+_LOCAL = 3
+"""Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
 
 
-@dataclass(frozen=True)
-class PatternSettings:
-    """Training of the classifiers.
-
-    Attributes:
-        size, scale: of the pictures of maps (`map_network.as_pictures`).
-        epochs: of the network.
-        folds: of each cross-validation.
-    """
-
-    size: int
-    scale: str
-    epochs: int
-    folds: int
-
-
-@dataclass(frozen=True)
-class PatternOutputs:
-    """Files of `train_patterns`.
-
-    Attributes:
-        network: safetensors file.
-        thresholds: JSON file.
-        table: annotator, folds (the held-out unit: text, head, layer; or generated maps), class, n,
-            precision, recall, f1, ci_low, ci_high, kappa, with (the other annotator of the kappa), least and least_at
-            (`generated_recall`).
-        html: its page.
-        labelling: page to label maps, those without a label or those of the first annotator.
-    """
-
-    network: str | Path
-    thresholds: str | Path
-    table: str | Path
-    html: str | Path
-    labelling: str | Path
-
-
-def train_patterns(
-    model_entry: Mapping[str, Any],
-    card_path: str | Path,
-    tokenizer: str | Path,
-    settings: PatternSettings,
+def patterns(
+    model: Annotated[PreTrainedModel, load_encoder],
+    card: Card,
+    tokenizer: Annotated[WordPieces, WordPieces],
+    settings: Mapping[str, Any],
     resamples: int,
     seed: int,
-    line: str,
-    threads: int,
-    outputs: PatternOutputs,
-) -> None:
-    """Train the network, tune the rules, and write how well both agree with the labels and with each other.
+) -> dict[str, Any]:
+    """Train the network and tune the rules, and measure how well both agree with the labels and with each other.
 
     Args:
-        model_entry: registry entry of the model whose maps were labelled.
-        card_path, tokenizer: its card and tokenizer.json.
-        settings: of the pictures, the training and the cross-validation.
+        model, card, tokenizer: the model whose maps were labelled.
+        settings: size and scale of the pictures of maps (`classes.as_pictures`), epochs of the network, folds of each
+            cross-validation.
         resamples, seed: of the bootstrap over texts, heads or layers; the seed is the network's as well.
-        line: title of the run, for the page.
-        threads: threads of the training.
-        outputs: classifiers, table and pages to write.
 
-    Raises:
-        AtlasError: labels or texts cannot be used.
+    Returns:
+        network: name -> weights.
+        thresholds: vertical, diagonal, block (of the rules), size, scale.
+        table: `COLUMNS`; folds: the held-out unit (text, head, layer), or generated maps; with: the other annotator of the
+            kappa; least: recall at the length least_at where it is lowest (generated maps).
     """
-    torch.set_num_threads(threads)
-    annotated = annotated_maps(model_entry, card_path, tokenizer)
-    numbers = np.stack([numbers_of(annotated, place) for place in range(len(annotated.maps))])
-    labels = annotated.labels
-    pictures = training_pictures(annotated, settings, seed)
+    labelled = labelled_maps(model, card, tokenizer)
+    labels, epochs, size, scale = labelled.labels, settings["epochs"], settings["size"], settings["scale"]
+    numbers = np.stack(
+        [
+            map_numbers(torch.from_numpy(weights), special_tokens(example), torch.tensor(example.segment_ids)).numpy()
+            for weights, example in zip(labelled.maps, labelled.examples, strict=True)
+        ]
+    )
+    pictures = training_pictures(labelled, size, scale, epochs, seed)
+    heads = labelled.table["layer"].astype(str) + "-" + labelled.table["head"].astype(str)
     tables = []
-    for kind, groups in _groups(annotated).items():
+    for kind, units in ((TEXT, labelled.table["text"]), (HEAD, heads), (LAYER, labelled.table["layer"])):
         predicted = {name: np.zeros_like(labels) for name in (NETWORK, RULES, MAJORITY)}
-        folds = StratifiedGroupKFold(settings.folds, shuffle=True, random_state=seed)
-        for number, (train, test) in enumerate(folds.split(labels, labels, groups), start=1):
-            network = train_network([shown[train] for shown in pictures], labels[train].tolist(), settings.epochs, seed)
+        folds = StratifiedGroupKFold(settings["folds"], shuffle=True, random_state=seed)
+        for number, (train, test) in enumerate(folds.split(labels, labels, units), start=1):
+            network = train_network([shown[train] for shown in pictures], labels[train].tolist(), epochs, seed)
             predicted[NETWORK][test] = classify(network, pictures[-1][test]).argmax(axis=1)
             predicted[RULES][test] = rule_labels(numbers[test], tuned_thresholds(numbers[train], labels[train].tolist()))
-            predicted[MAJORITY][test] = _majority(annotated, train, test)
-            _log.info("folds by %s: %d of %d", kind, number, settings.folds)
-        tables.append(agreement(labels, groups, predicted, resamples, seed).assign(folds=kind))
-    whole = train_network(pictures, labels.tolist(), settings.epochs, seed)
-    thresholds = tuned_thresholds(numbers, labels.tolist())
-    tables.append(generated_recall(whole, thresholds, settings.size, settings.scale))
-    with whole_file(outputs.network) as part:
-        save_file(
-            {name: tensor.contiguous() for name, tensor in whole.state_dict().items()},
-            part,
-        )
-    values = {**asdict(thresholds), "size": settings.size, "scale": settings.scale}
-    write_text(outputs.thresholds, json.dumps(values) + "\n")
-    table = pd.concat([*tables, between_annotators(read_labels())], ignore_index=True)[COLUMNS]
-    write_table(table, outputs.table)
-    _page(table, len(labels), len(set(annotated.texts.tolist())), settings, line, outputs.html)
-    write_labelling_page(_unlabelled(annotated, seed), _labelled(annotated, seed), outputs.labelling)
+            predicted[MAJORITY][test] = _head_majority(labels[train], heads.iloc[train], heads.iloc[test])
+            _log.info("folds by %s: %d of %d", kind, number, settings["folds"])
+        tables.append(agreement(labels, units.to_numpy(), predicted, resamples, seed).assign(folds=kind))
+    network, thresholds = train_network(pictures, labels.tolist(), epochs, seed), tuned_thresholds(numbers, labels.tolist())
+    tables += [generated_recall(network, thresholds, size, scale), between_annotators(read_labels())]
+    return {
+        "network": {name: tensor.contiguous().numpy() for name, tensor in network.state_dict().items()},
+        "thresholds": pd.DataFrame([{**thresholds._asdict(), "size": size, "scale": scale}]),
+        "table": pd.concat(tables, ignore_index=True)[COLUMNS],
+    }
 
 
-def training_pictures(annotated: Annotated, settings: PatternSettings, seed: int) -> list[torch.Tensor]:
+@dataclass(frozen=True)
+class LabelledMaps:
+    """Labelled maps: of each the example, the weights [n, n], and its row of `read_labels`."""
+
+    examples: Sequence[Example]
+    maps: Sequence[Floats]
+    table: pd.DataFrame
+
+    @property
+    def labels(self) -> Labels:
+        return self.table["label"].to_numpy(np.intp)
+
+
+def read_labels(path: str = LABELS) -> pd.DataFrame:
+    """Labels: text, layer, head (from 1), label (its place in `CLASSES`), annotator.
+
+    Raises:
+        AtlasError: a missing column, an unknown class, or a map that is labelled twice by one annotator; with the line.
+    """
+    table = read_table(path, ["text", "layer", "head", "label", "annotator"], ",").astype({"text": str, "annotator": str})
+    unknown = ~table["label"].isin(CLASSES)
+    repeated = table.duplicated(["text", "layer", "head", "annotator"])
+    for line, row in table[unknown | repeated].iterrows():
+        place = f"{path}:{line + 2}"
+        if row["label"] not in CLASSES:
+            raise AtlasError(f"{place}: there is no class {row['label']!r}; the classes are {', '.join(CLASSES)}.")
+        raise AtlasError(f"{place}: map {row['layer']}-{row['head']} of text {row['text']} is labelled twice.")
+    return table.assign(label=table["label"].map(CLASSES.index))
+
+
+def by_annotator(labels: pd.DataFrame) -> list[pd.DataFrame]:
+    """The labels of each annotator, starting with the one with the most labels; the classifiers learn from these."""
+    return [labels[labels["annotator"] == name] for name, _ in Counter(labels["annotator"]).most_common()]
+
+
+def labelled_maps(
+    model: PreTrainedModel, card: ModelCard, tokenizer: WordPieces, texts: str = TEXTS, labels: str = LABELS
+) -> LabelledMaps:
+    """The labelled maps, computed by the model whose maps were labelled.
+
+    Raises:
+        AtlasError: a file cannot be read, or a label names an unknown text, layer or head.
+    """
+    examples: dict[str, Example] = {}
+    builder = ExampleBuilder({"overlong": "drop"}, texts, tokenizer, card.max_tokens)
+    for number, (line, text) in enumerate(read_lines(texts)):
+        try:
+            entry = json.loads(text)
+            item = Labelled(entry["id"], tuple(entry["texts"]), "")
+        except (ValueError, KeyError, TypeError) as error:
+            raise AtlasError(f"{texts}:{line}: expected an object with id and texts ({error}).") from error
+        example = labelled_example(builder, item)
+        if not isinstance(example, Example):
+            raise AtlasError(f"{texts}:{line}: this text cannot be labelled: {example.reason}, {example.detail}.")
+        examples[example.id] = replace(example, record=number)
+    table = by_annotator(read_labels(labels))[0]
+    for row in table.itertuples():
+        if row.text not in examples or not (1 <= row.layer <= card.layers and 1 <= row.head <= card.heads):
+            raise AtlasError(
+                f"{labels}: there is no map {row.layer}-{row.head} of text {row.text} in {card.name} "
+                f"({card.layers} layers of {card.heads} heads): label maps of this model, or set patterns.model."
+            )
+    maps = attention_maps(model, list(examples.values()), card.pad or 0)
+    labelled_examples = [examples[text] for text in table["text"]]
+    places = zip(labelled_examples, table["layer"] - 1, table["head"] - 1, strict=True)
+    weights = [maps[example.record][layer, head].astype(np.float32) for example, layer, head in places]
+    return LabelledMaps(labelled_examples, weights, table)
+
+
+def training_pictures(labelled: LabelledMaps, size: int, scale: str, epochs: int, seed: int) -> list[torch.Tensor]:
     """Sets of pictures of the labelled maps to train on, one for each epoch, alternately augmented and original.
 
     The maps themselves are the last set.
     """
     generator = np.random.default_rng(seed)
-    special = [np.asarray([word == SPECIAL for word in example.word]) for example in annotated.examples]
-    labelled = [(weights.numpy(), marks) for weights, marks in zip(annotated.maps, special, strict=True)]
 
-    def pictures(maps: Iterable[tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]]) -> torch.Tensor:
-        shown = ((torch.from_numpy(weights)[None], torch.from_numpy(marks)) for weights, marks in maps)
-        return torch.cat([as_pictures(weights, marks, settings.size, settings.scale) for weights, marks in shown])
+    def pictures(maps: Iterable[tuple[Floats, Bools]]) -> torch.Tensor:
+        shown = [as_pictures(torch.from_numpy(map_)[None], torch.from_numpy(special), size, scale) for map_, special in maps]
+        return torch.cat(shown)
 
-    themselves = pictures(labelled)
+    specials = [special_tokens(example).numpy() for example in labelled.examples]
+    originals = list(zip(labelled.maps, specials, strict=True))
+    themselves = pictures(originals)
+    kinds = [CLASSES[label] for label in labelled.labels]
     sets = []
-    for _ in range(min(-(-settings.epochs // 4), _AUGMENTED_SETS)):
-        kinds = [CLASSES[label] for label in annotated.labels]
-        sets += [pictures(augmented(*map_, kind, generator) for map_, kind in zip(labelled, kinds, strict=True)), themselves]
+    for _ in range(min(-(-epochs // 4), _AUGMENTED_SETS)):
+        sets += [pictures(augmented(*map_, kind, generator) for map_, kind in zip(originals, kinds, strict=True)), themselves]
     return sets
 
 
-def _groups(annotated: Annotated) -> dict[str, npt.NDArray[Any]]:
-    """[map] text, head and layer of each labelled map: the units that folds keep together."""
-    heads = [f"{labelled_map.layer}-{labelled_map.head}" for labelled_map in annotated.labelled]
-    layers = [labelled_map.layer for labelled_map in annotated.labelled]
-    return {TEXT: annotated.texts, HEAD: np.asarray(heads), LAYER: np.asarray(layers)}
-
-
-def _majority(annotated: Annotated, train: Labels, test: Labels) -> Labels:
-    """[test map] the label that most training maps of its head have; over all heads where it has none."""
-    heads, labels = _groups(annotated)[HEAD], annotated.labels
-    overall = int(np.bincount(labels[train]).argmax())
-    of_head = {head: int(np.bincount(labels[train][heads[train] == head]).argmax()) for head in set(heads[train].tolist())}
-    return np.asarray([of_head.get(head, overall) for head in heads[test]], dtype=np.intp)
-
-
-def _labelled(annotated: Annotated, seed: int) -> list[MapToLabel]:
-    """The labelled maps, in random order, for a second annotator."""
-    order = np.random.default_rng(seed).permutation(len(annotated.labelled))
-    rows = ((annotated.labelled[place], annotated.maps[place].numpy(), annotated.examples[place]) for place in order)
-    return [(row.text, row.layer, row.head, weights, example, row.label) for row, weights, example in rows]
-
-
-def _unlabelled(annotated: Annotated, seed: int) -> list[MapToLabel]:
-    """Maps of the same texts without a label, drawn at random."""
-    labelled = {(labelled_map.text, labelled_map.layer, labelled_map.head) for labelled_map in annotated.labelled}
-    candidates = [
-        (text, layer + 1, head + 1, maps[layer, head], example, None)
-        for text, (example, maps) in annotated.whole.items()
-        for layer, head in np.ndindex(maps.shape[:2])
-        if (text, layer + 1, head + 1) not in labelled
-    ]
-    return [candidates[k] for k in np.random.default_rng(seed).permutation(len(candidates))[:_TO_LABEL]]
-
-
-def numbers_of(annotated: Annotated, place: int) -> npt.NDArray[np.float32]:
-    """[3] the numbers that the rules classify by, of one labelled map."""
-    example = annotated.examples[place]
-    special = torch.tensor([word == SPECIAL for word in example.word])
-    return map_numbers(annotated.maps[place], special, torch.tensor(example.segment_ids)).numpy()
+def _head_majority(labels: Labels, heads: pd.Series, tested: pd.Series) -> Labels:
+    """[tested map] the label that most training maps of its head have; over all heads where it has none."""
+    of_head = pd.Series(labels).groupby(heads.to_numpy()).agg(lambda values: np.bincount(values).argmax())
+    return tested.map(of_head).fillna(np.bincount(labels).argmax()).to_numpy(np.intp)
 
 
 def agreement(
@@ -220,48 +233,26 @@ def agreement(
     """Precision, recall and F1 of each class and their macro mean, and Cohen's kappa.
 
     Args:
-        labels: [map] labels by eye.
+        labels, predicted: [map] labels by eye; annotator -> [map] classes.
         units: [map] the text, head or layer of each; the bootstrap draws these.
-        predicted: annotator -> [map] classes.
         resamples, seed: of the bootstrap.
     """
     groups = np.unique(units, return_inverse=True)[1]
     present = sorted(set(labels.tolist()))
+    counts = np.concatenate(list(resampled_counts(int(groups.max()) + 1, resamples, seed)))
     rows: list[dict[str, Any]] = []
     for name, classes in predicted.items():
-        scores = precision_recall_fscore_support(labels, classes, labels=present, zero_division=0.0)
-        for place, kind in enumerate(present):
-            values = {key: float(scores[k][place]) for k, key in enumerate(("precision", "recall", "f1"))}
-            rows.append({"annotator": name, "class": CLASSES[kind], "n": int((labels == kind).sum())} | values)
-        drawn = [_macro_f1(labels, classes, present, row[groups]) for row in _counts(int(groups.max()) + 1, resamples, seed)]
-        low, high = percentile_interval(np.asarray(drawn))
-        macro = float(np.mean([row["f1"] for row in rows if row["annotator"] == name]))
-        interval = {"ci_low": float(low), "ci_high": float(high)}
-        rows.append({"annotator": name, "class": "macro", "n": len(labels), "f1": macro} | interval)
-    pairs = [*((name, HAND) for name in predicted), (NETWORK, RULES)]
+        precision, recall, f1, n = precision_recall_fscore_support(labels, classes, labels=present, zero_division=0.0)
+        by_class = {"class": [CLASSES[kind] for kind in present], "n": n, "precision": precision, "recall": recall, "f1": f1}
+        rows += pd.DataFrame(by_class).assign(annotator=name).to_dict("records")
+        low, high = percentile_interval(np.asarray([_macro_f1(labels, classes, present, row[groups]) for row in counts]))
+        macro = {"class": "macro", "n": len(labels), "f1": float(np.mean(f1)), "ci_low": float(low), "ci_high": float(high)}
+        rows.append({"annotator": name, **macro})
     by_name = {**predicted, HAND: labels}
-    for first, second in pairs:
+    for first, second in [*((name, HAND) for name in predicted), (NETWORK, RULES)]:
         kappa = float(cohen_kappa_score(by_name[first], by_name[second]))
         rows.append({"annotator": first, "class": "all", "n": len(labels), "kappa": kappa, "with": second})
     return pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "folds"])
-
-
-def between_annotators(labelled_maps: Sequence[LabelledMap]) -> pd.DataFrame:
-    """A row for each further annotator: Cohen's kappa with the first on the maps that both labelled; columns `COLUMNS`."""
-    first, *further = ({(m.text, m.layer, m.head): m for m in maps} for maps in by_annotator(labelled_maps))
-    rows = []
-    for labels in further:
-        common = sorted(first.keys() & labels.keys())
-        kappa = (
-            float(cohen_kappa_score(*([maps[place].label for place in common] for maps in (labels, first)))) if common else None
-        )
-        annotator, with_whom = (next(iter(maps.values())).annotator for maps in (labels, first))
-        rows.append({"annotator": annotator, "class": "all", "n": len(common), "kappa": kappa, "with": with_whom})
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _counts(groups: int, resamples: int, seed: int) -> npt.NDArray[np.float64]:
-    return np.concatenate(list(resampled_counts(groups, resamples, seed)))
 
 
 def _macro_f1(labels: Labels, predicted: Labels, present: list[int], weights: npt.NDArray[np.float64]) -> float:
@@ -274,40 +265,115 @@ def _macro_f1(labels: Labels, predicted: Labels, present: list[int], weights: np
     return total / len(present)
 
 
-def read_patterns(network_path: str | Path, thresholds_path: str | Path) -> tuple[MapNetwork, Thresholds, int, str]:
-    """The trained network, the tuned thresholds, and size and scale of its pictures.
+def between_annotators(labels: pd.DataFrame) -> pd.DataFrame:
+    """A row for each further annotator: Cohen's kappa with the first on the maps that both labelled; columns `COLUMNS`."""
+    first, *further = by_annotator(labels)
+    rows = []
+    for second in further:
+        both = second.merge(first, on=["text", "layer", "head"], suffixes=("", "_first"))
+        kappa = float(cohen_kappa_score(both["label"], both["label_first"])) if len(both) else None
+        names = {"annotator": second["annotator"].iloc[0], "with": first["annotator"].iloc[0]}
+        rows.append({**names, "class": "all", "n": len(both), "kappa": kappa})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def generated_recall(network: MapNetwork, thresholds: Thresholds, size: int, scale: str) -> pd.DataFrame:
+    """Recall of each classifier, trained on all labelled maps, and class among generated maps, over all `LENGTHS`; columns of
+    `patterns`.
+    """
+    right = {name: np.zeros((len(CLASSES), len(LENGTHS))) for name in (NETWORK, RULES)}
+    for place, kind in enumerate(CLASSES):
+        for column, length in enumerate(LENGTHS):
+            maps = [draw(kind, length, np.random.default_rng([length, place, number])) for number in range(_MAPS)]
+            pictures = torch.cat([map_.picture(size, scale) for map_ in maps])
+            right[NETWORK][place, column] = (classify(network, pictures).argmax(axis=1) == place).mean()
+            numbers = np.stack([map_.numbers() for map_ in maps])
+            right[RULES][place, column] = (rule_labels(numbers, thresholds) == place).mean()
+    lengths = np.asarray(LENGTHS)
+    tables = []
+    for name, shares in right.items():
+        recall = {"recall": shares.mean(axis=1), "least": shares.min(axis=1), "least_at": lengths[shares.argmin(axis=1)]}
+        table = pd.DataFrame({"class": CLASSES, **recall})
+        tables.append(table.assign(annotator=name, folds=GENERATED, n=_MAPS * len(LENGTHS)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def drawn(
+    model: Annotated[PreTrainedModel, load_encoder],
+    card: Card,
+    examples: Examples,
+    network: Annotated[MapNetwork, load_network],
+    thresholds: pd.DataFrame,
+    task: str,
+) -> pd.DataFrame:
+    """For each class, of one example, the most typical map among those that the rules put into this class (Figure 1).
+
+    One example for all classes, as in the paper: that with the most classes, then the most typical maps.
+
+    Args:
+        model, card: fine-tuned on the task; card of the model that it was trained from.
+        examples, task: of the task; its name.
+        network, thresholds: of `patterns`.
+
+    Returns:
+        class, probability (of the network), rule_class (of this map by the rules), task, example, layer, head, query, key (from
+        1), query_token, weight.
+    """
+    classifiers = classifiers_of(network, thresholds)
+    shown = candidates(examples)
+    maps = attention_maps(model, shown, card.pad or 0)
+    frames: list[pd.DataFrame] = []
+    best = (0, 0.0)
+    for example in shown:
+        flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
+        special, segment = special_tokens(example), torch.tensor(example.segment_ids)
+        probabilities = classify(classifiers.network, as_pictures(flat, special, classifiers.size, classifiers.scale))
+        classes = rule_labels(map_numbers(flat, special, segment).numpy(), classifiers.thresholds)
+        typical = probabilities.astype(np.float64)
+        typical[:, CLASSES.index(BLOCK)] = far_block(flat, special, segment).numpy()
+        # Class -> its most typical map.
+        chosen = {int(k): int(np.where(classes == k, typical[:, k], -np.inf).argmax()) for k in np.unique(classes)}
+        coverage = len(chosen), float(sum(typical[number, k] for k, number in chosen.items()))
+        if frames and coverage <= best:
+            continue
+        best, frames = coverage, []
+        for k, number in chosen.items():
+            layer, head = divmod(number, card.heads)
+            facts = {"class": CLASSES[k], "probability": float(probabilities[number, k]), "rule_class": CLASSES[k]}
+            facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
+            frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
+    order = ["class", "probability", "rule_class", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
+    return pd.concat(frames, ignore_index=True)[order]
+
+
+def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
+    """[map] how block-like maps [map, n, n] are away from the diagonal: a band along it also lies within segments.
+
+    Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
+    the share of the mass between all tokens that lies at such distances.
+    """
+    inner = ~special
+    place = torch.arange(len(special))
+    pairs = (inner[:, None] & inner[None, :]).to(maps.dtype)
+    far = pairs * ((place[:, None] - place[None, :]).abs() > _LOCAL)
+    same = far * (segment[:, None] == segment[None, :])
+    between, mass = (maps * pairs).sum((-2, -1)).clamp(min=1e-9), (maps * far).sum((-2, -1)).clamp(min=1e-9)
+    beyond = (maps * same).sum((-2, -1)) / mass - same.sum() / far.sum().clamp(min=1)
+    return beyond * mass / between
+
+
+def candidates(examples: Sequence[Example]) -> list[Example]:
+    """Short examples that the maps of Figure 1 are chosen from; the shortest where none is short.
 
     Raises:
-        AtlasError: a file is missing or damaged.
+        AtlasError: there is no example.
     """
-    network = MapNetwork()
-    try:
-        network.load_state_dict(load_file(network_path))
-    except (OSError, RuntimeError, SafetensorError) as error:
-        raise DamagedFile(network_path, f"not the network of maps ({type(error).__name__})") from error
-    try:
-        values = json.loads(Path(thresholds_path).read_text(encoding="utf-8"))
-        size, scale = int(values.pop("size")), str(values.pop("scale"))
-        return network.eval(), Thresholds(**values), size, scale
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DamagedFile(thresholds_path, f"not the thresholds of the rules ({error})") from error
-
-
-def _page(table: pd.DataFrame, maps: int, texts: int, settings: PatternSettings, line: str, path: str | Path) -> None:
-    shown = table.assign(**{"class": [CLASS_TITLES.get(name, name) for name in table["class"]]})
-    by_layer = table[(table["class"] == "macro") & (table["folds"] == LAYER)].set_index("annotator")["f1"]
-    beaten = "beats" if by_layer[NETWORK] > by_layer[RULES] else "does not beat"
-    notes = [
-        line,
-        f"{maps} maps of {texts} texts, labelled by eye by one annotator (the authors' labels were never released; "
-        "the rubric and the annotator are described in workflow/resources/kovaleva2019). The classifiers are evaluated on "
-        f"texts, heads or layers that they were not trained on ({settings.folds} folds each, the network for {settings.epochs} "
-        "epochs); interval of the macro F1 by bootstrap over these. Maps of "
-        "one head are alike in all texts: head_majority ignores the map and gives the most frequent label of the head. Kappa: "
-        "Cohen's. The paper reports an F1 of 0.86 on its own maps and does not say whether they were held out.",
-        f"On other layers the network has a macro F1 of {by_layer[NETWORK]:.2f} and {beaten} the rules "
-        f"({by_layer[RULES]:.2f}). Claims and measures of heads use the classes by the {HEADLINE}.",
-        recall_note(table),
-    ]
-    formats = {"n": "d", "least_at": "d"}
-    write_html_table(shown, path, "Kovaleva et al. 2019, section 4.1: classifiers of attention maps", notes, formats=formats)
+    if not examples:
+        raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
+    for longest in _LONGEST:
+        short = [e for e in examples if len(e.input_ids) <= longest]
+        if len(short) >= _FEWEST:
+            break
+    short = short or sorted(examples, key=lambda e: len(e.input_ids))[:1]
+    # Examples are in the seeded order of their corpus: a longer list begins with the same ones.
+    return short[:_CANDIDATES]

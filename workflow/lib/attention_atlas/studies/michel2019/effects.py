@@ -1,36 +1,57 @@
-"""Changes in score under masks: differences, intervals and tests over examples, from per-example terms of the metric."""
+"""Change in score under masks, with intervals and tests over examples, from per-example terms of the metric.
+
+Scores are in percent, differences in percentage points or BLEU points.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.errors import DamagedFile
-from attention_atlas.io.tables import read_parquet
-from attention_atlas.methods.names import ANSWERS, KEYS, NONE, OTHERS, TRANSLATION
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
-from attention_atlas.stats.paired_tests import mcnemar
-from attention_atlas.stats.simultaneous import (
-    adjusted_p,
-    corrected_p,
-    count_p,
-    exchanged_differences,
-    two_sided_p,
-)
-from attention_atlas.studies.michel2019.bleu import bleu, sentence_counts
-from attention_atlas.studies.michel2019.names import LEVEL
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.names import HEAD, NONE, TRANSLATION
+from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
+from attention_atlas.stats.levels import LEVEL as COVERAGE
+from attention_atlas.stats.significance import mcnemar
+from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, count_p, exchanged_differences, two_sided_p
 
 Floats = npt.NDArray[np.float64]
+Row = dict[str, object]
 BLEU, ACCURACY = "BLEU", "accuracy"
+LEVEL = 0.01
+"""The paper's significance level."""
+UNCHANGED = 1e-9
+"""Differences of scores below this are rounding."""
+OVERLONG = 1.5
+"""A translation is overlong if it has more than this times the words of its reference (sacrebleu's 13a tokens)."""
 ENOUGH_SENTENCES = 40
 """Number of sentences above which the bootstrap of BLEU holds its level in simulations."""
-TESTS = ["p", "p_sacrebleu", "p_adjusted"]
-"""Tests of a mask, see `effect_rows`."""
+IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", "ablation", "ablation_heldout", "random"
+"""Orders of pruning."""
+WHOLE, GLOBAL, EVEN, LAYERS = "whole", "importance", "even", "layers"
+VARIANTS = {
+    WHOLE: "full model",
+    GLOBAL: "least important heads of the model",
+    EVEN: "least important heads of each layer",
+    LAYERS: "all heads of the least important layers",
+}
+"""Models of Table 4, by the heads that are pruned."""
+LARGEST_SPREAD = 10.0
+"""Largest percentage by which the full model's slowest pass may exceed its fastest; above it Table 4 reports no speedup."""
+KERNEL = "sdpa"
+"""Attention of Table 4: the implementation that `transformers` uses by default, not the one that returns attention weights."""
+
+_EFFECT = [*HEAD, "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_sacrebleu", "p_adjusted"]
+TABLE1 = [*_EFFECT, "p_bh", "p_count", "n", "unit"]
+BEST = [*_EFFECT, "n", "heldout_delta", "unit", "distinct_answers"]
+FURTHER = [*_EFFECT, "n", "selection_delta", "selection_n", "unit"]
+STATISTICS = ["statistic", "experiment", "part", "value", "ci_low", "ci_high", "level", "n"]
+"""Columns of the statistics of claims. part: kind of attention, percent of heads, or definition; level: coverage of the
+interval; n: examples, or random orders."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +72,31 @@ class MaskedScores:
 
     def score(self, sums: Floats) -> Floats:
         """Scores in percent of summed parts, [..., part] -> [...]."""
-        if self.metric == BLEU:
-            return bleu(sums)
-        return 100 * sums[..., 0] / sums[..., 1]
+        return bleu(sums) if self.metric == BLEU else 100 * sums[..., 0] / sums[..., 1]
+
+    def masking(self, masked: str) -> MaskedScores:
+        """The masks of one head (`importance.ONE`), or of all heads of a layer but one (`importance.OTHERS`)."""
+        return self.only((self.keys["masked"] == masked).to_numpy())
 
     def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> MaskedScores:
         """Some of the masks, by a boolean array or by their indices."""
-        return MaskedScores(self.metric, self.keys.iloc[chosen].reset_index(drop=True), self.base, self.parts[chosen])
+        return replace(self, keys=self.keys.iloc[chosen].reset_index(drop=True), parts=self.parts[chosen])
 
     def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
         """Some of the examples."""
-        return MaskedScores(self.metric, self.keys, self.base[chosen], self.parts[:, chosen])
+        return replace(self, base=self.base[chosen], parts=self.parts[:, chosen])
+
+    @property
+    def overlong(self) -> tuple[float, Floats]:
+        """Number of overlong translations of the full model, and [mask] under each mask; NaN for a classifier.
+
+        A search may take twice the tokens of the longest sentence of its batch and ten more (`models.translating`). A
+        translation that repeats itself up to there lowers BLEU, with a head masked or without.
+        """
+        if self.metric != BLEU:
+            return np.nan, np.full(len(self.keys), np.nan)
+        base, masked = ((terms[..., -2] > OVERLONG * terms[..., -1]).sum(axis=-1) for terms in (self.base, self.parts))
+        return float(base), np.asarray(masked, dtype=np.float64)
 
     @property
     def baseline(self) -> float:
@@ -73,75 +108,73 @@ class MaskedScores:
         """[mask] score under the mask minus that without."""
         return self.score(self.parts.sum(axis=1)) - self.baseline
 
+    @property
+    def unit(self) -> str:
+        """What is resampled and exchanged."""
+        return unit_of(self.metric)
 
-def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> MaskedScores:
-    """Per-example terms of the score for every value of the keys, the unmasked model included.
+
+def unit_of(metric: str) -> str:
+    """What the examples of an experiment are: sentences with BLEU, else examples."""
+    return "sentences" if metric == BLEU else "examples"
+
+
+def masked_scores(answers: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
+    """Per-example terms of BLEU (translation) or accuracy for every mask, the unmasked model included.
 
     Args:
-        path: table of answers: columns `keys` and `masked_answers.ANSWERS`, the same examples in the same order for each key.
-        keys: columns that name the masked heads.
-        experiment: `names.TRANSLATION` (scored by BLEU) or `names.CLASSIFICATION` (accuracy).
-
-    Raises:
-        AtlasError: the table cannot be used.
+        answers: columns `keys`, which name the mask, and `importance.ANSWERS`; the same examples in the same order for each.
     """
-    frame = read_parquet(path, [*keys, *ANSWERS])
-    sizes = frame.groupby(list(keys)).size()
-    if sizes.nunique() != 1:
-        raise DamagedFile(path, "this table does not have every example under every mask")
-    return masked_terms(frame, keys, experiment)
-
-
-def distinct_answers(path: str | Path) -> int:
-    """Number of distinct answers of the full model, from a table of `masked_answers`.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    return int(read_parquet(path, ["answer"], {"masked": NONE})["answer"].nunique())
-
-
-def masked_terms(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
-    """Per-example terms of a table in memory, see `read_answers`."""
-    masks = frame[list(keys)].drop_duplicates(ignore_index=True)
-    parts = _translations(frame) if experiment == TRANSLATION else _classes(frame)
-    wide = parts.reshape(len(masks), -1, parts.shape[1])
-    metric = BLEU if experiment == TRANSLATION else ACCURACY
+    if answers.groupby(list(keys)).size().nunique() != 1:
+        raise AtlasError(f"the answers of {experiment} lack examples under some masks: delete their table and start again.")
+    masks = answers[list(keys)].drop_duplicates(ignore_index=True)
+    if experiment == TRANSLATION:
+        # Most masks change few translations: n-grams are counted once per distinct pair of texts.
+        texts = pd.MultiIndex.from_frame(answers[["answer", "expected"]])
+        distinct = texts.unique()
+        counts = sentence_counts(distinct.get_level_values("answer"), distinct.get_level_values("expected"))
+        parts = counts[distinct.get_indexer(texts)]
+    else:
+        right = (answers["answer"] == answers["expected"]).to_numpy(np.float64)
+        parts = np.stack([right, np.ones_like(right)], axis=1)
+    by_mask = parts.reshape(len(masks), -1, parts.shape[1])
     unmasked = (masks["count"] == 0 if "count" in masks else masks["masked"] == NONE).to_numpy()
-    return MaskedScores(metric, masks, wide[unmasked][0], wide)
-
-
-def _translations(frame: pd.DataFrame) -> Floats:
-    # Most masks change few translations: n-grams are counted once per distinct pair of texts.
-    distinct = frame[["answer", "expected"]].drop_duplicates()
-    counts = sentence_counts(distinct["answer"].tolist(), distinct["expected"].tolist())
-    texts = pd.MultiIndex.from_frame(distinct)
-    return counts[texts.get_indexer(pd.MultiIndex.from_frame(frame[["answer", "expected"]]))]
-
-
-def _classes(frame: pd.DataFrame) -> Floats:
-    right = (frame["answer"] == frame["expected"]).to_numpy(np.float64)
-    return np.stack([right, np.ones_like(right)], axis=1)
-
-
-def resampled_deltas(masked: MaskedScores, resamples: int, seed: int) -> Floats:
-    """[resample, mask] score under each mask minus that without, over bootstrap resamples of examples."""
-    drawn = resampled_counts(len(masked.base), resamples, seed)
-    return np.concatenate([_scores(masked, counts) - masked.score(counts @ masked.base)[:, None] for counts in drawn])
+    return MaskedScores(BLEU if experiment == TRANSLATION else ACCURACY, masks, by_mask[unmasked][0], by_mask)
 
 
 def resampled_scores(masked: MaskedScores, resamples: int, seed: int) -> Floats:
     """[resample, mask] score under each mask, over bootstrap resamples of examples."""
     drawn = resampled_counts(len(masked.base), resamples, seed)
-    return np.concatenate([_scores(masked, counts) for counts in drawn])
+    return np.concatenate([masked.score(np.einsum("re,mep->rmp", counts, masked.parts, optimize=True)) for counts in drawn])
 
 
-def _scores(masked: MaskedScores, counts: Floats) -> Floats:
-    return masked.score(np.einsum("re,mep->rmp", counts, masked.parts, optimize=True))
+def resampled_deltas(masked: MaskedScores, resamples: int, seed: int) -> Floats:
+    """[resample, mask] score under each mask minus that without, over the same resamples."""
+    drawn = resampled_counts(len(masked.base), resamples, seed)
+    unmasked = np.concatenate([masked.score(counts @ masked.base) for counts in drawn])
+    return resampled_scores(masked, resamples, seed) - unmasked[:, None]
+
+
+def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
+    """The examples and two more: one that only the full model gets right, and one that only the full model gets wrong.
+
+    Where few examples change, a bootstrap that has not seen a loss would exclude it. Two such examples give the interval of
+    Bonett and Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data)
+    instead of one of zero width. For BLEU, right is a translation with the mean counts of the full model, wrong one without a
+    match.
+    """
+    if masked.metric == ACCURACY:
+        right, wrong = np.array([1.0, 1.0]), np.array([0.0, 1.0])
+    else:
+        right = masked.base.mean(axis=0)
+        wrong = right * (np.arange(len(right)) >= (len(right) - 2) // 2)
+    added = np.broadcast_to(np.stack([wrong, right]), (len(masked.parts), 2, len(right)))
+    base = np.concatenate([masked.base, np.stack([right, wrong])])
+    return replace(masked, base=base, parts=np.concatenate([masked.parts, added], axis=1))
 
 
 def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, `TESTS`, p_count, n and unit.
+    """One row per mask: its keys, and the columns of `TABLE1`.
 
     p: two-sided. BLEU: paired bootstrap (Koehn 2004), share of resamples whose difference minus the observed difference is at
     least as large as the observed difference; below `ENOUGH_SENTENCES` it rejects more often than its level says. Accuracy:
@@ -150,15 +183,8 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     hypotheses about twice as often as its level says.
     p_adjusted: adjusted for all masks by the maximum statistic (`simultaneous.adjusted_p`), from random exchanges of the
     answers with and without the mask; at least p.
-    p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples
-    (`simultaneous.corrected_p`).
+    p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples (`simultaneous.corrected_p`).
     p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges (`simultaneous.count_p`).
-    unit: what is resampled and exchanged (`unit_of`).
-
-    Args:
-        masked: per-example terms under each mask.
-        resamples: of the bootstrap over examples, for intervals and p; and exchanges.
-        seed: of both.
     """
     delta = masked.deltas
     differences = resampled_deltas(masked, resamples, seed)
@@ -169,50 +195,40 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
         p_sacrebleu = np.full(len(p), np.nan)
     else:
         p, smallest = two_sided_p(delta, (differences - delta).T), 1 / (1 + resamples)
-        p_sacrebleu = _uncentred_bootstrap(differences, delta)
-    columns = {"metric": masked.metric, "score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta}
-    tests = {
-        "p": p,
-        "p_sacrebleu": p_sacrebleu,
-        "p_adjusted": np.maximum(p, adjusted_p(delta, null)),
-        "p_bh": corrected_p(p, "bh", smallest, LEVEL),
-        "p_count": _count_p(masked.keys["kind"], p, delta, null),
-    }
-    return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base), unit=unit_of(masked.metric))
+        sizes = np.abs(differences)
+        # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest possible p.
+        at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
+        p_sacrebleu = (at_least + 1) / (resamples + 1)
+    p_count = np.empty(len(p))
+    for places in masked.keys.groupby("kind").indices.values():
+        p_count[places] = count_p(int((p[places] < LEVEL).sum()), delta[places], null[places], LEVEL)
+    return masked.keys.assign(
+        metric=masked.metric,
+        score=masked.baseline + delta,
+        baseline=masked.baseline,
+        delta=delta,
+        ci_low=low,
+        ci_high=high,
+        p=p,
+        p_sacrebleu=p_sacrebleu,
+        p_adjusted=np.maximum(p, adjusted_p(delta, null)),
+        p_bh=corrected_p(p, "bh", smallest, LEVEL),
+        p_count=p_count,
+        n=len(masked.base),
+        unit=masked.unit,
+    )
 
 
-def unit_of(metric: str) -> str:
-    """What the examples of an experiment are: sentences with BLEU, else examples."""
-    return "sentences" if metric == BLEU else "examples"
+def best_of_layers(masked: MaskedScores) -> npt.NDArray[np.intp]:
+    """[layer] index of the best mask of each kind and layer; the first one if several tie."""
+    deltas = masked.keys.assign(delta=masked.deltas).groupby(["kind", "layer"], sort=False)["delta"]
+    return deltas.idxmax().to_numpy()
 
 
-def units_note(metric: str) -> str:
-    """A sentence that says what intervals and tests resample."""
-    return f"Intervals and tests resample {unit_of(metric)}: the corpus names no documents."
-
-
-def few_sentences(metric: str, n: int) -> list[str]:
-    """A sentence of warning where BLEU's bootstrap has fewer than `ENOUGH_SENTENCES`."""
-    if metric != BLEU or n >= ENOUGH_SENTENCES:
-        return []
-    return [f"n = {n} sentences: below about {ENOUGH_SENTENCES} the bootstrap of BLEU rejects more often than its level says."]
-
-
-def _uncentred_bootstrap(differences: Floats, delta: Floats) -> Floats:
-    """[mask] p by the formula of `sacrebleu.significance`."""
-    sizes = np.abs(differences)
-    # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest possible p.
-    at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
-    return (at_least + 1) / (len(differences) + 1)
-
-
-def _count_p(kind: pd.Series, p: Floats, delta: Floats, null: Floats) -> Floats:
-    """[mask] p of the number of significant masks among those of the same kind."""
-    counts = np.empty(len(p))
-    for name in kind.unique():
-        chosen = (kind == name).to_numpy()
-        counts[chosen] = count_p(int((p[chosen] < LEVEL).sum()), delta[chosen], null[chosen], LEVEL)
-    return counts
+def best_on_other_half(masked: MaskedScores) -> list[MaskedScores]:
+    """For each half of the examples the masks of `best_of_layers` on it, with their scores on the other half."""
+    even = np.arange(len(masked.base)) % 2 == 0
+    return [masked.of_examples(~half).only(best_of_layers(masked.of_examples(half))) for half in (even, ~even)]
 
 
 def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
@@ -222,38 +238,68 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
     paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included. p_bh is
     left out: the returned masks are selected, so they are not a family of tests.
     """
-    rows = effect_rows(masked, resamples, seed)
-    groups = rows.groupby(["kind", "layer"], sort=False)
-    heldout_deltas = np.mean([measured.only(chosen).deltas for chosen, measured in chosen_by_layer(masked)], axis=0)
-    best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
-    return best.drop(columns="p_bh").reset_index(drop=True)
+    best = effect_rows(masked, resamples, seed).loc[best_of_layers(masked)].drop(columns="p_bh").reset_index(drop=True)
+    return best.assign(heldout_delta=np.mean([heads.deltas for heads in best_on_other_half(masked)], axis=0))
 
 
-def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], MaskedScores]]:
-    """For each half of the examples the best mask of each kind and layer on it, [layer] places, and the other half."""
-    even = np.arange(len(masked.base)) % 2 == 0
-    groups = [rows.index.to_numpy() for _, rows in masked.keys.groupby(["kind", "layer"], sort=False)]
-    chosen = []
-    for half in (even, ~even):
-        deltas = masked.of_examples(half).deltas
-        places = np.array([places[deltas[places].argmax()] for places in groups])
-        chosen.append((places, masked.of_examples(~half)))
-    return chosen
+def heldout_effects(selection: MaskedScores, measured: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
+    """One row for each kind and layer, columns `FURTHER`: the head is selected on one corpus and measured on another.
 
-
-def one_head_left(path: str | Path, experiment: str) -> MaskedScores:
-    """Scores with one head kept in a layer, from a table of answers.
-
-    Raises:
-        AtlasError: the table cannot be used.
+    selection_delta, selection_n: the difference on the corpus that the head is selected on, and its examples. `measured` has
+    the masks of the selected heads at least.
     """
-    masked = read_answers(path, KEYS, experiment)
-    return masked.only((masked.keys["masked"] == OTHERS).to_numpy())
+    best = selection.only(best_of_layers(selection))
+    heads, best_heads = (pd.MultiIndex.from_frame(scores.keys[HEAD]) for scores in (measured, best))
+    rows = effect_rows(measured.only(heads.get_indexer(best_heads)), resamples, seed)
+    return rows.assign(selection_delta=best.deltas, selection_n=len(best.base))[FURTHER]
 
 
-def best_heads(one_left: MaskedScores) -> list[tuple[str, int, int]]:
-    """(kind, layer, head) of the best head of each layer; the first one if several tie."""
-    deltas, keys = one_left.deltas, one_left.keys
-    groups = (rows.index.to_numpy() for _, rows in keys.groupby(["kind", "layer"], sort=False))
-    best = keys.iloc[[places[np.argmax(deltas[places])] for places in groups]]
-    return [(str(row.kind), int(row.layer), int(row.head)) for row in best.itertuples()]
+def statistic_row(
+    statistic: str,
+    experiment: str,
+    part: object,
+    value: object,
+    resampled: Floats | tuple[float, float],
+    n: int,
+    level: float = COVERAGE,
+) -> Row:
+    """A row with the percentile interval of values of resampled examples, widened for few examples, or with the given ends."""
+    low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))
+    return dict(zip(STATISTICS, (statistic, experiment, part, value, low, high, level, n), strict=True))
+
+
+def statistics_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """A table with columns `STATISTICS`."""
+    return pd.DataFrame(rows, columns=STATISTICS).astype(dict.fromkeys(("value", "ci_low", "ci_high", "level"), float))
+
+
+def signature() -> str:
+    """sacrebleu's signature of these settings (13a tokens, case kept, exponential smoothing), with its version."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU()
+    metric.corpus_score(["a"], [["a"]])
+    return str(metric.get_signature())
+
+
+def sentence_counts(translations: Sequence[str], references: Sequence[str]) -> Floats:
+    """[sentence, 10]: matches and totals of n-grams up to four words, length of the translation, length of the reference."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(effective_order=True)
+    scores = [metric.sentence_score(text, [reference]) for text, reference in zip(translations, references, strict=True)]
+    rows = [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
+    return np.asarray(rows, dtype=np.float64).reshape(len(scores), 10)
+
+
+def bleu(counts: npt.ArrayLike) -> Floats:
+    """BLEU of summed counts, [..., 10] -> [...], by sacrebleu's formula with exponential smoothing (Post 2018)."""
+    sums = np.asarray(counts, dtype=np.float64)
+    matches, total, length, reference_length = sums[..., :4], sums[..., 4:8], sums[..., 8], sums[..., 9]
+    # Exponential smoothing: each further order without a match counts half of the one before it.
+    missing = np.cumsum((matches == 0) & (total > 0), axis=-1)
+    smoothed = np.where(matches == 0, 0.5**missing, matches)
+    logs = np.log(smoothed, where=smoothed > 0, out=np.zeros_like(smoothed)) - np.log(np.maximum(total, 1))
+    brevity = np.minimum(0.0, 1 - reference_length / np.maximum(length, 1e-12))
+    scores = 100 * np.exp(brevity + logs.mean(axis=-1))
+    return np.where((total > 0).all(axis=-1) & (matches > 0).any(axis=-1), scores, 0.0)

@@ -1,69 +1,82 @@
-"""The two experiments: answers of a translation model and a classifier under plans, and the loss for head importance."""
+"""Jobs with the models: answers with heads masked, derivatives of the loss, and the speed with heads pruned.
+
+Masking gives the same answers as pruning, without a new model at each step.
+"""
 
 from __future__ import annotations
 
+import copy
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import torch
+from scipy.stats import t
+from transformers import PreTrainedModel
 
+from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
 from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.alignment import open_tokenizer
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.experiment import Experiment
-from attention_atlas.methods.masking import KINDS
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
-from attention_atlas.models.card import read_card
-from attention_atlas.models.classifying import classes_of, labels_of, logits_under, predicted
+from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, HeadDerivatives
+from attention_atlas.methods.importance import importance as importance_by
+from attention_atlas.methods.masked_heads import (
+    KINDS,
+    UNMASKED,
+    Experiment,
+    Mask,
+    Step,
+    ascending,
+    head_gradients,
+    masks,
+    next_places,
+    plan_without,
+    random_orders,
+    step_answers,
+    steps,
+)
+from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
+from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.fine_tuning import Epochs
+from attention_atlas.models.head_weights import prune_heads
 from attention_atlas.models.loading import load_trained, locate
-from attention_atlas.models.marian_tokenizer import TARGET, is_marian, marian_tokenizer
+from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
+from attention_atlas.models.tokenizer_files import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
+from attention_atlas.studies.michel2019.effects import (
+    ABLATION,
+    EVEN,
+    GLOBAL,
+    HELDOUT,
+    IMPORTANCE,
+    KERNEL,
+    LARGEST_SPREAD,
+    RANDOM,
+    RECOMPUTED,
+    VARIANTS,
+    WHOLE,
+    best_of_layers,
+    masked_scores,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import PreTrainedModel
 
-
-@dataclass(frozen=True)
-class ModelSource:
-    """The model of an experiment, and how it searches for translations.
-
-    Attributes:
-        entry: registry entry of the model.
-        card_path, tokenizer_path: its card and tokenizer.json.
-        search: beams and length_penalty of translations.
-    """
-
-    entry: Mapping[str, Any]
-    card_path: str | Path
-    tokenizer_path: str | Path
-    search: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class ExampleFiles:
-    """Examples of a corpus.
-
-    Attributes:
-        paths: files of examples, in the order of the corpus.
-        limit: use the records below this number.
-    """
-
-    paths: Sequence[str | Path]
-    limit: int
-
-    def read(self) -> list[Example]:
-        """The examples.
-
-        Raises:
-            AtlasError: a file cannot be used.
-        """
-        return list(read_examples(self.paths, self.limit))
+_log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
+TIMING = [
+    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"),
+    *("parameters", "megabytes", "length", "repeats", "n", "unit", "device", "dtype"),
+]
+STABLE, UNSTABLE = "stable", "unstable"
 
 
 @dataclass(frozen=True)
@@ -95,8 +108,8 @@ class Translation:
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
         """See `Experiment`."""
-        pieces = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
-        return target_loss(self.model, inputs, pieces)
+        tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
+        return target_loss(self.model, inputs, tokens)
 
 
 @dataclass(frozen=True)
@@ -131,28 +144,294 @@ class Classification:
         return torch.nn.functional.cross_entropy(self.model(**inputs).logits.float(), targets, reduction="sum")
 
 
-def open_experiment(
-    name: str, model_entry: Mapping[str, Any], card_path: str | Path, tokenizer_path: str | Path, search: Mapping[str, Any]
-) -> Experiment:
-    """Load a model for an experiment, in float32 (derivatives by head gates are small).
+def open_experiment(opened: Mapping[str, Any]) -> Experiment:
+    """Load a model for its experiment, in float32 (derivatives by head gates are small).
 
     Args:
-        name: `TRANSLATION` or `CLASSIFICATION`.
-        model_entry: registry entry of the model.
-        card_path, tokenizer_path: its card and tokenizer.json.
-        search: beams and length_penalty of translations.
-
-    Raises:
-        AtlasError: the model cannot be loaded, or has no head for this task.
+        opened: reader of the corpus (glue: classification, parallel: translation), registry entry (`model`), and files of the
+            model (`card`, `tokenizer`); beams and length_penalty of translations.
     """
-    pad = read_card(card_path).pad or 0
-    entry = {**model_entry, "dtype": "float32"}
-    if name == CLASSIFICATION:
-        return Classification(load_trained(entry, "labels", pick_device()), pad)
+    pad = read_card(opened["card"]).pad or 0
+    entry = {**opened["model"], "dtype": "float32"}
+    if opened["reader"] == "glue":
+        return Classification(load_classifier(entry), pad)
     model = load_trained(entry, "translation", pick_device())
     shape = attention_shape(model)
     if ENCODER_SELF not in shape or len(shape) != len(KINDS):
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")
     folder = locate(entry)
-    target = marian_tokenizer(folder, TARGET) if is_marian(folder) else open_tokenizer(tokenizer_path)
-    return Translation(model, pad, target, search["beams"], search["length_penalty"])
+    target = marian_tokenizer(folder, TARGET) if is_marian(folder) else open_tokenizer(opened["tokenizer"])
+    return Translation(model, pad, target, opened["beams"], opened["length_penalty"])
+
+
+Opened = Annotated[Experiment, open_experiment]
+"""An experiment, as a parameter of a function that a job calls; an example without reference or label is an `AtlasError`."""
+
+
+def masked(experiment: Opened, examples: Examples, second_examples: Examples) -> dict[str, pd.DataFrame]:
+    """Answers without a mask and under every mask, for every example of two corpora: columns `KEYS` and `ANSWERS`.
+
+    On the second corpus only single heads are masked (Figure 2).
+    """
+    all_masks = list(masks(experiment.shape))
+    single_heads = [mask for mask in all_masks if mask.masked == ONE]
+    return {
+        "answers": _answers(experiment, all_masks, examples),
+        "second_answers": _answers(experiment, single_heads, second_examples),
+    }
+
+
+def heldout(experiment: Opened, examples: Examples, answers: pd.DataFrame) -> pd.DataFrame:
+    """The same on the further corpus of Tables 5 and 6, with all heads of a layer masked but one.
+
+    For translation (Table 5) the corpus is the one that the table reports, and only the best head of each layer on the first
+    corpus (answers of `masked`) is kept; for classification (Table 6) heads are selected on it, and each is kept in turn.
+    """
+    one_left = [mask for mask in masks(experiment.shape) if mask.masked == OTHERS]
+    if experiment.name == TRANSLATION:
+        scores = masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
+        best = set(scores.keys.loc[best_of_layers(scores), HEAD].itertuples(index=False, name=None))
+        one_left = [mask for mask in one_left if (mask.kind, mask.layer, mask.head) in best]
+    return _answers(experiment, one_left, examples)
+
+
+def _answers(experiment: Experiment, chosen: Sequence[Mask], examples: Sequence[Example]) -> pd.DataFrame:
+    expected = experiment.expected(examples)
+    _log.info("%d examples under %d masks", len(examples), len(chosen))
+    records = [example.record for example in examples]
+    answers = experiment.answers(examples, [mask.plan for mask in chosen])
+    frames = [
+        pd.DataFrame(dict(zip([*KEYS, *ANSWERS], (*key, records, texts, expected), strict=True)))
+        for key, texts in zip([UNMASKED, *(mask.key for mask in chosen)], answers, strict=True)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def gradients(experiment: Opened, scored_examples: Examples) -> pd.DataFrame:
+    """Derivatives of each example's loss by a gate on each head: one row for each head and example, `importance.GRADIENTS`."""
+    experiment.expected(scored_examples)
+    return gradient_rows(head_gradients(experiment, scored_examples), [example.record for example in scored_examples])
+
+
+def gradient_rows(derivatives: Derivatives, records: Sequence[int]) -> pd.DataFrame:
+    """The table of `gradients`."""
+    heads = derivatives.heads.loc[derivatives.heads.index.repeat(len(records))].reset_index(drop=True)
+    values = {name: getattr(derivatives, name).T.ravel() for name in MEASURES}
+    return heads.assign(record=np.tile(records, len(derivatives.heads)), **values)[GRADIENTS]
+
+
+def pruned(
+    experiment: Opened,
+    examples: Examples,
+    scored_examples: Examples,
+    answers: pd.DataFrame,
+    derivatives: HeadDerivatives,
+    importance: Mapping[str, Any],
+    pruning: Mapping[str, Any],
+    seed: int,
+) -> pd.DataFrame:
+    """Answers with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
+
+    Args:
+        examples, scored_examples: that the model is evaluated on, and that importance is computed on.
+        answers, derivatives: of `masked` and `gradients`.
+        importance: its definition, scaled and batch.
+        pruning: step and classification_step (percent of heads), random_orders, recomputed.
+        seed: of the random orders.
+    """
+    heads, values = derivatives.heads, _importance(derivatives, importance)
+    pruning_steps: list[Step] = []
+
+    def add(order: str, places: Sequence[int], scope: str = ALL, draw: int = 0, half: int | None = None) -> None:
+        counts = _counts(len(places), pruning, experiment.name)
+        pruning_steps.extend(Step(order, scope, draw, percent, tuple(places[:count]), half) for percent, count in counts)
+
+    add(IMPORTANCE, ascending(values))
+    # Least harmful first.
+    single_heads = masked_scores(answers, KEYS, experiment.name).masking(ONE)
+    add(ABLATION, ascending(-single_heads.deltas))
+    even = np.arange(len(single_heads.base)) % 2 == 0
+    for half, selection in ((0, ~even), (1, even)):
+        if selection.any():
+            add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
+    for draw, places in enumerate(random_orders(len(heads), pruning["random_orders"], seed)):
+        add(RANDOM, places, draw=draw)
+    masked_places: list[int] = []
+    for percent, count in _counts(len(heads), pruning, experiment.name) if pruning["recomputed"] else ():
+        current = values
+        if masked_places and len(masked_places) < count < len(heads):
+            # Importance without the heads of the steps before.
+            plan = plan_without(heads.iloc[masked_places])
+            current = _importance(head_gradients(experiment, scored_examples, plan), importance)
+        masked_places = next_places(current, masked_places, count)
+        pruning_steps.append(Step(RECOMPUTED, ALL, 0, percent, tuple(masked_places)))
+    kinds = list(map(str, heads["kind"].unique()))
+    for kind in kinds if len(kinds) > 1 else ():
+        kind_places = np.flatnonzero(heads["kind"] == kind)
+        add(IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
+    return step_answers(experiment, heads, pruning_steps, examples)
+
+
+def dynamics(
+    experiment: Opened,
+    epochs: Epochs,
+    examples: Examples,
+    scored_examples: Examples,
+    importance: Mapping[str, Any],
+    pruning: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Answers of a translation model at all steps of pruning by importance, after each stored epoch of its training.
+
+    Arguments as in `pruned`; importance is computed again after each epoch. Columns epoch, percent, count, and `ANSWERS`.
+    """
+    columns, frames = ["epoch", "percent", "count", *ANSWERS], []
+    for epoch, load in epochs.items():
+        _log.info("after epoch %d", epoch)
+        load(experiment.model)
+        derivatives = head_gradients(experiment, scored_examples)
+        places = ascending(_importance(derivatives, importance))
+        counts = _counts(len(places), pruning, experiment.name)
+        pruning_steps = [Step(IMPORTANCE, ALL, 0, percent, tuple(places[:count])) for percent, count in counts]
+        frames.append(step_answers(experiment, derivatives.heads, pruning_steps, examples).assign(epoch=epoch)[columns])
+    return pd.concat(frames, ignore_index=True)
+
+
+def _counts(heads: int, pruning: Mapping[str, Any], experiment: str) -> list[tuple[int, int]]:
+    step = pruning.get("classification_step", pruning["step"]) if experiment == CLASSIFICATION else pruning["step"]
+    return steps(heads, int(step), experiment)
+
+
+def _importance(derivatives: Derivatives, importance: Mapping[str, Any]) -> Floats:
+    return importance_by(derivatives, importance["definition"], importance["batch"], importance["scaled"])
+
+
+def timing(
+    model: Annotated[PreTrainedModel, load_classifier],
+    card: Card,
+    examples: Examples,
+    head_importance: pd.DataFrame,
+    importance: Mapping[str, Any],
+    speed: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Examples per second of the full model and of pruned ones, columns `TIMING` (Table 4). Times differ between runs.
+
+    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` the status
+    is unstable, and there is no speedup. length: mean over batches of the tokens of an example, padding included. Batch sizes
+    above the number of examples are left out.
+
+    Args:
+        speed: share (percent of the heads that are pruned), batches (their sizes), repeats (timed passes over the examples).
+    """
+    if not examples:
+        raise AtlasError("there is nothing to time: use a limit of one or more.")
+    batches = [batch for batch in speed["batches"] if batch <= len(examples)]
+    if not batches:
+        sizes = ", ".join(map(str, speed["batches"]))
+        raise AtlasError(f"{len(examples)} examples fill no batch of {sizes}: lower speed.batches, or raise speed.records.")
+    in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
+    heads = head_importance[in_classifier].reset_index(drop=True)
+    places = {variant: places_of(variant, heads, speed["share"]) for variant in VARIANTS}
+    models = {variant: _pruned_model(model, heads.iloc[places[variant]]) for variant in VARIANTS}
+    rows = []
+    for batch in batches:
+        _log.info("batches of %d", batch)
+        starts = range(0, len(examples), batch)
+        inputs = [model_inputs(models[WHOLE], examples[start : start + batch], card.pad or 0) for start in starts]
+        speeds = timed(models, inputs, len(examples), speed["repeats"])
+        whole_spread = spread(speeds[WHOLE])
+        for variant, variant_model in models.items():
+            weights = list(variant_model.parameters())
+            row = {
+                "variant": variant,
+                "batch": batch,
+                "heads": len(heads) - len(places[variant]),
+                "spread": whole_spread,
+                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
+                "parameters": sum(w.numel() for w in weights),
+                "megabytes": sum(w.nbytes for w in weights) / 1e6,
+                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
+            }
+            rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
+    device, threads = str(model.device), torch.get_num_threads()
+    title = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
+    return pd.DataFrame(rows).assign(
+        repeats=speed["repeats"],
+        n=len(examples),
+        unit="examples",
+        device=torch.cuda.get_device_name() if device.startswith("cuda") else title,
+        dtype=str(model.dtype),
+    )[TIMING]
+
+
+def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:
+    pruned = copy.deepcopy(model)
+    groups = pruned_heads.groupby(["kind", "layer"])["head"]
+    prune_heads(pruned, {(KINDS[kind], layer - 1): [head - 1 for head in heads] for (kind, layer), heads in groups})
+    pruned.set_attn_implementation(KERNEL)
+    return pruned
+
+
+def spread(speeds: Floats) -> float:
+    """Percent by which the slowest pass takes longer than the fastest."""
+    return float(100 * (speeds.max() / speeds.min() - 1))
+
+
+def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
+    """Mean and sd of examples per second [repeat], and the speedup in percent over the full model in the same pass.
+
+    The speedup is a geometric mean over repeats with its interval by Student's t; NaN if the full model's spread is above
+    `LARGEST_SPREAD`.
+    """
+    repeats = len(speeds)
+    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if repeats > 1 else np.nan}
+    names = ("speedup", "speedup_low", "speedup_high")
+    if spread(baseline) > LARGEST_SPREAD:
+        return row | dict.fromkeys(names, np.nan)
+    gains = np.log(speeds / baseline)
+    reach = t.ppf(0.975, repeats - 1) * gains.std(ddof=1) / np.sqrt(repeats) if repeats > 1 else np.nan
+    ends = (gains.mean(), gains.mean() - reach, gains.mean() + reach)
+    return row | dict(zip(names, 100 * np.expm1(ends), strict=True))
+
+
+def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
+    """Indices of the heads that are pruned in a variant, in percent of all; importance: of `ablations.head_importance`."""
+    count, groups = len(importance) * share // 100, importance.groupby(["kind", "layer"], sort=False)
+    if variant == WHOLE:
+        return []
+    if variant == GLOBAL:
+        return sorted(importance["importance"].nsmallest(count).index)
+    if variant == EVEN:
+        smallest = (layer["importance"].nsmallest(len(layer) * share // 100) for _, layer in groups)
+        return sorted(place for values in smallest for place in values.index)
+    layers = groups["unnormalised"].sum().sort_values(kind="stable").index
+    pruned_layers = layers[groups.size()[layers].cumsum() <= count]
+    return sorted(place for layer in pruned_layers for place in groups.indices[layer])
+
+
+@torch.inference_mode()
+def timed(
+    models: Mapping[str, PreTrainedModel], inputs: Sequence[Mapping[str, torch.Tensor]], examples: int, repeats: int
+) -> dict[str, Floats]:
+    """Model -> examples per second of each repeat; the models take turns, after each has seen every shape of input untimed.
+
+    Every other repeat goes through the models backwards, so that a drift of the machine favours none of them.
+    """
+    shapes = {batch["input_ids"].shape: batch for batch in inputs}
+    for model in models.values():
+        for batch in shapes.values():
+            model(**batch)
+    speeds: dict[str, list[float]] = {name: [] for name in models}
+    for repeat in range(repeats):
+        for name, model in list(models.items())[:: -1 if repeat % 2 else 1]:
+            _wait()
+            start = time.perf_counter()
+            for batch in inputs:
+                model(**batch)
+            _wait()
+            speeds[name].append(examples / (time.perf_counter() - start))
+    return {name: np.asarray(values, dtype=np.float64) for name, values in speeds.items()}
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

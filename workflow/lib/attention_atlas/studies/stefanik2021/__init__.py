@@ -1,1 +1,5 @@
-"""Štefánik, Attention Semantics: attention as a keyphrase detector."""
+"""Štefánik (2021), Attention Semantics."""
+
+from attention_atlas.workflow.shown import named
+
+__getattr__, __dir__ = named(__name__)

@@ -1,105 +1,384 @@
-"""Tables of attention as a keyphrase detector: relative attention, ranking of heads, and heads together."""
+"""Attention as a keyphrase detector: how well each head alone, and all heads together, detect keyphrases.
+
+Held out by document: the score of a word comes from a fit to other documents. In all functions, `features` are the attention
+that words receive, [word, head]; `key` says which words belong to keyphrases; `documents` are the numbers of their documents,
+from 0 in their order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit, softmax
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
+from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from attention_atlas.io.tables import write_parquet, write_table
-from attention_atlas.methods.head_tables import mean_rows
-from attention_atlas.methods.units import DOCUMENTS
-from attention_atlas.models.card import read_card
-from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_interval
-from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION, STATISTICS
-from attention_atlas.studies.stefanik2021.rank_correlations import rank_correlation_rows
-from attention_atlas.studies.stefanik2021.ranking import calibrated_heads, head_ranking
-from attention_atlas.studies.stefanik2021.received import REDUCTIONS, relative_attention
-from attention_atlas.studies.stefanik2021.regression import (
-    Fit,
-    coefficient_rows,
-    detector_rows,
-    heldout_regression,
-    heldout_scores,
-)
-from attention_atlas.studies.stefanik2021.word_statistics import word_statistics
-from attention_atlas.studies.stefanik2021.words import read_words
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_tables import DOCUMENTS, head_rows
+from attention_atlas.models.card import Card
+from attention_atlas.stats.held_out import folds_of
+from attention_atlas.stats.intervals import correlation_interval, percentile_interval, resampled_counts
+from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, spearman
+from attention_atlas.stats.significance import mean_interval
+from attention_atlas.studies.stefanik2021.words import features_of, relative_rows, word_statistics
 
-RELATIVE = ["reduction", "layer", "head", "value", "ci_low", "ci_high", "n", "adjusted_low", "adjusted_high", "unit"]
-HELD_OUT = [REGRESSION, MIX, HEAD, STATISTICS]
-"""Columns of the scores of words, after document and place."""
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.intp]
+_CLIP = 1e-12
+"""Least probability in the slides' entropy, which uses attention as a probability; attention may be 0."""
+_GROUPS = 10
+"""Groups of documents of the jackknife."""
 
 
-def detection_tables(
-    words_path: str | Path,
-    card_path: str | Path,
+@dataclass(frozen=True)
+class Fit:
+    """Folds of documents; penalty of squared coefficients (scikit-learn's 1 / C); fits to resampled documents, for intervals;
+    permutations of each head; seed of resampling and shuffling.
+    """
+
+    folds: int
+    l2_penalty: float
+    fits: int
+    permutations: int
+    seed: int
+
+
+def detection(
+    words: pd.DataFrame,
+    card: Card,
     reduction: str,
-    fit: Fit,
+    folds: int,
+    l2_penalty: float,
+    fits: int,
+    permutations: int,
     resamples: int,
-    tables: Mapping[str, str | Path],
-    scores_out: str | Path,
-) -> None:
-    """Write relative_attention, head_ranking, logistic_regression, detectors, rank_correlations, and the scores of all words.
-
-    adjusted_low, adjusted_high of relative_attention: simultaneous 95 % intervals for all heads, by random signs of the
-    documents (`simultaneous_interval`).
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """relative_attention, head_ranking, logistic_regression, detectors, rank_correlations, and scores: document, place, and the
+    held-out score of each word by every detector.
 
     Args:
-        words_path: table of `words.write_words`.
-        card_path: the model's card.
-        reduction: how attention becomes a feature; relative attention is written for both reductions.
-        fit: of the regression, and folds of the calibration.
+        words, card: of `words.words`, and of the model.
+        reduction: how attention becomes a feature; relative attention is given for both reductions.
+        folds, l2_penalty, fits, permutations, seed: see `Fit`.
         resamples: of the bootstrap over documents.
-        tables: name -> file.
-        scores_out: Parquet file: document, place, `HELD_OUT`.
 
     Raises:
-        AtlasError: a table cannot be used, or there are too few documents.
+        AtlasError: there are too few documents, or words of only one kind.
     """
-    card = read_card(card_path)
-    relative = []
-    for name in REDUCTIONS:
-        words, features = read_words(words_path, card.layers, card.heads, name)
-        groups = words.groupby("record", sort=False).indices.values()
-        by_document = [
-            relative_attention(np.moveaxis(features[places], 0, -1), words["key"].to_numpy()[places]) for places in groups
-        ]
-        relative.append(_relative_rows(np.stack(by_document), resamples, fit.seed).assign(reduction=name, unit=DOCUMENTS))
-    write_table(pd.concat(relative, ignore_index=True)[RELATIVE], tables["relative_attention"])
-    words, features = read_words(words_path, card.layers, card.heads, reduction)
-    key, documents = words["key"].to_numpy(), words["record"].to_numpy()
-    calibrated = calibrated_heads(features, key, documents, fit.folds)
-    ranking = head_ranking(features, key, documents, calibrated)
-    ranking["slide_rank"] = ranking["slide_entropy"].rank(method="first").astype(int)
-    write_table(ranking, tables["head_ranking"])
-    coefficients = coefficient_rows(features, key, documents, fit)
-    write_table(coefficients, tables["logistic_regression"])
-    flat = features.reshape(len(features), -1)
-    correlations = rank_correlation_rows(calibrated, flat, key, documents, fit)
-    write_table(correlations, tables["rank_correlations"])
-    scores = heldout_scores(flat, key, documents, fit)
-    texts = [list(names) for _, names in words.groupby("record", sort=False)["word"]]
-    statistics = word_statistics(texts)
-    scores[STATISTICS] = heldout_regression(statistics, key, documents, fit)
+    fit = Fit(folds, l2_penalty, fits, permutations, seed)
+    features, key, documents = features_of(words, card, reduction), words["key"].to_numpy(), pd.factorize(words["record"])[0]
+    calibrated = calibrated_heads(features, key, documents, folds)
+    scores = heldout_scores(features, key, documents, fit)
+    statistics = word_statistics([list(names) for _, names in words.groupby("record", sort=False)["word"]])
+    scores["word_statistics"] = heldout_regression(statistics, key, documents, fit)
     unbalanced = {
-        name: heldout_regression(values, key, documents, fit, balanced=False)
-        for name, values in ((REGRESSION, flat), (STATISTICS, statistics))
+        "regression": heldout_regression(features, key, documents, fit, balanced=False),
+        "word_statistics": heldout_regression(statistics, key, documents, fit, balanced=False),
+        "mix": scores["mix"],
     }
-    detectors = detector_rows(scores, unbalanced | {MIX: scores[MIX]}, key, documents)
-    write_table(detectors, tables["detectors"])
-    write_parquet(words[["document", "place"]].assign(**{name: scores[name] for name in HELD_OUT}), scores_out)
+    return {
+        "relative_attention": relative_rows(words, card, resamples, seed),
+        "head_ranking": head_ranking(features, key, documents, calibrated, card.heads),
+        "logistic_regression": coefficient_rows(features, key, documents, fit, card.heads),
+        "detectors": detector_rows(scores, unbalanced, key, documents),
+        "rank_correlations": rank_correlations(calibrated, features, key, documents, fit),
+        "scores": words[["document", "place"]].assign(**scores),
+    }
 
 
-def _relative_rows(by_document: npt.NDArray[np.float64], resamples: int, seed: int) -> pd.DataFrame:
-    """Means over documents, [document, layer, head], with intervals for each head and simultaneous ones for all heads."""
-    rows = mean_rows(by_document, resamples, seed)
-    present = by_document[~np.isnan(by_document[:, 0, 0])].reshape(-1, by_document[0].size)
-    if not len(present):
-        return rows.assign(adjusted_low=np.nan, adjusted_high=np.nan)
-    exchanges = np.concatenate(list(random_exchanges(len(present), resamples, seed)))
-    null = ((1 - 2 * exchanges) @ present / len(present)).T
-    low, high = simultaneous_interval(present.mean(axis=0), null)
-    return rows.assign(adjusted_low=low, adjusted_high=high)
+# --- each head alone ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CalibratedHeads:
+    """Cross-entropies in nats, summed over the words of each document.
+
+    cross_entropy: [document, head] of a probability by a logistic function of the attention, which is fitted to other
+    documents; base: [document] of the base rate of other documents; slide: [document, head] of attention itself.
+    """
+
+    cross_entropy: Floats
+    base: Floats
+    slide: Floats
+
+
+def calibrated_heads(features: Floats, key: Bools, documents: Ints, folds: int) -> CalibratedHeads:
+    """Calibrate each head alone, with folds of documents.
+
+    Raises:
+        AtlasError: fewer documents than folds, or words of only one kind.
+    """
+    splits = splits_of(documents, folds)
+    if key.all() or not key.any():
+        raise AtlasError("these documents have no keyphrase words, or no others: raise `limit`, or name another corpus.")
+    heldout = partial(cross_val_predict, y=key, cv=splits, method="predict_proba")
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    calibrated = np.stack([heldout(model, attention[:, None])[:, 1] for attention in features.T], axis=1)
+    base_rates = heldout(DummyClassifier(), features)[:, 1:]
+    least = np.finfo(np.float64).eps
+    return CalibratedHeads(
+        _losses(calibrated, key, documents, least),
+        _losses(base_rates, key, documents, least)[:, 0],
+        _losses(features, key, documents, _CLIP),
+    )
+
+
+def _losses(probabilities: Floats, key: Bools, documents: Ints, least: float) -> Floats:
+    """[document, head] sums of the negative logarithm of the probability [word, head] of each word's kind."""
+    clipped = np.clip(probabilities, least, 1 - least)
+    sums = np.zeros((documents.max() + 1, probabilities.shape[1]))
+    np.add.at(sums, documents, -np.where(key[:, None], np.log(clipped), np.log1p(-clipped)))
+    return sums
+
+
+def head_ranking(features: Floats, key: Bools, documents: Ints, calibrated: CalibratedHeads, heads: int) -> pd.DataFrame:
+    """One row for each head, the best by calibrated cross-entropy first, of a model with `heads` per layer.
+
+    auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
+    nats per word, of a probability by a logistic function of the attention that was fitted to other documents;
+    cross_entropy_none: of the base rate of other documents. slide_entropy: the slides' sum over words, with attention itself as
+    probability; slide_rank: rank by it. share: of keyphrase words; n: number of words (n_unit); documents: their number.
+    """
+    low, high = clustered_auc_intervals(features, key, documents)
+    ranking = head_rows(aucs(features, key).reshape(-1, heads), "auc").assign(
+        average_precision=[average_precision_score(key, column) for column in features.T],
+        cross_entropy=calibrated.cross_entropy.sum(axis=0) / len(key),
+        cross_entropy_none=calibrated.base.sum() / len(key),
+        slide_entropy=calibrated.slide.sum(axis=0),
+        share=key.mean(),
+        n=len(key),
+        auc_low=low,
+        auc_high=high,
+        documents=len(calibrated.base),
+        n_unit="words",
+    )
+    ranking = ranking.sort_values("cross_entropy", kind="stable", ignore_index=True)
+    return ranking.assign(slide_rank=ranking["slide_entropy"].rank(method="first").astype(int))
+
+
+def rank_correlations(calibrated: CalibratedHeads, features: Floats, key: Bools, documents: Ints, fit: Fit) -> pd.DataFrame:
+    """Spearman correlations over heads between two rankings of heads, with jackknife intervals over groups of documents.
+
+    `slide_entropy`: the slides' summed entropy with calibrated cross-entropy; the calibration is not refitted without a group
+    of documents. `coefficients`: absolute coefficients of the regression with permutation importance, both refitted.
+    """
+    count = len(calibrated.base)
+    group = folds_of(count, min(_GROUPS, count), fit.seed)
+
+    def slide(kept: Bools) -> float:
+        return float(spearman(calibrated.slide[kept].sum(axis=0), calibrated.cross_entropy[kept].sum(axis=0)))
+
+    def coefficient(kept: Bools) -> float:
+        words = kept[documents]
+        coefficients, importances = coefficients_and_importances(features[words], key[words], documents[words], fit)
+        return float(spearman(np.abs(coefficients), importances.mean(axis=(0, 1))))
+
+    statistics: dict[str, Callable[[Bools], float]] = {"slide_entropy": slide, "coefficients": coefficient}
+    rows = []
+    for name, statistic in statistics.items():
+        value = statistic(np.ones(count, dtype=bool))
+        # The regression needs a document in every fold after a group is left out.
+        too_few = name == "coefficients" and count - int(np.bincount(group).max()) < fit.folds
+        left = [] if too_few else [statistic(group != number) for number in np.unique(group)]
+        low, high = correlation_interval(value, left)
+        row = {"correlation": name, "value": value, "ci_low": low, "ci_high": high, "heads": features.shape[1]}
+        rows.append(row | {"documents": count, "groups": len(left)})
+    return pd.DataFrame(rows)
+
+
+# --- heads together -------------------------------------------------------------------------------------------------------
+
+
+def splits_of(documents: Ints, folds: int) -> list[tuple[Ints, Ints]]:
+    """(training words, held-out words) of each fold; the words of a document are on one side.
+
+    Raises:
+        AtlasError: fewer documents than folds.
+    """
+    count = len(np.unique(documents))
+    if count < folds:
+        raise AtlasError(f"{count} documents cannot be split into {folds} folds: use more documents.")
+    return list(GroupKFold(folds).split(documents, groups=documents))
+
+
+def heldout_scores(features: Floats, key: Bools, documents: Ints, fit: Fit) -> dict[str, Floats]:
+    """Detector -> [word] probability (for the best head: attention), fitted or selected on other documents.
+
+    Raises:
+        AtlasError: fewer documents than folds, or a fold with only one kind of words.
+    """
+    scores = {"regression": heldout_regression(features, key, documents, fit)}
+    scores |= {name: np.zeros(len(key)) for name in ("mix", "best_head")}
+    for training, heldout in splits_of(documents, fit.folds):
+        scores["mix"][heldout] = Mix.fitted(features[training], key[training]).probabilities(features[heldout])
+        scores["best_head"][heldout] = features[heldout, np.argmax(aucs(features[training], key[training]))]
+    return scores
+
+
+def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit, balanced: bool = True) -> Floats:
+    """[word] probability from a regression over features [word, feature] that is fitted to other documents.
+
+    Balanced probabilities, of two kinds of words with the same total weight, are those of a corpus where every second word
+    belongs to a keyphrase: only others have a cross-entropy that compares with that of the base rate.
+
+    Raises:
+        AtlasError: as `heldout_scores`.
+    """
+    splits = splits_of(documents, fit.folds)
+    if any(key[training].all() or not key[training].any() for training, _ in splits):
+        raise AtlasError("a fold has no keyphrase words, or no others: raise `limit` for more documents.")
+    return cross_val_predict(_regression(fit, balanced), features, key, cv=splits, method="predict_proba")[:, 1]
+
+
+def detector_rows(scores: Mapping[str, Floats], unbalanced: Mapping[str, Floats], key: Bools, documents: Ints) -> pd.DataFrame:
+    """One row for each detector.
+
+    auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
+    probability 0.5 of the balanced regression, none for a head's attention. cross_entropy: nats per word, of probabilities from
+    fits in which every word has the same weight; none for a head's attention. document_auc: mean over documents of the AUC of
+    the words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
+    words. difference: from the document_auc of the best head, paired by document.
+
+    Args:
+        scores, unbalanced: detector -> [word] its score, as `heldout_scores`, and its probability without class weights.
+        key, documents: of the words.
+    """
+    groups = pd.Series(range(len(key))).groupby(documents).indices.values()
+    both = [places for places in groups if key[places].any() and not key[places].all()]
+    columns = np.column_stack(list(scores.values()))
+    document_aucs = np.array([aucs(columns[places], key[places]) for places in both]).reshape(len(both), len(scores))
+    by_name = dict(zip(scores, document_aucs.T, strict=True))
+    rows = []
+    for name, values in scores.items():
+        row = {"detector": name, "auc": roc_auc_score(key, values), "average_precision": average_precision_score(key, values)}
+        row["f1"] = f1_score(key, values >= 0.5) if name in ("regression", "word_statistics") else np.nan
+        row["cross_entropy"] = log_loss(key, unbalanced[name]) if name in unbalanced else np.nan
+        row |= {"share": key.mean(), "words": len(key), "documents": len(groups)}
+        difference = by_name[name] - by_name["best_head"]
+        for statistic, ends, by_document in (("document_auc", "ci", by_name[name]), ("difference", "difference", difference)):
+            low, high = mean_interval(by_document)
+            row |= {statistic: by_document.mean(), f"{ends}_low": low, f"{ends}_high": high}
+        rows.append(row | {"n": len(both), "unit": DOCUMENTS})
+    return pd.DataFrame(rows)
+
+
+def coefficient_rows(features: Floats, key: Bools, documents: Ints, fit: Fit, heads: int) -> pd.DataFrame:
+    """One row for each head of a model with `heads` per layer.
+
+    coefficient: of the standardised feature, with the interval over resampled documents (heads with similar attention
+    share their weight: a coefficient does not measure importance). permutation_importance: AUC on other documents lost when the
+    head's feature is shuffled over words. mix_weight: softmax weight of the mix.
+    """
+    coefficients, auc_losses = coefficients_and_importances(features, key, documents, fit)
+    low, high = percentile_interval(_resampled_coefficients(features, key, documents, fit))
+    return head_rows(coefficients.reshape(-1, heads), "coefficient").assign(
+        ci_low=low,
+        ci_high=high,
+        permutation_importance=auc_losses.mean(axis=(0, 1)),
+        permutation_sd=auc_losses.std(axis=(0, 1)),
+        mix_weight=Mix.fitted(features, key).weights,
+    )
+
+
+def coefficients_and_importances(features: Floats, key: Bools, documents: Ints, fit: Fit) -> tuple[Floats, Floats]:
+    """[head] coefficients of the regression, and [fold, shuffling, head] AUC lost on the documents of a fold."""
+    splits = splits_of(documents, fit.folds)
+    coefficients = _coefficients(_regression(fit).fit(features, key))
+    return coefficients, np.stack([_permuted(features, key, split, fit, number) for number, split in enumerate(splits)])
+
+
+def _regression(fit: Fit, balanced: bool = True) -> Pipeline:
+    # Words of keyphrases are rare: when balanced, both classes get the same total weight.
+    weight = "balanced" if balanced else None
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / fit.l2_penalty, class_weight=weight, max_iter=1000))
+
+
+def _coefficients(model: Pipeline) -> Floats:
+    return np.asarray(model[-1].coef_[0], dtype=np.float64)
+
+
+def _resampled_coefficients(features: Floats, key: Bools, documents: Ints, fit: Fit) -> Floats:
+    """[fit, head] coefficients on bootstrap resamples of documents; a document drawn twice has weight two."""
+    coefficients = []
+    for counts in resampled_counts(documents.max() + 1, fit.fits, fit.seed):
+        for resample in counts:
+            weights = resample[documents]
+            drawn = weights > 0
+            if key[drawn].any() and not key[drawn].all():
+                steps = {"standardscaler__sample_weight": weights[drawn], "logisticregression__sample_weight": weights[drawn]}
+                coefficients.append(_coefficients(_regression(fit).fit(features[drawn], key[drawn], **steps)))
+    return np.array(coefficients)
+
+
+def _permuted(features: Floats, key: Bools, split: tuple[Ints, Ints], fit: Fit, number: int) -> Floats:
+    """[shuffling, head] AUC lost on the held-out words.
+
+    The regression is linear: shuffling one feature changes its score by the difference of one product.
+    """
+    training, heldout = split
+    model = _regression(fit).fit(features[training], key[training])
+    scaled = model[0].transform(features[heldout])
+    score, weights = model.decision_function(features[heldout]), _coefficients(model)
+    whole = roc_auc_score(key[heldout], score)
+    generator = np.random.default_rng([fit.seed, number])
+    lost = []
+    for _ in range(fit.permutations):
+        order = generator.permutation(len(heldout))
+        lost.append(whole - aucs(score[:, None] + weights * (scaled[order] - scaled), key[heldout]))
+    return np.array(lost)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """p(key) = sigmoid(gamma * sum_h softmax(a)_h z_h + bias) of standardised features z: the analogue of scalar mixing
+    (Tenney et al. 2019, equation 1), which the slides name. weights: [head] softmax(a); mean, scale: [head] of the features.
+    """
+
+    weights: Floats
+    gamma: float
+    bias: float
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def fitted(cls, features: Floats, key: Bools) -> Mix:
+        """The mix with the lowest cross-entropy, starting from equal weights; a and gamma by L-BFGS with exact gradients.
+
+        The initial gamma has the sign under which equal weights detect; positive weights give all heads the same sign.
+        """
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        inputs, targets = (features - mean) / scale, key.astype(np.float64)
+        heads = inputs.shape[1]
+
+        def loss(free: Floats) -> tuple[float, Floats]:
+            weights = softmax(free[:heads])
+            mixed = inputs @ weights
+            score = free[heads] * mixed + free[heads + 1]
+            value = np.mean(np.logaddexp(0, score) - targets * score)
+            slope = (expit(score) - targets) / len(targets)
+            by_weight = free[heads] * (slope @ inputs)
+            by_logit = weights * (by_weight - weights @ by_weight)
+            return float(value), np.concatenate([by_logit, [slope @ mixed, slope.sum()]])
+
+        even = inputs.mean(axis=1)
+        sign = 1.0 if even[key].mean() >= even[~key].mean() else -1.0
+        start = np.concatenate([np.zeros(heads), [sign, np.log(key.mean() / (1 - key.mean()))]])
+        free = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+        return cls(softmax(free[:heads]), float(free[heads]), float(free[heads + 1]), mean, scale)
+
+    def probabilities(self, features: Floats) -> Floats:
+        """[word] of features [word, head]."""
+        return expit(self.gamma * (((features - self.mean) / self.scale) @ self.weights) + self.bias)

@@ -1,73 +1,153 @@
-"""Words of documents with the attention that they receive from every head."""
+"""Attention that words receive from every head, its difference between keyphrases and other words; word statistics.
+
+Word-level attention: sum over the word pieces of the attended word, mean over those of the query word. [CLS] and [SEP] are
+excluded as rows and as columns, without renormalisation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import CachedExample, read_attention
-from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.corpora.keyphrases import OUTSIDE
+from attention_atlas.attention.cache import Attention
+from attention_atlas.corpora.examples import Examples
+from attention_atlas.corpora.keyphrases import OUTSIDE, stem
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import read_parquet, write_parquet
-from attention_atlas.studies.stefanik2021.names import FEATURE_KEYS, feature
-from attention_atlas.studies.stefanik2021.received import REDUCTIONS, received_attention
+from attention_atlas.methods.head_tables import DOCUMENTS, mean_rows
+from attention_atlas.models.card import Card
+from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_interval
 
 Floats = npt.NDArray[np.float64]
+REDUCTIONS = ("mean", "max")
+"""How the attention that a word receives is pooled over query words."""
+WORD_STATISTICS = (
+    *("place", "first_place", "log_frequency", "log_inverse_document_frequency", "tf_idf", "length"),
+    *("has_letters", "capitalised", "stop_word"),
+)
 
 
-def write_words(
-    shards: Sequence[str | Path], example_files: Sequence[str | Path], limit: int, diagonal: bool, out: str | Path
-) -> None:
-    """Write one row for each word: `FEATURE_KEYS`, then the attention received from each head by each reduction.
+def words(attention: Attention, examples: Examples, diagonal: bool) -> pd.DataFrame:
+    """One row for each word: record and name of the document, place of the word, the word, whether it is part of a keyphrase
+    (key), then the attention that it receives, a column for each reduction and head: `l3_h1_max`, counted from 1.
 
     Args:
-        shards, example_files: attention and examples of a corpus with keyphrases.
-        limit: largest number of records to use.
+        attention, examples: of the same documents.
         diagonal: whether a word's attention to itself counts.
-        out: Parquet file.
 
     Raises:
-        AtlasError: a file cannot be used, or there is no document with tags.
+        AtlasError: there is no document, or a document has no tags.
     """
-    frames = list(_frames(read_attention(list(shards), limit), read_examples(example_files, limit), diagonal))
-    if not frames:
-        raise AtlasError("there is no document with attention: raise the limit of the corpus, or its max_tokens.")
-    write_parquet(pd.concat(frames, ignore_index=True), out)
-
-
-def _frames(maps: Iterable[CachedExample], examples: Iterable[Example], diagonal: bool) -> Iterable[pd.DataFrame]:
-    for cached, example in zip(maps, examples, strict=True):
+    frames = []
+    for cached, example in zip(attention, examples, strict=True):
         if cached.record != example.record or "tags" not in example.layers:
             raise AtlasError(f"example {example.id}: attention and tags do not belong together: use a corpus with keyphrases.")
         key = [tag != OUTSIDE for tag in example.layers["tags"]]
-        columns = {
-            "record": example.record,
-            "document": example.id,
-            "place": np.arange(len(key)),
-            "word": example.words,
-            "key": key,
-        }
+        columns = {"record": example.record, "document": example.id, "place": np.arange(len(key)), "word": example.words}
+        columns["key"] = key
         word_maps = cached.word_maps()
         for reduction in REDUCTIONS:
-            received = received_attention(word_maps, cached.special_units, reduction, diagonal)
-            columns |= {
-                feature(layer + 1, head + 1, reduction): received[layer, head].astype(np.float32)
-                for layer, head in np.ndindex(received.shape[:2])
-            }
-        yield pd.DataFrame(columns)
+            received = received_attention(word_maps, cached.special_units, reduction, diagonal).astype(np.float32)
+            names = _feature_names(received.shape[0], received.shape[1], reduction)
+            columns |= dict(zip(names, received.reshape(-1, len(key)), strict=True))
+        frames.append(pd.DataFrame(columns))
+    if not frames:
+        raise AtlasError("there is no document with attention: raise the limit of the corpus, or its max_tokens.")
+    return pd.concat(frames, ignore_index=True)
 
 
-def read_words(path: str | Path, layers: int, heads: int, reduction: str) -> tuple[pd.DataFrame, Floats]:
-    """The `FEATURE_KEYS` of all words, and [word, layer, head] attention that they receive, by a reduction.
+def _feature_names(layers: int, heads: int, reduction: str) -> list[str]:
+    return [f"l{layer + 1}_h{head + 1}_{reduction}" for layer, head in np.ndindex(layers, heads)]
+
+
+def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: str = "mean", diagonal: bool = True) -> Floats:
+    """[layer, head, word] attention that each word receives from the words of its text, by one of `REDUCTIONS`.
+
+    Args:
+        maps: [layer, head, m, m] over words and special tokens, row = query.
+        special: [m] which rows are special tokens.
+        reduction: mean or maximum over the query words.
+        diagonal: whether a word's attention to itself counts; without it, a single word has NaN.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: another reduction, or no words.
     """
-    names = [feature(layer + 1, head + 1, reduction) for layer, head in np.ndindex(layers, heads)]
-    table = read_parquet(path, [*FEATURE_KEYS, *names])
-    return table[FEATURE_KEYS], table[names].to_numpy(np.float64).reshape(-1, layers, heads)
+    if reduction not in REDUCTIONS:
+        raise AtlasError(f"reduction: {reduction!r} is not one of {', '.join(REDUCTIONS)}.")
+    is_word = ~np.asarray(special, dtype=np.bool_)
+    if not is_word.any():
+        raise AtlasError("received attention needs a word: this text has special tokens only.")
+    word_maps = np.asarray(maps, dtype=np.float64)[:, :, is_word][:, :, :, is_word]
+    if diagonal:
+        return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
+    itself, count = np.eye(word_maps.shape[-1], dtype=np.bool_), word_maps.shape[-1]
+    if count == 1:
+        return np.full((*word_maps.shape[:2], 1), np.nan)
+    if reduction == "mean":
+        return np.where(itself, 0, word_maps).sum(axis=2) / (count - 1)
+    return np.where(itself, -np.inf, word_maps).max(axis=2)
+
+
+def features_of(words: pd.DataFrame, card: Card, reduction: str) -> Floats:
+    """[word, head] attention that the words of a table of `words` receive from the heads of all layers."""
+    return words[_feature_names(card.layers, card.heads, reduction)].to_numpy(np.float64)
+
+
+def relative_rows(words: pd.DataFrame, card: Card, resamples: int, seed: int) -> pd.DataFrame:
+    """Relative attention of each head by each reduction, mean over documents.
+
+    adjusted_low, adjusted_high: 95 % intervals that are simultaneous for all heads, by random signs of the documents.
+    """
+    key, places_by_document = words["key"].to_numpy(), words.groupby("record", sort=False).indices.values()
+    tables = []
+    for reduction in REDUCTIONS:
+        features = features_of(words, card, reduction)
+        by_document = np.stack([relative_attention(features[places].T, key[places]) for places in places_by_document])
+        rows = mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
+        rows.insert(0, "reduction", reduction)
+        tables.append(rows.assign(unit=DOCUMENTS))
+    return pd.concat(tables, ignore_index=True)
+
+
+def relative_attention(received: Floats, key: npt.ArrayLike) -> Floats:
+    """[...] mean attention [..., word] that keyphrase words receive minus that of all other words; NaN without both kinds."""
+    flags = np.asarray(key, dtype=np.bool_)
+    if flags.all() or not flags.any():
+        return np.full(received.shape[:-1], np.nan)
+    return received[..., flags].mean(axis=-1) - received[..., ~flags].mean(axis=-1)
+
+
+def mean_rows_of_heads(by_document: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    """Means over documents, [document, layer, head], with intervals for each head and simultaneous ones for all heads."""
+    rows = mean_rows(by_document, resamples, seed)
+    present = by_document[~np.isnan(by_document[:, 0, 0])].reshape(-1, by_document[0].size)
+    if not len(present):
+        return rows.assign(adjusted_low=np.nan, adjusted_high=np.nan)
+    exchanges = np.concatenate(list(random_exchanges(len(present), resamples, seed)))
+    null = ((1 - 2 * exchanges) @ present / len(present)).T
+    low, high = simultaneous_interval(present.mean(axis=0), null)
+    return rows.assign(adjusted_low=low, adjusted_high=high)
+
+
+def word_statistics(texts: Sequence[Sequence[str]]) -> Floats:
+    """[word, `WORD_STATISTICS`] position, frequency and form of the words of all texts, one text after the other: a control.
+
+    Positions of the word and of the first word with its stem are shares of the length of the text. Frequencies are of stems: in
+    the text, and the number of texts with the stem.
+    """
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    stems = [[stem(word.lower()) for word in text] for text in texts]
+    texts_with = Counter(name for names in stems for name in set(names))
+    rows = []
+    for text, names in zip(texts, stems, strict=True):
+        counts = Counter(names)
+        for place, (word, name) in enumerate(zip(text, names, strict=True)):
+            frequency, rarity = np.log(counts[name]), np.log(len(texts) / texts_with[name])
+            form = any(letter.isalpha() for letter in word), word[:1].isupper(), word.lower() in ENGLISH_STOP_WORDS
+            places = place / len(text), names.index(name) / len(text)
+            rows.append([*places, frequency, rarity, (1 + frequency) * rarity, len(word), *form])
+    return np.array(rows, dtype=np.float64)

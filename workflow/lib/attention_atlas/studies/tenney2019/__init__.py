@@ -1,1 +1,5 @@
-"""Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline: probing each layer for eight tasks."""
+"""Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline."""
+
+from attention_atlas.workflow.shown import named
+
+__getattr__, __dir__ = named(__name__)

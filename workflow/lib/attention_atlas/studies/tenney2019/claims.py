@@ -1,7 +1,7 @@
 """Claims of Tenney et al. (2019), and objections to them: statistics, intervals and verdicts.
 
 Intervals of F1 and of expected layers resample evaluated documents, or sentences where a corpus does not name its documents,
-and with them probe seeds (`resampling.resampled_f1`); n counts the documents or sentences. Intervals of mixing weights resample
+and with them probe seeds (`resampled_f1`); n counts the documents or sentences. Intervals of mixing weights resample
 probe seeds alone. A claim about several tasks is tested task by task, or pair by pair of tasks (`claims.all_hold`).
 """
 
@@ -9,24 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from typing import Any
+from itertools import chain, pairwise, product
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy.stats import ttest_ind
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.published.claims import Claim, all_hold
+from attention_atlas.published.compare import Claim, all_hold
 from attention_atlas.published.values import Published
+from attention_atlas.stats.intervals import expanded_level
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.stats.rank_correlation import spearman
-from attention_atlas.studies.tenney2019.layers import centre_of_gravity, divergence_of_weights
-from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
-from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
-from attention_atlas.studies.tenney2019.summary import at_step_limit
+from attention_atlas.stats.ranks import spearman
+from attention_atlas.studies.tenney2019.summary import (
+    Floats,
+    at_step_limit,
+    centre_of_gravity,
+    divergence_of_weights,
+    weights_on_all_layers,
+)
+from attention_atlas.studies.tenney2019.targets import EARLY, EQUAL
 
-Floats = npt.NDArray[np.float64]
 Stages = Sequence[Sequence[str]]
 SECTION = (("pos",), ("constituents",), ("dependencies",), ("roles",), ("coreference",))
 """Order of tasks in section 4.1; it does not name entities."""
@@ -35,7 +38,6 @@ ABSTRACT = (("pos",), ("constituents", "dependencies"), ("entities",), ("roles",
 SPREAD = ("protoroles", "relations")
 """Tasks whose mixing weights are close to uniform (section 4.1)."""
 BY_SEEDS = "probe seeds"
-_EXPECTED, _CENTRE = "expected_layer", "cog"
 _CORRELATED = 0.5
 NONE_STOPPED = (
     "no probe on all layers stopped early, so all took the same number of steps in both conditions. These start from the same "
@@ -46,33 +48,17 @@ NONE_STOPPED = (
 
 @dataclass(frozen=True)
 class Results:
-    """Tables of the run, see `summary`.
-
-    Attributes:
-        tasks: `FIGURE1`.
-        controls: `CONTROLS`.
-        weights: mixing weights of all probes.
-        resamples: `RESAMPLES`.
-    """
+    """Tables `tasks`, `ends`, `mixing_weights` and `resamples` of `summary`."""
 
     tasks: pd.DataFrame
     controls: pd.DataFrame
     weights: pd.DataFrame
     resamples: pd.DataFrame
 
-    def by_task(self, column: str) -> dict[str, Any]:
-        """Task -> value of `tasks`."""
-        return dict(zip(self.tasks["task"], self.tasks[column], strict=True))
-
     def units(self, tasks: Iterable[str]) -> tuple[int, str]:
         """Units that intervals of some tasks resample besides probe seeds: the smallest number over tasks, and their name."""
         rows = self.tasks[self.tasks["task"].isin(list(tasks))]
         return int(rows["units"].min()), " or ".join(sorted(rows["unit"].unique()))
-
-    def at_step_limit(self, tasks: Iterable[str]) -> list[str]:
-        """Tasks whose probes on layer 0 reached the largest number of steps for most seeds: their F1(0) may be too low."""
-        limited = set(at_step_limit(self.tasks)) & set(tasks)
-        return [task for task in EDGE_TASKS if task in limited]
 
     def draws(self, statistic: str) -> dict[str, Floats]:
         """Task -> [resample] statistic."""
@@ -80,39 +66,32 @@ class Results:
 
     def by_seed(self, statistic: Callable[[Floats], Floats], condition: str = EARLY) -> dict[str, Floats]:
         """Task -> [seed] statistic of the mixing weights of the probes on all layers."""
-        rows = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == EMBEDDINGS)]
-        values = {}
-        for task, of_task in rows.groupby("task", sort=False):
-            top = of_task[of_task["top"] == of_task["top"].max()]
-            values[str(task)] = statistic(top.pivot(index="seed", columns="layer", values="weight").to_numpy())
-        return values
+        rows = self.weights[self.weights["condition"] == condition]
+        groups = rows.groupby("task", sort=False)
+        return {str(task): statistic(weights_on_all_layers(of_task, condition)) for task, of_task in groups}
 
     @property
     def solved(self) -> dict[str, float]:
         """Task -> expected layer, for tasks whose gain exceeds noise."""
-        return {task: layer for task, layer in self.by_task("expected_layer").items() if not self.by_task("within_noise")[task]}
+        solved = self.tasks[self.tasks["within_noise"] == 0]
+        return dict(zip(solved["task"], solved["expected_layer"], strict=True))
 
 
 def claims(results: Results, published: Mapping[str, Published]) -> Iterator[Claim]:
-    """All claims that the run's tables can test.
-
-    Args:
-        results: tables of the run.
-        published: the paper's values, whose order of tasks is reported beside the run's.
-    """
+    """All claims that the run's tables can test; the order of tasks in the paper's values is reported beside the run's."""
     for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
-        yield from order_by_expected_layers(results, stages, place, paper_layers(published, _EXPECTED))
-    yield from order_by_centres(results, SECTION, "section 4.1", paper_layers(published, _CENTRE))
+        yield from order_by_expected_layers(results, stages, place, paper_layers(published, "expected_layer"))
+    yield from order_by_centres(results, SECTION, "section 4.1", paper_layers(published, "cog"))
     yield gains(results)
-    yield from lower_half(results)
+    yield lower_half(results)
     yield from centres_agree(results)
     yield from spread(results)
     yield from above_controls(results)
 
 
-def paper_layers(published: Mapping[str, Published], statistic: str, model: str = "large") -> dict[str, float]:
-    """Task -> the paper's expected layer or centre of gravity."""
-    values = [value for name, value in published.items() if name.startswith(f"t19.{model}.") and name.endswith(f".{statistic}")]
+def paper_layers(published: Mapping[str, Published], statistic: str) -> dict[str, float]:
+    """Task -> expected layer or centre of gravity of the paper's BERT-large."""
+    values = [value for name, value in published.items() if name.startswith("t19.large.") and name.endswith(f".{statistic}")]
     return {value.role: float(number.value) for value in values for number in value.numbers if isinstance(number.value, float)}
 
 
@@ -120,20 +99,21 @@ def order_by_expected_layers(results: Results, stages: Stages, place: str, paper
     """Tasks come in an order of stages, by their expected layers; also without those that have none."""
     layers, draws = results.solved, results.draws("expected_layer")
 
-    def part(earlier: str, later: str, level: float) -> Claim:
+    def difference(earlier: str, later: str, level: float) -> Claim:
         n, unit = results.units([earlier, later])
         interval = interval_of_resamples(draws[later] - draws[earlier], level, n)
-        return _difference(earlier, later, "expected layer", layers[later] - layers[earlier], interval, n, level, unit)
+        words = f"expected layer: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
+        return Claim("", "", words, layers[later] - layers[earlier], *interval, n, unit, level=level)
 
-    missing = [task for task in _tasks(stages) if task not in layers]
+    missing = [task for task in chain(*stages) if task not in layers]
     reasons = {task: "gain within noise" if task in draws else "not probed" for task in missing}
-    ours = f"expected layers: {_listed(layers, '.2f')}"
+    ours = f"expected layers (share of resamples that have the task after the one before): {_in_order_of_run(layers, draws)}"
     if missing:
         words = ", ".join(f"{EDGE_TASKS[task]} ({reasons[task]})" for task in missing)
         ours = f"{ours}; without an expected layer: {words}"
     ours += _undefined(draws, layers) + _undertrained(results, layers)
     words = "Tasks come in the order of the pipeline, by expected layers"
-    yield from _in_order(_Order(words, place, stages, layers, reasons), ours, part, paper, results.units(draws))
+    yield from _in_order(words, place, stages, layers, reasons, ours, difference, paper, results.units(draws))
 
 
 def order_by_centres(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Iterator[Claim]:
@@ -141,52 +121,23 @@ def order_by_centres(results: Results, stages: Stages, place: str, paper: Mappin
     centres = results.by_seed(centre_of_gravity)
     means = {task: float(values.mean()) for task, values in centres.items()}
 
-    def part(earlier: str, later: str, level: float) -> Claim:
-        interval = interval_over_seeds(centres[later], centres[earlier], level)
-        seeds = min(len(centres[earlier]), len(centres[later]))
-        return _difference(earlier, later, "centre of gravity", means[later] - means[earlier], interval, seeds, level, BY_SEEDS)
+    def difference(earlier: str, later: str, level: float) -> Claim:
+        return _difference_over_seeds(earlier, later, "centre of gravity", centres, level)
 
-    reasons = {task: "not probed" for task in _tasks(stages) if task not in means}
-    order = _Order("Tasks come in the same order by centres of gravity", place, stages, means, reasons)
-    seeds = min(map(len, centres.values()))
-    yield from _in_order(order, f"centres: {_listed(means, '.2f')}", part, paper, (seeds, BY_SEEDS))
-
-
-@dataclass(frozen=True)
-class _Order:
-    """An order of stages, and where a run has its tasks.
-
-    Attributes:
-        words: the claim.
-        place: in the paper.
-        stages: tasks, stage by stage.
-        layers: task -> layer, for tasks that can be placed.
-        missing: task -> why it cannot be placed.
-    """
-
-    words: str
-    place: str
-    stages: Stages
-    layers: Mapping[str, float]
-    missing: Mapping[str, str]
-
-    def statement(self, placed_only: bool) -> str:
-        """The claim, about all tasks or about those that can be placed."""
-        tasks = {task for task in _tasks(self.stages) if not (placed_only and task in self.missing)}
-        stages = [[task for task in stage if task in tasks] for stage in self.stages]
-        left_out = f", without {_names(self.missing)}" if placed_only else ""
-        return f"{self.words}: {_in_words([stage for stage in stages if stage])} ({self.place}{left_out})"
-
-    @property
-    def undefined(self) -> str:
-        """Statistic of an order that has tasks which cannot be placed."""
-        return f"order undefined: {', '.join(f'{EDGE_TASKS[task]} {reason}' for task, reason in self.missing.items())}"
+    reasons = {task: "not probed" for task in chain(*stages) if task not in means}
+    words, ours = "Tasks come in the same order by centres of gravity", f"centres: {_listed(means, '.2f')}"
+    units = (min(map(len, centres.values())), BY_SEEDS)
+    yield from _in_order(words, place, stages, means, reasons, ours, difference, paper, units)
 
 
 def _in_order(
-    order: _Order,
+    words: str,
+    place: str,
+    stages: Stages,
+    layers: Mapping[str, float],
+    missing: Mapping[str, str],
     ours: str,
-    part: Callable[[str, str, float], Claim],
+    difference: Callable[[str, str, float], Claim],
     paper: Mapping[str, float],
     units: tuple[int, str],
 ) -> Iterator[Claim]:
@@ -194,19 +145,34 @@ def _in_order(
 
     Tasks that cannot be placed leave the order of all tasks untested, unless the others refute it or leave it undecided; the
     order of the others is then a second claim.
+
+    Args:
+        words, place: the claim, and its place in the paper.
+        stages: tasks, stage by stage.
+        layers, paper: task -> layer, for tasks that can be placed; and in the paper.
+        missing: task -> why it cannot be placed.
+        ours: what the run has.
+        difference: claim of an earlier and a later task, at a level.
+        units: what intervals resample, and how many.
     """
-    pairs = _pairs(order.stages, order.layers)
+
+    def statement(without: Mapping[str, str]) -> str:
+        kept = [[EDGE_TASKS[task] for task in stage if task not in without] for stage in stages]
+        left_out = f", without {_names(without)}" if without else ""
+        return f"{words}: {', '.join(' and '.join(stage) for stage in kept if stage)} ({place}{left_out})"
+
+    pairs = _pairs(stages, layers)
     level = level_of_parts(max(len(pairs), 1))
-    parts = [part(earlier, later, level) for earlier, later in pairs]
-    inverted = [(later, earlier) for earlier, later in _pairs(order.stages, paper) if paper[later] <= paper[earlier]]
+    parts = [difference(earlier, later, level) for earlier, later in pairs]
+    inverted = [(later, earlier) for earlier, later in _pairs(stages, paper) if paper[later] <= paper[earlier]]
     if inverted:
-        words = [f"{EDGE_TASKS[a]} {paper[a]:.2f} before {EDGE_TASKS[b]} {paper[b]:.2f}" for a, b in inverted]
-        ours += f"; the paper's own numbers are not in this order: {', '.join(words)}"
-    whole = order.statement(placed_only=False)
-    undefined = [_untested(whole, ours, order.undefined, units, level)] if order.missing else []
-    yield all_hold(whole, ours, parts + undefined)
-    if parts and undefined:
-        yield all_hold(order.statement(placed_only=True), ours, parts)
+        listed = [f"{EDGE_TASKS[a]} {paper[a]:.2f} before {EDGE_TASKS[b]} {paper[b]:.2f}" for a, b in inverted]
+        ours += f"; the paper's own numbers are not in this order: {', '.join(listed)}"
+    undefined = f"order undefined: {', '.join(f'{EDGE_TASKS[task]} {reason}' for task, reason in missing.items())}"
+    untested = [Claim("", "", undefined, np.nan, np.nan, np.nan, *units, level=level)] if missing else []
+    yield all_hold(statement({}), ours, parts + untested)
+    if parts and missing:
+        yield all_hold(statement(missing), ours, parts)
 
 
 def _pairs(stages: Stages, layer_by_task: Mapping[str, float]) -> list[tuple[str, str]]:
@@ -234,8 +200,7 @@ def above_controls(results: Results) -> Iterator[Claim]:
         ),
         ("above_random_encoder", "Probes beat probes of a model with random layers in F1"),
     ):
-        values = {str(task): float(value) for task, value in last[column].dropna().items()}
-        if values:
+        if values := {str(task): float(value) for task, value in last[column].dropna().items()}:
             yield _every_task(statement, "difference of F1, percentage points", values, results.draws(column), results)
 
 
@@ -253,11 +218,9 @@ def _every_task(
     return all_hold(statement, _listed(values, "+.1f"), parts)
 
 
-def lower_half(results: Results) -> Iterator[Claim]:
+def lower_half(results: Results) -> Claim:
     """Most tasks have an expected layer in the lower half of the model; a task without one could have any value."""
     draws = results.draws("expected_layer")
-    if not draws:
-        return
     middle = float(results.tasks["layers"].iloc[0]) / 2
     layers = np.stack([draws[task] for task in results.tasks["task"]])
     # A resample without an expected layer for a task counts against either verdict.
@@ -266,12 +229,10 @@ def lower_half(results: Results) -> Iterator[Claim]:
     low, high = interval_of_resamples(least, LEVEL, n)[0], interval_of_resamples(most, LEVEL, n)[1]
     solved = results.solved
     below = sum(layer < middle for layer in solved.values())
-    yield Claim(
+    return Claim(
         "Most tasks are solved in the lower half of the layers",
-        f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; "
-        f"{len(draws) - len(solved)} have none, because their gain is within noise"
-        + _undefined(draws, draws)
-        + _undertrained(results, draws),
+        f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; {len(draws) - len(solved)} have none, "
+        f"because their gain is within noise{_undefined(draws, draws)}{_undertrained(results, draws)}",
         "share of tasks with an expected layer in the lower half",
         below / len(draws),
         low,
@@ -313,10 +274,7 @@ def spread(results: Results) -> Iterator[Claim]:
     """The weights of proto-roles and relations are spread most evenly: also if all probes take the same number of steps?"""
     for condition, statement in (
         (EARLY, "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"),
-        (
-            EQUAL,
-            "Weights of proto-roles and relations are spread most evenly if all tasks train for the same number of steps",
-        ),
+        (EQUAL, "Weights of proto-roles and relations are spread most evenly if all tasks train for the same number of steps"),
     ):
         divergences = results.by_seed(divergence_of_weights, condition)
         spread_tasks = [task for task in SPREAD if task in divergences]
@@ -327,16 +285,13 @@ def spread(results: Results) -> Iterator[Claim]:
         if condition == EQUAL and not stopped_early(results.controls):
             ours = f"{NONE_STOPPED}; {ours}"
             seeds = min(map(len, divergences.values()))
-            yield _untested(statement, ours, "difference of K(s), bits", (seeds, BY_SEEDS), LEVEL)
+            yield Claim(statement, ours, "difference of K(s), bits", np.nan, np.nan, np.nan, seeds, BY_SEEDS)
             continue
         level = level_of_parts(len(spread_tasks) * len(other_tasks))
-        parts = []
-        for task, other_task in product(spread_tasks, other_tasks):
-            interval = interval_over_seeds(divergences[other_task], divergences[task], level)
-            value = divergences[other_task].mean() - divergences[task].mean()
-            parts.append(
-                _difference(task, other_task, "K(s) in bits", value, interval, len(divergences[task]), level, BY_SEEDS)
-            )
+        parts = [
+            _difference_over_seeds(task, other, "K(s) in bits", divergences, level)
+            for task, other in product(spread_tasks, other_tasks)
+        ]
         yield all_hold(statement, ours, parts)
 
 
@@ -346,24 +301,12 @@ def stopped_early(controls: pd.DataFrame) -> bool:
     return bool((rows["steps"] != rows["equal_steps"]).any())
 
 
-def _difference(
-    earlier: str,
-    later: str,
-    statistic: str,
-    value: float,
-    interval: tuple[float, float],
-    n: int,
-    level: float,
-    unit: str,
-) -> Claim:
-    """The later task's statistic minus the earlier one's."""
+def _difference_over_seeds(earlier: str, later: str, statistic: str, by_seed: Mapping[str, Floats], level: float) -> Claim:
+    """The later task's mean over probe seeds minus the earlier one's."""
+    values = by_seed[later], by_seed[earlier]
     words = f"{statistic}: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
-    return Claim("", "", words, float(value), *interval, int(n), unit, level=level)
-
-
-def _untested(statement: str, ours: str, statistic: str, units: tuple[int, str], level: float) -> Claim:
-    """A claim without a value or an interval."""
-    return Claim(statement, ours, statistic, np.nan, np.nan, np.nan, *units, level=level)
+    value = float(values[0].mean() - values[1].mean())
+    return Claim("", "", words, value, *interval_over_seeds(*values, level), min(map(len, values)), BY_SEEDS, level=level)
 
 
 def _undefined(draws: Mapping[str, Floats], tasks: Iterable[str]) -> str:
@@ -375,7 +318,8 @@ def _undefined(draws: Mapping[str, Floats], tasks: Iterable[str]) -> str:
 
 def _undertrained(results: Results, tasks: Iterable[str]) -> str:
     """Tasks whose F1 on layer 0 may be too low, in words."""
-    limited = results.at_step_limit(tasks)
+    reached = set(at_step_limit(results.tasks)) & set(tasks)
+    limited = [task for task in EDGE_TASKS if task in reached]
     return f"; F1 on layer 0 is that of probes at the step limit in most seeds: {_names(limited)}" if limited else ""
 
 
@@ -383,14 +327,39 @@ def _names(tasks: Iterable[str]) -> str:
     return ", ".join(EDGE_TASKS[task] for task in tasks)
 
 
-def _tasks(stages: Stages) -> list[str]:
-    return [task for stage in stages for task in stage]
-
-
-def _in_words(stages: Stages) -> str:
-    return ", ".join(" and ".join(EDGE_TASKS[task] for task in stage) for stage in stages)
+def _in_order_of_run(layers: Mapping[str, float], draws: Mapping[str, Floats]) -> str:
+    """Tasks by expected layer, each with the share of resamples that have it after the task before it."""
+    order = sorted(layers, key=layers.__getitem__)
+    differences = {later: draws[later] - draws[earlier] for earlier, later in pairwise(order)}
+    shares = {task: f" ({pd.Series(values).dropna().gt(0).mean():.0%})" for task, values in differences.items()}
+    return ", ".join(f"{EDGE_TASKS[task]} {layers[task]:.2f}{shares.get(task, '')}" for task in order)
 
 
 def _listed(values: Mapping[str, float], format_spec: str) -> str:
     """Tasks with their values, from the smallest."""
     return ", ".join(f"{EDGE_TASKS[task]} {values[task]:{format_spec}}" for task in sorted(values, key=values.__getitem__))
+
+
+def interval_of_resamples(
+    values: Floats, level: float, units: int, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float]:
+    """Percentile interval of a statistic [resample] over `units` units; a resample without one (NaN) could have any value.
+
+    Such a resample counts as the lowest possible value (`bounds`) for the lower end and as the highest for the upper end. The
+    interval is widened for few units (`expanded_level`); there is none for one unit.
+    """
+    if units < 2:
+        return np.nan, np.nan
+    tail = (1 - expanded_level(level, units)) / 2
+    unknown = np.isnan(values)
+    low = np.quantile(np.where(unknown, bounds[0], values), tail, method="lower")
+    high = np.quantile(np.where(unknown, bounds[1], values), 1 - tail, method="higher")
+    return float(low), float(high)
+
+
+def interval_over_seeds(later: Floats, earlier: Floats, level: float) -> tuple[float, float]:
+    """Interval of the difference of two means over probe seeds (Welch); NaN where one of them has a single seed."""
+    if min(len(later), len(earlier)) < 2 or np.ptp(later) + np.ptp(earlier) == 0:
+        return np.nan, np.nan
+    interval = ttest_ind(later, earlier, equal_var=False).confidence_interval(level)
+    return float(interval.low), float(interval.high)

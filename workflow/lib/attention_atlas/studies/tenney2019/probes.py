@@ -3,27 +3,53 @@
 Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the word pieces of a span by
 self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes of different top layers
 and seeds share every tensor operation; no two probes share parameters, so training them together is the same as training each
-alone.
+alone. Library trainers have one learning rate, one best checkpoint and one stopping point for all parameters; these differ by
+probe.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
+from attention_atlas.corpora.examples import Example
+from attention_atlas.io.messages import progress
 from attention_atlas.models import devices
-from attention_atlas.studies.tenney2019.names import TRUTH
+from attention_atlas.models.hidden_states import Half
+from attention_atlas.models.loaded_weights import check_loss
+from attention_atlas.studies.tenney2019.targets import (
+    EARLY,
+    EMBEDDINGS,
+    EQUAL,
+    LEXICAL,
+    TRUTH,
+    ProbedSentence,
+    Recipe,
+    TaskTargets,
+    f1_of,
+)
 
+Value = TypeVar("Value")
+Counts = npt.NDArray[np.int64]
+States = Callable[[Example], Half]
+"""Hidden states [row, n, width] of an example."""
 SIZE = 256
 """Width of a span (published code)."""
 MIX_DROPOUT, CLASS_DROPOUT = 0.2, 0.3
 CLIP = 5.0
 """Largest norm of the gradient of a probe (published code)."""
+_GAIN = 0.01
+"""Smallest gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +60,7 @@ class ProbeKey:
         top: it mixes the layers from 0 (the input of the first) to this one.
         seed: of its initial weights.
         lexical: layer 0 is the words alone, without positions.
-        labels: the labels that it is trained on, a key of `names.LABELS`.
+        labels: what it is trained on, a field of `ProbedSentence`: `truth`, `control_task` or `shuffled_labels`.
         equal: it takes a fixed number of steps, whatever its score; otherwise it stops early.
     """
 
@@ -47,6 +73,13 @@ class ProbeKey:
     def uses(self, row: int, rows: int) -> bool:
         """Whether it may use a row of the cached states; if it is lexical, the last row is the words alone."""
         return row == rows - 1 or 0 < row <= self.top if self.lexical else row <= self.top
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The probe in tables: kind of layer 0, condition of training, top layer, seed."""
+        condition = self.labels if self.labels != TRUTH else EQUAL if self.equal else EARLY
+        layer0 = LEXICAL if self.lexical else EMBEDDINGS
+        return {"layer0": layer0, "condition": condition, "top": self.top, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -93,10 +126,10 @@ class EdgeProbes(nn.Module):
 
     Args:
         keys: the probes.
-        rows: cached states of a word piece: the layers with the input of the first (L + 1), and the words alone if stored.
-        width: of a hidden state.
+        rows, width: of the states of a word piece: the layers with the input of the first (L + 1), and, if stored, the words
+            alone.
         labels: number of outputs, each with a sigmoid.
-        pairs: whether targets have two spans; the spans have separate projections.
+        pairs: whether targets have two spans; these have separate projections.
     """
 
     allowed: torch.Tensor
@@ -109,7 +142,9 @@ class EdgeProbes(nn.Module):
         self.scale = nn.Parameter(torch.ones(count))
         allowed = torch.tensor([[key.uses(row, rows) for row in range(rows)] for key in self.keys])
         self.register_buffer("allowed", allowed, persistent=False)
-        self.sides = nn.ModuleList(_Side(_salted(self.keys, side), width) for side in range(1 + pairs))
+        # Random weights of the sides differ.
+        by_side = [[replace(key, seed=2 * key.seed + side) for key in self.keys] for side in range(1 + pairs)]
+        self.sides = nn.ModuleList(_Side(keys_of_side, width) for keys_of_side in by_side)
         spans = SIZE * (1 + pairs)
         self.hidden = nn.Parameter(_uniform(self.keys, (spans, SIZE), spans, 4))
         self.hidden_bias = nn.Parameter(_uniform(self.keys, (SIZE,), spans, 5))
@@ -123,14 +158,8 @@ class EdgeProbes(nn.Module):
         """[probe, row] mixing weights s: they sum to 1 over the rows that a probe may use, and are 0 on others."""
         return self.mix.masked_fill(~self.allowed, -math.inf).softmax(-1)
 
-    def forward(self, states: torch.Tensor, first: Spans, second: Spans | None = None) -> torch.Tensor:
-        """Logits [probe, target, label].
-
-        Args:
-            states: [sentence, row, word piece, width].
-            first, second: spans of each target.
-        """
-        spans = [first] if second is None else [first, second]
+    def forward(self, states: torch.Tensor, *spans: Spans) -> torch.Tensor:
+        """Logits [probe, target, label] from states [sentence, row, word piece, width] and one or two spans of each target."""
         pieces, places, inside = _needed(spans, states.shape[2])
         weights = self.weights * self.scale[:, None]
         piece_states = states[pieces // states.shape[2], :, pieces % states.shape[2]]  # [place, row, width]
@@ -177,41 +206,22 @@ def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> 
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return
-    factors = (largest / (_norms(gradients) + 1e-6)).clamp(max=1.0)
+    squares = sum(gradient.flatten(1).square().sum(1) if gradient.ndim > 1 else gradient.square() for gradient in gradients)
+    factors = (largest / (torch.as_tensor(squares).sqrt() + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
         gradient.mul_(factors.view(-1, *(1,) * (gradient.ndim - 1)))
-
-
-def _norms(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
-    """[probe] norm of all gradients of a probe."""
-    if devices.on_gpu(gradients[0]):  # A third of the kernels, which take longer to start than to run.
-        norms = [torch.linalg.vector_norm(gradient.reshape(len(gradient), -1), dim=1) for gradient in gradients]
-        return torch.linalg.vector_norm(torch.stack(norms), dim=0)
-    squares = sum(gradient.flatten(1).square().sum(1) if gradient.ndim > 1 else gradient.square() for gradient in gradients)
-    return torch.as_tensor(squares).sqrt()
 
 
 def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_factor: float = 1.0) -> torch.optim.Optimizer:
     """Adam in its AMSGrad form (published code).
 
-    Args:
-        probes: the probes to train.
-        learning_rate: of all parameters.
-        mixing_rate_factor: factor of that rate for mixing weights and their scale: with the published 1, ten thousand steps
-            move a weight's logit by about one, whatever the data.
+    `mixing_rate_factor` multiplies the rate for mixing weights and their scale: with the published 1, ten thousand steps move
+    a weight's logit by about one, whatever the data.
     """
-    mixing = {id(probes.mix), id(probes.scale)}
-    probe_parameters = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
-    groups: list[dict[str, Any]] = [
-        {"params": probe_parameters},
-        {"params": [probes.mix, probes.scale], "lr": learning_rate * mixing_rate_factor},
-    ]
+    mixing = [probes.mix, probes.scale]
+    others = [parameter for parameter in probes.parameters() if not any(parameter is of_mix for of_mix in mixing)]
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": mixing, "lr": learning_rate * mixing_rate_factor}]
     return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
-
-
-def _salted(keys: Sequence[ProbeKey], side: int) -> list[ProbeKey]:
-    """Keys whose random weights differ from those of the other side."""
-    return [replace(key, seed=key.seed * 2 + side) for key in keys]
 
 
 def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt: int) -> torch.Tensor:
@@ -223,3 +233,236 @@ def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt
             generator = torch.Generator().manual_seed(1000 * key.seed + salt)
             drawn[key.seed] = torch.empty(shape).uniform_(-bound, bound, generator=generator)
     return torch.stack([drawn[key.seed] for key in keys])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Trained probes.
+
+    Attributes:
+        probes: with the weights of their best evaluations (of the last step where the number of steps is fixed).
+        steps: [probe] steps taken.
+        best_steps: [probe] step of the best weights.
+    """
+
+    probes: EdgeProbes
+    steps: npt.NDArray[np.int64]
+    best_steps: npt.NDArray[np.int64]
+
+
+def train_probes(
+    targets: TaskTargets, states: States, keys: Sequence[ProbeKey], recipe: Recipe, device: str = "cpu"
+) -> Trained:
+    """Train the probes of one seed, which see the same batches.
+
+    Raises:
+        AtlasError: the loss of a probe is not finite.
+    """
+    torch.manual_seed(keys[0].seed)
+    sample = states(targets.training[0].example)
+    probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
+    adam = optimiser(probes, recipe.learning_rate, recipe.mixing_rate_factor)
+    stopping = _EarlyStopping(keys, recipe, probes)
+    # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
+    every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)
+    evaluated = targets.development[: recipe.evaluation_sentences]
+    summed = torch.zeros(len(keys), device=device)
+    batches = _on_device(_random_batches(targets.training, recipe.batch, keys[0].seed), states, keys, device)
+    for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
+        _, batch_states, spans, truth = next(batches)
+        probes.train()
+        adam.zero_grad()
+        # Probes share no parameters: the gradient of the sum trains each as if alone.
+        losses = probe_losses(probes(batch_states, *spans), truth)
+        losses.sum().backward()
+        summed += losses.detach()
+        clip_by_probe(probes.parameters())
+        stopping.step(adam)
+        if step % recipe.evaluation_interval == 0 or step == stopping.last_step:
+            check_loss(summed, f"or before step {step}", f"Lower learning_rate of the edge probes ({recipe.learning_rate:g})")
+            counts = count_answers(probes, evaluated, states, every_label, recipe.batch, device).sum(axis=1)
+            stopping.record(step, f1_of(counts))
+            if stopping.over:
+                break
+    return stopping.trained()
+
+
+class _EarlyStopping:
+    """Learning rates, best weights and early stopping with patience, for all probes."""
+
+    def __init__(self, keys: Sequence[ProbeKey], recipe: Recipe, probes: EdgeProbes) -> None:
+        self._recipe, self._probes = recipe, probes
+        self._equal = np.asarray([key.equal for key in keys])
+        self.last_step = max(recipe.equal_steps if key.equal else recipe.max_steps for key in keys)
+        self._factor = np.ones(len(keys))
+        self._best, self._best_for_rate = np.full(len(keys), -np.inf), np.full(len(keys), -np.inf)
+        self._without_gain = np.zeros(len(keys), np.int64)
+        self._since_halved = np.zeros(len(keys), np.int64)
+        self._ended = np.zeros(len(keys), np.bool_)
+        self._steps, self._best_steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        self._best_state = copy.deepcopy(probes.state_dict())
+        self._steps_taken = 0
+
+    @property
+    def over(self) -> bool:
+        return bool(self._ended.all())
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """A step of the optimiser, scaled by the probe: an Adam step is proportional to its learning rate."""
+        if (self._factor == 1).all():
+            optimizer.step()
+        else:
+            before = [parameter.detach().clone() for parameter in self._probes.parameters()]
+            optimizer.step()
+            with torch.no_grad():
+                for old, parameter in zip(before, self._probes.parameters(), strict=True):
+                    factor = torch.as_tensor(self._factor, dtype=old.dtype, device=old.device)
+                    parameter.copy_(old + factor.view(-1, *(1,) * (old.ndim - 1)) * (parameter - old))
+        self._steps_taken += 1
+        done = self._equal & (self._steps_taken >= self._recipe.equal_steps) & ~self._ended
+        if done.any():
+            self._end(done, self._steps_taken)
+            self._keep(done, self._steps_taken)
+
+    def record(self, step: int, scores: npt.NDArray[np.float64]) -> None:
+        """Keep the weights of probes that improve, halve learning rates on a plateau, and stop with patience.
+
+        Args:
+            step: just taken.
+            scores: [probe] F1 in percent.
+        """
+        recipe = self._recipe
+        active = ~self._ended & ~self._equal
+        better = active & (scores > self._best)
+        self._best[better] = scores[better]
+        self._keep(better, step)
+        self._without_gain = np.where(better, 0, self._without_gain + active)
+        gains = active & (scores > self._best_for_rate + _GAIN)
+        self._best_for_rate[gains] = scores[gains]
+        self._since_halved = np.where(gains, 0, self._since_halved + active)
+        halve = active & (self._since_halved > recipe.halve_after)
+        self._factor[halve] /= 2
+        self._since_halved[halve] = 0
+        slow = recipe.learning_rate * self._factor < recipe.min_learning_rate
+        self._end(active & ((self._without_gain > recipe.patience) | slow | (step >= recipe.max_steps)), step)
+
+    def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
+        chosen = torch.from_numpy(which)
+        for name, tensor in self._probes.state_dict().items():
+            best_tensor = self._best_state[name]
+            best_tensor[chosen.to(best_tensor.device)] = tensor[chosen.to(tensor.device)]
+        self._best_steps[which] = step
+
+    def _end(self, which: npt.NDArray[np.bool_], step: int) -> None:
+        self._ended |= which
+        self._factor[which] = 0.0
+        self._steps[which] = step
+
+    def trained(self) -> Trained:
+        self._steps[~self._ended] = self._steps_taken
+        self._probes.load_state_dict(self._best_state)
+        return Trained(self._probes.eval(), self._steps, self._best_steps)
+
+
+def collate(
+    batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], pinned: bool = False
+) -> dict[str, torch.Tensor]:
+    """Tensors of a batch on the host.
+
+    Args:
+        batch: sentences.
+        states: of their word pieces.
+        keys: the probes.
+        pinned: in memory from where a GPU copies while it computes.
+
+    Returns:
+        states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the sentence of each; first and,
+        for pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label] where probes differ in it.
+    """
+    values = [states(sentence.example) for sentence in batch]
+    (rows, _, width), longest = values[0].shape, max(value.shape[1] for value in values)
+    padded = torch.zeros((len(batch), rows, longest, width), dtype=torch.float16, pin_memory=pinned)
+    for number, value in enumerate(values):
+        padded[number, :, : value.shape[1]] = torch.from_numpy(value)
+    sides = ["first"] if batch[0].second is None else ["first", "second"]
+    names = dict.fromkeys([*sides, *(key.labels for key in keys)])
+    joined = {name: torch.from_numpy(np.concatenate([getattr(sentence, name) for sentence in batch])) for name in names}
+    truth = [joined[key.labels] for key in keys]
+    return {
+        "states": padded,
+        "rows": torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch])),
+        "truth": truth[0] if len({key.labels for key in keys}) == 1 else torch.stack(truth),
+        **{side: joined[side] for side in sides},
+    }
+
+
+def _on_device(
+    batches: Iterable[Sequence[ProbedSentence]], states: States, keys: Sequence[ProbeKey], device: str
+) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, list[Spans], torch.Tensor]]:
+    """Each batch with its states, spans of each side, and truth; while a GPU computes, a thread prepares the next batch."""
+    pinned = device != "cpu" and torch.cuda.is_available()
+    on_host = ((batch, collate(batch, states, keys, pinned)) for batch in batches)
+    for batch, host_tensors in on_host if device == "cpu" else ahead(on_host):
+        tensors = {name: tensor.to(device, non_blocking=pinned) for name, tensor in host_tensors.items()}
+        spans = [Spans(tensors["rows"], *tensors[side].unbind(1)) for side in ("first", "second") if side in tensors]
+        # Converted to float32 on the device, which halves the transfer.
+        yield batch, tensors["states"].float(), spans, tensors["truth"]
+
+
+def ahead(values: Iterable[Value]) -> Iterator[Value]:
+    """The values of an iterable, each prepared by a thread while the one before it is used."""
+    iterator = iter(values)
+    with ThreadPoolExecutor(1) as thread:
+        # A list of the next value; empty at the end.
+        waiting = thread.submit(lambda: list(islice(iterator, 1)))
+        while ready := waiting.result():
+            waiting = thread.submit(lambda: list(islice(iterator, 1)))
+            yield from ready
+
+
+def answers(
+    probes: EdgeProbes, sentences: Sequence[ProbedSentence], states: States, batch: int, device: str = "cpu"
+) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, torch.Tensor]]:
+    """Yield some sentences at a time with logits [probe, target, label] and the truth of each probe's task."""
+    probes.eval()
+    # Sentences of similar length share a batch; counts are per sentence, so that their order is free.
+    ordered = sorted(range(len(sentences)), key=lambda k: (len(sentences[k].example.input_ids), k))
+    batches = ([sentences[k] for k in ordered[start : start + batch]] for start in range(0, len(ordered), batch))
+    for batch_sentences, batch_states, spans, truth in _on_device(batches, states, probes.keys, device):
+        with torch.inference_mode():
+            logits = probes(batch_states, *spans)
+        yield batch_sentences, logits, truth.expand_as(logits)
+
+
+def count_answers(
+    probes: EdgeProbes,
+    sentences: Sequence[ProbedSentence],
+    states: States,
+    scored: torch.Tensor,
+    batch: int,
+    device: str = "cpu",
+) -> Counts:
+    """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels.
+
+    A label is predicted if its probability is one half or more: a target may have none or several.
+    """
+    place = {id(sentence): k for k, sentence in enumerate(sentences)}
+    counts = np.zeros((len(probes.keys), len(sentences), 3), np.int64)
+    for batch_sentences, logits, truth in answers(probes, sentences, states, batch, device):
+        predicted, gold = (logits >= 0) & scored, truth & scored
+        # [probe, target, kind]
+        kinds = torch.stack([predicted & gold, predicted & ~gold, ~predicted & gold], dim=-1).sum(dim=2)
+        sizes = torch.tensor([len(sentence.first) for sentence in batch_sentences], device=kinds.device)
+        rows = torch.repeat_interleave(torch.arange(len(batch_sentences), device=kinds.device), sizes)
+        sums = kinds.new_zeros(len(probes.keys), len(batch_sentences), 3).index_add_(1, rows, kinds)
+        counts[:, [place[id(sentence)] for sentence in batch_sentences]] = sums.cpu().numpy()
+    return counts
+
+
+def _random_batches(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:
+    """Endless batches of all sentences, in a new random order in each pass."""
+    generator = np.random.default_rng(seed)
+    while True:
+        order = generator.permutation(len(sentences))
+        for start in range(0, len(order), batch):
+            yield [sentences[k] for k in order[start : start + batch]]

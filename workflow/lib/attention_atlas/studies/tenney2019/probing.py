@@ -1,55 +1,54 @@
-"""All probes of a task on one model: trained on cached hidden states, with their counts and mixing weights."""
+"""All probes of a task on one model: trained on hidden states, with their answers, mixing weights and traced targets."""
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from transformers import PreTrainedModel
 
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import Corpus, Example, read_corpus
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import write_parquet, write_table
-from attention_atlas.methods.units import Units, independent_units
+from attention_atlas.io.files import scratch_folder
+from attention_atlas.methods.head_tables import Units, independent_units
+from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.hidden_states import HiddenStates
-from attention_atlas.studies.tenney2019.device_memory import free_bytes, training_bytes
-from attention_atlas.studies.tenney2019.names import (
+from attention_atlas.models.hidden_states import Half, HiddenStates
+from attention_atlas.models.loading import load_encoder
+from attention_atlas.studies.tenney2019.probes import Counts, ProbeKey, States, Trained, answers, count_answers, train_probes
+from attention_atlas.studies.tenney2019.targets import (
+    AMBIGUOUS,
+    ANSWERS,
+    CASES,
+    CONSTANT,
     CONTROL_TASK,
+    COUNTS,
     EARLY,
     EMBEDDINGS,
-    EQUAL,
     LEXICAL,
     SHUFFLED_LABELS,
-    TRACED_TASKS,
-    TRUTH,
+    ProbedSentence,
+    Recipe,
+    TaskTargets,
+    constant_answer,
+    f1_of,
+    piece_spans,
+    probed_cases,
+    recipe_of,
+    task_targets,
 )
-from attention_atlas.studies.tenney2019.probes import ProbeKey
-from attention_atlas.studies.tenney2019.recipe import Recipe
-from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, TRACES, WEIGHTS, f1_of
-from attention_atlas.studies.tenney2019.state_bank import StateBank
-from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
-from attention_atlas.studies.tenney2019.traces import traced_cases
-from attention_atlas.studies.tenney2019.training import States, Trained, answers, count_answers, train_probes
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ProbedCorpus:
-    """Examples of a corpus, shards of their hidden states, and the largest number of records to use."""
-
-    examples: Sequence[str | Path]
-    states: Sequence[str | Path]
-    limit: int
+_TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
+"""Tasks of Figure 3."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,15 @@ class Plan:
     """The probes to train.
 
     Attributes:
-        seeds: of each kind.
-        layer0: `embeddings`, `lexical` or both.
+        seeds, layer0: seeds of each kind of probe, and kinds of layer 0: `embeddings`, `lexical` or both.
         whole: probe every layer; otherwise only layer 0 and the last layer (a control model).
         controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
-        max_targets: largest number of targets of a training sentence; None takes all.
-        max_traced_sentences: number of development sentences that are searched for ambiguous targets.
     """
 
     seeds: Sequence[int]
     layer0: Sequence[str]
     whole: bool
     controls: bool
-    max_targets: int | None
-    max_traced_sentences: int
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
         """The probes of a seed for a model with `layers` layers."""
@@ -84,137 +78,137 @@ class Plan:
         return keys
 
 
-@dataclass(frozen=True)
-class ProbedTask:
-    """Corpora that the probes of a task are trained and evaluated on, and the recipe of the training.
+def probes(
+    task: str,
+    model: Annotated[PreTrainedModel, load_encoder],
+    card: Card,
+    corpora: Mapping[str, Annotated[Corpus, read_corpus]],
+    task_settings: Mapping[str, Any],
+    training: Mapping[str, Any],
+    seeds: Sequence[int],
+    layer0: Sequence[str],
+    max_targets: int | None,
+    max_traced_sentences: int,
+    study_model: str,
+    random_model: str | None,
+    folder: str,
+) -> dict[str, pd.DataFrame]:
+    """Train and evaluate the probes of a task on a model.
 
-    Attributes:
-        cases: sentences whose targets are always traced through the layers, ambiguous or not.
-    """
-
-    training: ProbedCorpus
-    development: ProbedCorpus
-    cases: ProbedCorpus | None
-    recipe: Recipe
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Files of a task: see the columns in `scores`."""
-
-    scores: str | Path
-    weights: str | Path
-    counts: str | Path
-    cases: str | Path
-
-
-def probe_task(task: str, probed: ProbedTask, plan: Plan, out: Outputs, threads: int = 1) -> None:
-    """Train and evaluate the probes of a task, and write their tables.
+    Hidden states of the word pieces in its targets are on disk meanwhile: those of all layers of a corpus take up to 135 GB at
+    the size of BERT-large.
 
     Args:
-        task: name.
-        probed: corpora and recipe of its probes.
-        plan: the probes to train.
-        out: files to write.
-        threads: of the arithmetic.
+        task, model, card: the task, an encoder, and its card.
+        corpora: training and development; and cases, whose targets are always traced through the layers, ambiguous or not.
+        task_settings, training: settings of this task and of all tasks, see `recipe_of`.
+        seeds, layer0: see `Plan`.
+        max_targets: largest number of targets of a training sentence; None takes all.
+        max_traced_sentences: number of development sentences that are searched for ambiguous targets.
+        study_model: name of the model that has controls.
+        random_model: name of the model with random layers, of which only layer 0 and the last are probed.
+        folder: for the hidden states, see `scratch_folder`.
+
+    Returns:
+        scores, weights, counts, cases: see `probe_tables`.
+        constant: `CONSTANT`; empty for a model without controls.
 
     Raises:
-        AtlasError: no targets, misaligned spans, or a cache that cannot be used.
+        AtlasError: no targets, misaligned spans, states that are not finite, or a full disk.
     """
-    torch.set_num_threads(threads)
-    device = pick_device()
-    training, development = probed.training, probed.development
-    targets = task_targets(task, _examples(training), _examples(development), plan.max_targets, seed=min(plan.seeds))
+    plan = Plan(seeds, layer0, whole=True, controls=card.name == study_model)
+    if card.name == random_model:
+        plan = Plan(seeds, [EMBEDDINGS], whole=False, controls=False)
+    evaluated = corpora["development"].examples
+    targets = task_targets(task, corpora["training"].examples, evaluated, max_targets, seed=min(seeds))
+    traced = {}
+    if plan.whole and task in _TRACED_TASKS:
+        first = set(list(dict.fromkeys(s.example.record for s in targets.development))[:max_traced_sentences])
+        traced["development"] = [s for s in targets.development if s.example.record in first]
+        traced["cases"] = probed_cases(targets, corpora["cases"].examples) if "cases" in corpora else []
+    pieces_of = functools.partial(pieces_of_targets, task=task)
+    with scratch_folder(folder) as scratch:
+        states = {
+            part: HiddenStates(model, corpora[part], pieces_of, card.pad or 0, scratch / part)
+            for part in ("training", "development", *(["cases"] if traced.get("cases") else []))
+        }
+        tables = probe_tables(targets, states, traced, plan, recipe_of(training, task_settings))
+    constant = pd.DataFrame(columns=CONSTANT)
+    if plan.controls:
+        constant = constant_answer(task, evaluated, _units(targets).of_item)
+    return {**tables, "constant": constant}
+
+
+def pieces_of_targets(example: Example, task: str) -> list[int]:
+    """Word pieces in the spans of an example's targets of a task, each once and in order."""
+    spans = {span for target in example.edges or () if target.task == task for span in (target.span1, target.span2) if span}
+    if not spans:
+        return []
+    of_words = piece_spans(example)
+    # A span outside of the words is reported where its target is read.
+    pieces = {piece for start, stop in spans for words in of_words[start:stop] for piece in range(*words)}
+    return sorted(pieces)
+
+
+def probe_tables(
+    targets: TaskTargets,
+    states: Mapping[str, HiddenStates],
+    traced: Mapping[str, Sequence[ProbedSentence]],
+    plan: Plan,
+    recipe: Recipe,
+) -> dict[str, pd.DataFrame]:
+    """Tables of the probes of a task.
+
+    Args:
+        targets: the task.
+        states: training, development and cases -> their hidden states.
+        traced: development and cases -> sentences whose targets are traced.
+        plan, recipe: the probes, and their training.
+
+    Returns:
+        scores: F1, precision and recall in percent of each probe; the numbers of labels, and of targets in training and in
+            evaluation; and what the intervals of the task resample (documents, or sentences where the corpus does not name
+            its documents), with their number.
+        weights: mixing weights over layers 0 to L, and their scale; for lexical probes, layer 0 is the words alone.
+        counts, cases: `COUNTS`, one row for each probe and sentence, and `CASES`.
+
+    Raises:
+        AtlasError: the model has no words without positions, or states that cannot be used.
+    """
+    device, layers = pick_device(), states["training"].layers
+    if LEXICAL in plan.layer0 and not states["training"].lexical:
+        raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
     _log.info(
         "%s: %d labels, %d sentences to train on, %d to evaluate on",
-        task, len(targets.labels), len(targets.training), len(targets.development),
+        targets.task, len(targets.labels), len(targets.training), len(targets.development),
     )  # fmt: skip
-    with contextlib.ExitStack() as stack:
-        caches = [HiddenStates(part.states, part.limit) for part in (training, development)]
-        for cache in caches:
-            stack.callback(cache.close)
-        states: States = _states_of_both(targets, caches)
-        lexical = caches[0].lexical
-        if LEXICAL in plan.layer0 and not lexical:
-            raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
-        traced = []
-        if plan.whole and task in TRACED_TASKS:
-            traced = list(_traced(targets, plan, probed.cases, stack))
-        if device != "cpu":
-            states = _bank(targets, caches, plan, probed.recipe, device)
-        units = _units(targets)
-        tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
-        for seed in plan.seeds:
-            keys = plan.keys(caches[0].layers, seed)
-            trained = train_probes(targets, states, keys, probed.recipe, device)
-            scored = torch.from_numpy(targets.scored).to(device)
-            counts = count_answers(trained.probes, targets.development, states, scored, probed.recipe.batch, device)
-            tables["scores"].append(_scores(targets, trained, counts, units))
-            tables["weights"].append(_weights(task, trained, caches[0].layers))
-            tables["counts"].append(_counts(targets, trained, counts, units))
-            for group in traced:
-                group.add(targets, trained, states, probed.recipe.batch, device)
-            _log.info(
-                "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
-            )
-    write_table(pd.concat(tables["scores"])[SCORES], out.scores)
-    write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
-    write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
-    rows = [row for group in traced for row in traced_cases(group.frames)]
-    write_table(pd.DataFrame(rows, columns=CASES), out.cases)
+    parts = {"training": targets.training, "development": targets.development}
+    states_of = {id(sentence.example): states[name] for name, part in parts.items() for sentence in part}
 
+    def of_both(example: Example) -> Half:
+        return states_of[id(example)][example]
 
-def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
-    return read_examples(corpus.examples, corpus.limit)
-
-
-def _cache_of(targets: TaskTargets, caches: Sequence[HiddenStates]) -> dict[int, HiddenStates]:
-    """`id` of an example of the training or development corpus, in this order -> stored states of its corpus."""
-    return {
-        id(sentence.example): cache
-        for part, cache in zip((targets.training, targets.development), caches, strict=True)
-        for sentence in part
-    }
-
-
-def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
-    """Hidden states of an example of the training or development corpus."""
-    cache_of = _cache_of(targets, caches)
-
-    def states(example: Any) -> npt.NDArray[np.float16]:
-        return cache_of[id(example)][example]
-
-    return states
-
-
-def _bank(targets: TaskTargets, caches: Sequence[HiddenStates], plan: Plan, recipe: Recipe, device: str) -> StateBank:
-    """The states of both corpora in the memory that training leaves free on a GPU; those of training are placed first."""
-    probes = max(len(plan.keys(caches[0].layers, seed)) for seed in plan.seeds)
-    examples = [sentence.example for part in (targets.training, targets.development) for sentence in part]
-    rows, _, width = caches[0][examples[0]].shape
-    left = free_bytes() - training_bytes(targets, recipe, plan.seeds, probes, rows, width)
-    bank = StateBank(_cache_of(targets, caches), examples, device, max(left, 0.0))
-    _log.info(
-        "%s: hidden states of %d of %d sentences are on the GPU (%.3g GB)",
-        targets.task, bank.placed, bank.examples, bank.bytes / 1e9,
-    )  # fmt: skip
-    return bank
-
-
-def condition_of(key: ProbeKey) -> str:
-    """How a probe was trained."""
-    if key.labels != TRUTH:
-        return key.labels
-    return EQUAL if key.equal else EARLY
-
-
-def _key_columns(key: ProbeKey) -> dict[str, Any]:
-    return {
-        "layer0": LEXICAL if key.lexical else EMBEDDINGS,
-        "condition": condition_of(key),
-        "top": key.top,
-        "seed": key.seed,
-    }
+    units = _units(targets)
+    scored = torch.from_numpy(targets.scored).to(device)
+    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
+    by_source: dict[str, list[Any]] = {source: [] for source, sentences in traced.items() if sentences}
+    for seed in plan.seeds:
+        trained = train_probes(targets, of_both, plan.keys(layers, seed), recipe, device)
+        counts = count_answers(trained.probes, targets.development, of_both, scored, recipe.batch, device)
+        tables["scores"].append(_scores(targets, trained, counts, units))
+        tables["weights"].append(_weights(targets.task, trained, layers))
+        tables["counts"].append(_counts(targets, trained, counts, units))
+        for source, traces in by_source.items():
+            of_source = states["cases"].__getitem__ if source == "cases" else of_both
+            traces.append(_traces(traced[source], trained, of_source, recipe.batch, device))
+        _log.info("%s, seed %d: F1 %.1f to %.1f", targets.task, seed, *f1_of(counts.sum(1))[[0, layers if plan.whole else 1]])
+    cases = [
+        {"source": source, "task": targets.task, **row}
+        for source, traces in by_source.items()
+        for row in traced_cases(traces[0][0], targets.labels, [by_seed for _, by_seed in traces], source == "cases")
+    ]
+    frames = {name: pd.concat(by_seed, ignore_index=True) for name, by_seed in tables.items()}
+    return {**frames, "cases": pd.DataFrame(cases, columns=CASES)}
 
 
 def _units(targets: TaskTargets) -> Units:
@@ -223,99 +217,95 @@ def _units(targets: TaskTargets) -> Units:
     return independent_units(documents.values(), "sentences")
 
 
-def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
-    rows = []
+def _scores(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
+    true, false, missed = (pd.Series(of_probes) for of_probes in counts.sum(axis=1).T)
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
-    for number, (key, probe_counts) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
-        true, false, missed = map(int, probe_counts)
-        rows.append(
-            {
-                "task": targets.task,
-                **_key_columns(key),
-                "f1": float(f1_of(probe_counts)),
-                "precision": 100 * true / (true + false) if true + false else np.nan,
-                "recall": 100 * true / (true + missed) if true + missed else np.nan,
-                "labels": len(targets.labels),
-                "training_targets": training,
-                "targets": evaluated,
-                "steps": int(trained.steps[number]),
-                "best_step": int(trained.best_steps[number]),
-                "unit": units.name,
-                "units": units.count,
-            }
-        )
-    return pd.DataFrame(rows)
+    return pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys]).assign(
+        f1=f1_of(counts.sum(axis=1)),
+        precision=100 * true / (true + false),
+        recall=100 * true / (true + missed),
+        labels=len(targets.labels),
+        training_targets=training,
+        targets=evaluated,
+        steps=trained.steps,
+        best_step=trained.best_steps,
+        unit=units.name,
+        units=units.count,
+    )
 
 
 def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
-    """Mixing weights over layers 0 to L; for lexical probes layer 0 is the words alone."""
-    mixing = trained.probes.weights.detach().cpu().double().numpy()
-    scales = trained.probes.scale.detach().cpu().double().numpy()
+    mixing, scales = (tensor.detach().cpu().double().numpy() for tensor in (trained.probes.weights, trained.probes.scale))
     rows = []
-    for key, row_weights, scale in zip(trained.probes.keys, mixing, scales, strict=True):
-        by_layer = row_weights[: layers + 1].copy()
-        if key.lexical:
-            by_layer[0] = row_weights[-1]
-        rows += [{"task": task, **_key_columns(key), "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
+    for key, of_rows, scale in zip(trained.probes.keys, mixing, scales, strict=True):
+        by_layer = [of_rows[-1 if key.lexical else 0], *of_rows[1 : layers + 1]]
+        rows += [{"task": task, **key.columns, "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
     return pd.DataFrame(rows)
 
 
-def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
-    """`COUNTS`, one row for each sentence: the predicates of one sentence are not independent."""
+def _counts(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
+    """Sums by sentence: the predicates of one sentence are not independent."""
     records = [sentence.example.record for sentence in targets.development]
     frames = []
     for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
-        frame = pd.DataFrame(probe_counts, columns=["true", "false", "missed"]).groupby(records, sort=False).sum()
+        frame = pd.DataFrame(probe_counts, columns=ANSWERS).groupby(records, sort=False).sum()
         frame = frame.rename_axis("record").reset_index().assign(unit_number=units.of_item)
-        frames.append(frame.assign(task=targets.task, **_key_columns(key))[COUNTS])
+        frames.append(frame.assign(task=targets.task, **key.columns)[COUNTS])
     return pd.concat(frames, ignore_index=True)
 
 
-class _TracedGroup:
-    """Probabilities of the targets of some sentences, one table for each seed."""
-
-    def __init__(self, source: str, sentences: Sequence[ProbedSentence], states: States | None = None) -> None:
-        self.source, self.sentences, self._states = source, sentences, states
-        self.frames: list[pd.DataFrame] = []
-
-    def add(self, targets: TaskTargets, trained: Trained, states: States, batch: int, device: str) -> None:
-        """Add the probabilities of the probes of another seed."""
-        chosen = [k for k, key in enumerate(trained.probes.keys) if condition_of(key) == EARLY and not key.lexical]
-        rows = []
-        numbers: Counter[int] = Counter()
-        for sentences, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
-            probabilities = logits[chosen].sigmoid().float().cpu().numpy()  # [top, target, label]
-            traced = [(sentence, place) for sentence in sentences for place in range(len(sentence.targets))]
-            for number, (sentence, place) in enumerate(traced):
-                example = sentence.example
+def _traces(
+    traced: Sequence[ProbedSentence], trained: Trained, states: States, batch: int, device: str
+) -> tuple[list[dict[str, Any]], npt.NDArray[np.float32]]:
+    """The targets of some sentences, and probabilities [top, target, label] of their labels by the probes of a seed."""
+    chosen = [k for k, key in enumerate(trained.probes.keys) if key.columns["condition"] == EARLY and not key.lexical]
+    rows: list[dict[str, Any]] = []
+    probabilities = []
+    numbers: Counter[int] = Counter()
+    for sentences, logits, _ in answers(trained.probes, traced, states, batch, device):
+        probabilities.append(logits[chosen].sigmoid().float().cpu().numpy())
+        for sentence in sentences:
+            example = sentence.example
+            for target, gold in zip(sentence.targets, sentence.truth, strict=True):
+                spans = {"span1": target.span1, "span2": target.span2}
                 rows.append(
                     {
-                        "source": self.source,
-                        "task": targets.task,
                         "id": example.id,
                         "record": example.record,
                         # Numbered among all targets of the example, since a record may have only some of them.
                         "target": numbers[example.record],
-                        **span_words(example, sentence.targets[place]),
+                        **{name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()},
                         "words": " ".join(example.words),
-                        "labels": list(targets.labels),
-                        "gold": sentence.truth[place],
-                        "probability": probabilities[:, number].ravel(),
+                        "gold": gold,
                     }
                 )
                 numbers[example.record] += 1
-        self.frames.append(pd.DataFrame(rows, columns=TRACES))
+    return rows, np.concatenate(probabilities, axis=1)
 
 
-def _traced(
-    targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, stack: contextlib.ExitStack
-) -> Iterator[_TracedGroup]:
-    first = set(list(dict.fromkeys(s.example.record for s in targets.development))[: plan.max_traced_sentences])
-    yield _TracedGroup("development", [s for s in targets.development if s.example.record in first])
-    if cases is None:
-        return
-    sentences = probed_cases(targets, _examples(cases))
-    if sentences:
-        cache = HiddenStates(cases.states, cases.limit)
-        stack.callback(cache.close)
-        yield _TracedGroup("cases", sentences, cache.__getitem__)
+def traced_cases(
+    targets: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    by_seed: Sequence[npt.NDArray[np.float32]],
+    unambiguous: bool,
+) -> Iterator[dict[str, Any]]:
+    """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
+
+    Args:
+        targets: traced targets; `gold` has which labels are right.
+        labels: of the task.
+        by_seed: probabilities [top, target, label] by the probes of each seed.
+        unambiguous: whether targets with a likely label are traced as well.
+    """
+    raw = np.asarray(sum(by_seed) / len(by_seed))
+    normalised = sum(of_seed / of_seed.sum(axis=-1, keepdims=True) for of_seed in by_seed) / len(by_seed)
+    likely = raw.mean(axis=0)  # [target, label]
+    for number, target in enumerate(targets):
+        right = target["gold"]
+        if not right.any() or right.all() or not (unambiguous or likely[number].max() <= AMBIGUOUS):
+            continue
+        gold = int(np.argmax(np.where(right, likely[number], -1)))
+        wrong = int(np.argmax(np.where(right, -1, likely[number])))
+        for label, is_gold in ((gold, 1), (wrong, 0)):
+            for top, probability in enumerate(normalised[:, number, label]):
+                yield {**target, "top": top, "label": labels[label], "gold": is_gold, "probability": float(probability)}

@@ -1,31 +1,24 @@
-"""Tables of the study: cumulative scores, mixing weights, expected layers of the tasks, and their intervals."""
+"""The layers at which tasks are solved: mixing weights and cumulative scores (sections 3.1, 3.2), with bootstrap and tables.
+
+Layer 0 is the input of the first layer; a model of L layers has L + 1 of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
-from attention_atlas.methods.units import UNIT_COLUMNS
-from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.studies.tenney2019.constant_answer import ConstantAnswer, constant_answer
-from attention_atlas.studies.tenney2019.layers import (
-    centre_of_gravity,
-    differential_scores,
-    divergence_of_gains,
-    divergence_of_weights,
-    expected_layer,
-    shares_of_gain,
-)
-from attention_atlas.studies.tenney2019.names import (
+from attention_atlas.methods.head_tables import UNIT_COLUMNS
+from attention_atlas.stats.intervals import percentile_interval, resampled_counts
+from attention_atlas.studies.tenney2019.targets import (
+    ANSWERS,
+    CASES,
+    CONDITIONS,
     CONTROL_TASK,
     EARLY,
     EMBEDDINGS,
@@ -33,435 +26,417 @@ from attention_atlas.studies.tenney2019.names import (
     LEXICAL,
     RANDOM_ENCODER,
     SHUFFLED_LABELS,
+    f1_of,
+    recipe_of,
 )
-from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1, resampled_f1_of_answers, seed_interval
-from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS
 
 Floats = npt.NDArray[np.float64]
-PROBE_SCORES = [
-    "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
-]  # fmt: skip
-"""`layer` is the top one of a probe on the layers 0 to l."""
+Frames = Mapping[str, pd.DataFrame]
+"""Task -> a table of its probes."""
 STEP_LIMITS = ["at_step_limit", "best_at_step_limit"]
 """Share of probes that trained to the largest number of steps, since early stopping did not end them before; and of those whose
 best evaluation was at that last step, so that their F1 was still rising. More steps could raise the F1 of either."""
-SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
-"""Evaluation data of a task, the units that intervals resample with their number, and the number of seeds."""
-FIGURE1 = [
-    "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
-    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers",
-    *STEP_LIMITS, "at_step_limit_first", "training_targets", *SIZES,
+FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
+_PROBE_SCORES = [
+    "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
 ]  # fmt: skip
-"""`STEP_LIMITS` over the probes of all layers and seeds; `at_step_limit_first` over those on layer 0."""
-FIGURE2 = [
-    "model",
-    "task",
-    "layer",
-    "weight",
-    "weight_low",
-    "weight_high",
-    "f1",
-    "delta",
-    "share",
-    "share_low",
-    "share_high",
-    "k_s",
-    "k_delta",
-    "within_noise",
-    *SIZES,
-]
-CONTROLS = [
-    "task", "labels", "sentences", "targets", *UNIT_COLUMNS, "layer", "f1", "f1_low", "f1_high",
-    "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
-    "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
-    "f1_shuffled_labels", "seeds_shuffled_labels", "f1_constant_answer", "labels_constant_answer",
-    "above_label_frequencies", "above_label_frequencies_low", "above_label_frequencies_high",
-    "f1_equal_steps", "steps", "equal_steps", *STEP_LIMITS, "seeds",
-]  # fmt: skip
-"""`above_label_frequencies`: less the larger one of `f1_shuffled_labels` and `f1_constant_answer`, see `constant_answer`."""
-ORDER = [
-    "task",
-    "next_task",
-    "expected_layer",
-    "next_expected_layer",
-    "difference",
-    "low",
-    "high",
-    "probability",
-    "within_noise",
-    "unit",
-]
-OPTIONS = [
-    "task",
-    "layer0",
-    "gains",
-    "condition",
-    "expected_layer",
-    "centre",
-    "k_s",
-    "k_delta",
-    "f1_first",
-    "f1_last",
-    "within_noise",
-    "steps",
-    *SIZES,
-]
-TaskFiles = Mapping[str, str | Path]
-"""Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
-random_counts, of the model with random weights, where there is one."""
-RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_label_frequencies", "above_random_encoder"]
-"""Statistics of a task in a bootstrap resample of documents (or sentences) and seeds.
-
-`expected_layer` is missing where layers gain nothing in that resample. For the probes on all layers: `gain`, F1 minus that of
-the probe on layer 0; `selectivity`, minus that of the control task; `above_label_frequencies`, minus the larger one of that of
-probes trained on shuffled labels and that of the constant answer; `above_random_encoder`, minus that on the model with random
-layers.
-"""
+_ERRORS = 2.0
+"""Number of standard errors within which the total gain is noise."""
+_CONSTANT_ANSWER = "constant_answer"
 
 
-def at_step_limit(figure1: pd.DataFrame) -> list[str]:
-    """Tasks whose probes on layer 0 trained to the step limit for most seeds, from `FIGURE1`: their F1 there may be too low."""
-    return list(figure1.loc[figure1["at_step_limit_first"] > 0.5, "task"])
+def centre_of_gravity(weights: npt.ArrayLike) -> Floats:
+    """[...] mean layer under mixing weights [..., layer], layer 0 included (equation 2)."""
+    mixing = np.asarray(weights, dtype=np.float64)
+    return mixing @ np.arange(mixing.shape[-1]) / mixing.sum(axis=-1)
 
 
-@dataclass(frozen=True)
-class SummaryOutputs:
-    """Files that `summarise` writes.
-
-    Attributes:
-        probe_scores: `PROBE_SCORES` of all probes.
-        mixing_weights: `WEIGHTS` of all probes on several layers.
-        tasks: `FIGURE1`, one row for each task.
-        layers: `FIGURE2`, one row for each task and layer.
-        ends: `CONTROLS`, scores on layer 0 and on all layers.
-        order: `ORDER`, neighbours in the order of tasks.
-        options: `OPTIONS`, the effect of each option.
-        resamples: `RESAMPLES`, as Parquet, for the intervals of claims.
-    """
-
-    probe_scores: str | Path
-    mixing_weights: str | Path
-    tasks: str | Path
-    layers: str | Path
-    ends: str | Path
-    order: str | Path
-    options: str | Path
-    resamples: str | Path
+def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
+    """[...] K(s): divergence of mixing weights [..., layer] from equal ones, in bits; NaN where all are 0."""
+    mixing = np.asarray(weights, dtype=np.float64)
+    total = mixing.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = mixing / total
+        terms = np.where(share > 0, share * np.log2(share * mixing.shape[-1]), 0.0)
+    return np.where(total[..., 0] > 0, terms.sum(axis=-1), np.nan)
 
 
-def summarise(
-    model: str,
-    tasks: Mapping[str, TaskFiles],
-    recipes: Mapping[str, Mapping[str, Any]],
-    resamples: int,
-    seed: int,
-    outputs: SummaryOutputs,
-    evaluated: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Write all tables.
+def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
+    """[..., L] gain of each layer from 1 on in the cumulative scores [..., L + 1] (equation 3); may be negative.
 
     Args:
-        model: name of the probed model.
-        tasks: task -> its files.
-        recipes: task -> settings of its probes; `max_steps` is used.
-        resamples, seed: of the bootstrap over documents (or sentences) and seeds.
-        outputs: files to write.
-        evaluated: task -> `examples`, files of the examples that its probes are evaluated on, and `limit`, how many records of
-            them; None for a model without controls, which needs no constant answer.
-
-    Raises:
-        AtlasError: a table cannot be used, or the examples are not those that the probes were evaluated on.
+        scores: of probes on layers 0 to l, for each l.
+        running_max: use the best score so far, which never falls.
     """
-    evaluated = evaluated or {}
-    task_tables = {
-        task: _read(task, files, int(recipes[task]["max_steps"]), evaluated.get(task)) for task, files in tasks.items()
-    }
-    scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
-    write_table(scores[PROBE_SCORES], outputs.probe_scores)
-    write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], outputs.mixing_weights)
-    resampled = {task: _resampled(tables, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
-    early = {task: task_resamples.early for task, task_resamples in resampled.items()}
-    summary = [_summary(tables, early[task], seed) for task, tables in task_tables.items()]
-    write_table(pd.DataFrame(summary)[FIGURE1], outputs.tasks)
-    figure2 = pd.concat([_bars(model, tables, early[task], seed) for task, tables in task_tables.items()])
-    write_table(figure2[FIGURE2], outputs.layers)
-    controls = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[CONTROLS]
-    write_table(controls, outputs.ends)
-    points = {task: tables.points() for task, tables in task_tables.items()}
-    unit_names = {task: str(tables.sizes["unit"]) for task, tables in task_tables.items()}
-    write_table(order_of_tasks(points, early, unit_names), outputs.order)
-    statistics = pd.concat([task_resamples.statistics(task) for task, task_resamples in resampled.items()], ignore_index=True)
-    write_parquet(statistics[RESAMPLES], outputs.resamples)
-    options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
-    write_table(options, outputs.options)
+    by_layer = np.asarray(scores, dtype=np.float64)
+    return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
+
+
+def shares_of_gain(scores: npt.ArrayLike) -> Floats:
+    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything.
+
+    Args:
+        scores: [..., L + 1] of probes on layers 0 to l, for each l.
+    """
+    by_layer = np.asarray(scores, dtype=np.float64)
+    largest = by_layer.max(axis=-1, keepdims=True) - by_layer[..., :1]
+    return differential_scores(by_layer) / np.where(largest > 0, largest, np.nan)
+
+
+def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
+    """[...] mean layer under the differential scores (equation 4); NaN where nothing is gained over layer 0.
+
+    Negative differences are kept, as in the published code, so the result can lie outside 0 to L where the total gain is small.
+    """
+    gains = differential_scores(scores, running_max)
+    total = gains.sum(axis=-1)
+    return np.asarray(gains @ np.arange(1, gains.shape[-1] + 1) / np.where(total > 0, total, np.nan))
+
+
+def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
+    """[...] K(Delta): divergence of the positive differential scores from equal ones over layers 1 to L, in bits.
+
+    NaN where no layer gains anything.
+    """
+    return divergence_of_weights(np.maximum(differential_scores(scores), 0))
+
+
+def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
+    """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
+
+    Where the corpus does not name its documents, sentences are resampled instead (`unit_number` of `COUNTS`). A resample is the
+    sum of two parts: the mean F1 over seeds on resampled documents, and the mean deviation of resampled
+    seeds from that mean, drawn separately for each layer, because probes of different layers are trained separately. Deviations
+    are scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S.
+    The interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All
+    conditions share the resampled documents, not the seeds. For a control trained with one seed, the deviation of that seed is
+    taken to be that of the probes of the task itself (condition `EARLY`).
+    """
+    rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
+    if not len(rows):
+        return np.empty((resamples, 0))
+    units, seeds, tops = (np.sort(rows[name].unique()) for name in ("unit_number", "seed", "top"))
+    by_unit = rows.groupby(["unit_number", "seed", "top"])[ANSWERS].sum().to_numpy(np.float64).reshape(len(units), -1)
+    by_seed = f1_of(by_unit.sum(axis=0).reshape(len(seeds), len(tops), 3))
+    if len(seeds) == 1 and condition != EARLY:
+        of_task = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0) & counts["top"].isin(tops)]
+        by_seed = f1_of(of_task.groupby(["seed", "top"])[ANSWERS].sum().to_numpy().reshape(-1, len(tops), 3))
+    deviations = (by_seed - by_seed.mean(axis=0)) * np.sqrt(len(by_seed) / max(len(by_seed) - 1, 1))
+    generator = np.random.default_rng([seed, 1 + CONDITIONS.index(condition)])
+    chunks = []
+    for drawn in resampled_counts(len(units), resamples, seed):
+        on_units = f1_of((drawn @ by_unit).reshape(len(drawn), len(seeds), len(tops), 3)).mean(axis=1)
+        chosen = generator.integers(len(deviations), size=(len(drawn), len(seeds), len(tops)))
+        of_seeds = np.take_along_axis(deviations[None], chosen, axis=1).mean(axis=1)
+        chunks.append(np.clip(on_units + of_seeds, 0, 100))
+    return np.concatenate(chunks)
+
+
+def resampled_f1_of_answers(answers: pd.DataFrame, resamples: int, seed: int) -> Floats:
+    """[resample] F1 of answers that no training varies (`CONSTANT`), over the resampled documents of `resampled_f1`."""
+    by_unit = answers.groupby("unit_number")[ANSWERS].sum().to_numpy(np.float64)
+    return np.concatenate([f1_of(drawn @ by_unit) for drawn in resampled_counts(len(by_unit), resamples, seed)])
+
+
+def is_noise(points: Floats, resampled: Floats) -> bool:
+    """Whether the total gain [top] is within two standard errors of 0, by its resamples [resample, top]."""
+    gain = resampled[:, -1] - resampled[:, 0]
+    return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
+
+
+def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
+    """Interval of a mean over seeds, by bootstrap; rough for few seeds."""
+    drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
+    low, high = percentile_interval(values[drawn].mean(axis=1))
+    return float(low), float(high)
+
+
+def weights_on_all_layers(weights: pd.DataFrame, condition: str = EARLY, layer0: str = EMBEDDINGS) -> Floats:
+    """[seed, layer] mixing weights of the probes of a task on all layers."""
+    rows = weights[(weights["condition"] == condition) & (weights["layer0"] == layer0)]
+    rows = rows[rows["top"] == rows["top"].max()]
+    return rows.pivot(index="seed", columns="layer", values="weight").to_numpy()
+
+
+def at_step_limit(tasks: pd.DataFrame) -> list[str]:
+    """Tasks whose probes on layer 0 trained to the step limit for most seeds: their F1 there may be too low."""
+    return list(tasks.loc[tasks["at_step_limit_first"] > 0.5, "task"])
+
+
+def summary(
+    scores: Frames,
+    weights: Frames,
+    counts: Frames,
+    training: Mapping[str, Any],
+    tasks: Mapping[str, Any],
+    model: str,
+    resamples: int,
+    seed: int,
+    constant: Frames = {},  # noqa: B006
+    random_scores: Frames = {},  # noqa: B006
+    random_counts: Frames = {},  # noqa: B006
+) -> dict[str, pd.DataFrame]:
+    """Tables of a model.
+
+    Args:
+        scores, weights, counts, constant: of `probing.probes`.
+        training, tasks: settings of all tasks and of each task, see `recipe_of`.
+        model: name of the probed model.
+        resamples, seed: of the bootstrap over documents (or sentences) and seeds.
+        random_scores, random_counts: the same of a model with random layers, if there is one.
+
+    Returns:
+        probe_scores: of all probes; `layer` is the top one of a probe on the layers 0 to l.
+        mixing_weights: of all probes.
+        tasks: one row for each task (Figure 1); `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all.
+        layers: one row for each task and layer (Figure 2).
+        ends: scores on layer 0 and on all layers, with controls.
+        options: the effect of each option.
+        resamples: statistics of each task in each resample, for the intervals of claims. `expected_layer` is missing where
+            layers gain nothing; the others are F1 on all layers less that on layer 0 (`gain`), of the control task
+            (`selectivity`), of label frequencies, and on the model with random layers.
+    """
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for number, task in enumerate(scores):
+        task_scores, task_counts = scores[task], counts[task]
+        if task in random_scores:
+            task_scores = pd.concat([task_scores, random_scores[task].assign(condition=RANDOM_ENCODER)])
+            random_task_counts = random_counts[task].assign(condition=RANDOM_ENCODER)
+            task_counts = pd.concat([task_counts, random_task_counts], ignore_index=True)
+        conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
+        f1 = {name: resampled_f1(task_counts, resamples, seed + number, condition=name) for name in conditions}
+        answer = constant.get(task, pd.DataFrame())
+        f1[_CONSTANT_ANSWER] = np.empty((resamples, 0))
+        if len(answer):
+            f1[_CONSTANT_ANSWER] = resampled_f1_of_answers(answer, resamples, seed + number)[:, None]
+        max_steps = recipe_of(training, tasks[task]).max_steps
+        of_task = _Task(task, task_scores, weights[task], task_counts, answer, max_steps, f1)
+        row, layers = _by_task_and_layer(of_task, model, seed)
+        for name, frame in {
+            "probe_scores": task_scores.rename(columns={"top": "layer"})[_PROBE_SCORES],
+            "mixing_weights": weights[task],
+            "tasks": row,
+            "layers": layers,
+            "ends": _first_and_last(of_task),
+            "options": _options(of_task, resamples, seed + number),
+            "resamples": of_task.statistics(),
+        }.items():
+            tables.setdefault(name, []).append(frame)
+    return {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Tables of a task, the largest number of steps of its probes, and its constant answer where that was computed."""
+    """Tables of a task, its constant answer, the largest number of steps of its probes, and resampled F1.
+
+    `resampled` has by condition the F1 [resample, top] of its probes: for each top layer, or only on layer 0 and on all layers.
+    Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
+    has no column. The constant answer reads no layer: it has one column, or none where it was not computed.
+    """
 
     name: str
     scores: pd.DataFrame
     weights: pd.DataFrame
     counts: pd.DataFrame
+    constant: pd.DataFrame
     max_steps: int
-    constant: ConstantAnswer | None
-
-    @property
-    def sentences(self) -> int:
-        """Number of sentences that probes are evaluated on."""
-        return int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
+    resampled: Mapping[str, Floats]
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """`SIZES`."""
+        """Evaluation data, the units that intervals resample with their number, and the number of seeds."""
         first = self.scores.iloc[0]
-        targets, units = int(first["targets"]), {name: first[name] for name in UNIT_COLUMNS}
-        return {"sentences": self.sentences, "targets": targets, **units, "seeds": len(self.f1())}
+        sentences = int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
+        units = {name: first[name] for name in UNIT_COLUMNS}
+        return {"sentences": sentences, "targets": int(first["targets"]), **units, "seeds": len(self.f1())}
+
+    def rows(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
+        """Scores of a kind of probes."""
+        return self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
 
     def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """[seed, top] F1."""
-        rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
-        return rows.pivot(index="seed", columns="top", values="f1")
+        return self.rows(condition, layer0).pivot(index="seed", columns="top", values="f1")
 
     def steps(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> float:
         """Steps of the probes on all layers, mean over seeds."""
-        rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
+        rows = self.rows(condition, layer0)
         return float(rows.loc[rows["top"] == rows["top"].max(), "steps"].mean())
 
     def step_limits(self, top: int | None = None) -> dict[str, float]:
         """`STEP_LIMITS` of the probes of all seeds on layers 0 to `top`; of those of every top layer if it is None."""
-        rows = self.scores[(self.scores["condition"] == EARLY) & (self.scores["layer0"] == EMBEDDINGS)]
+        rows = self.rows()
         if top is not None:
             rows = rows[rows["top"] == top]
-        ended, best = (float((rows[name] >= self.max_steps).mean()) for name in ("steps", "best_step"))
-        return dict(zip(STEP_LIMITS, (ended, best), strict=True))
-
-    def points(self, layer0: str = EMBEDDINGS) -> Floats:
-        """[top] mean F1 over seeds."""
-        return self.f1(layer0=layer0).mean().to_numpy()
-
-    def mixing(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> Floats:
-        """[seed, layer] weights of the probe on all layers."""
-        rows = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == layer0)]
-        rows = rows[rows["top"] == rows["top"].max()]
-        return rows.pivot(index="seed", columns="layer", values="weight").to_numpy()
-
-
-def _read(task: str, files: TaskFiles, max_steps: int, evaluated: Mapping[str, Any] | None) -> _Task:
-    def rows(table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["task"] == task].reset_index(drop=True)
-
-    scores = rows(read_table(files["scores"], SCORES))
-    counts = rows(read_parquet(files["counts"], COUNTS))
-    if "random_scores" in files:
-        scores = pd.concat([scores, rows(read_table(files["random_scores"], SCORES)).assign(condition=RANDOM_ENCODER)])
-        random_counts = rows(read_parquet(files["random_counts"], COUNTS))
-        counts = pd.concat([counts, random_counts.assign(condition=RANDOM_ENCODER)], ignore_index=True)
-    constant = None
-    if evaluated is not None:
-        constant = constant_answer(task, read_examples(evaluated["examples"], evaluated["limit"]), counts)
-    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), counts, max_steps, constant)
-
-
-@dataclass(frozen=True)
-class _Resampled:
-    """[resample, top] F1 of the probes of each condition: for each top layer, or only on layer 0 and on all layers.
-
-    Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
-    has no column. The constant answer reads no layer: it has one column, or none where it was not computed.
-    """
-
-    early: Floats
-    control_task: Floats
-    shuffled_labels: Floats
-    random_encoder: Floats
-    constant_answer: Floats
+        shares = [float((rows[name] >= self.max_steps).mean()) for name in ("steps", "best_step")]
+        return dict(zip(STEP_LIMITS, shares, strict=True))
 
     @property
-    def label_frequencies(self) -> Floats:
-        """[resample] F1 by label frequencies: the larger one of that with shuffled labels and that of the constant answer."""
-        controls = [f1[:, -1] for f1 in (self.shuffled_labels, self.constant_answer) if f1.shape[1]]
-        return np.max(controls, axis=0) if controls else np.full(len(self.early), np.nan)
+    def controls(self) -> dict[str, Floats]:
+        """Column of a difference in F1 -> resampled F1 [resample, top] of the control; of label frequencies: the larger one."""
+        by_labels = [self.resampled[name][:, -1:] for name in (SHUFFLED_LABELS, _CONSTANT_ANSWER)]
+        by_labels = [f1 for f1 in by_labels if f1.shape[1]] or by_labels
+        return {
+            "selectivity": self.resampled[CONTROL_TASK],
+            "above_label_frequencies": np.max(by_labels, axis=0),
+            "above_random_encoder": self.resampled[RANDOM_ENCODER],
+        }
 
-    def statistics(self, task: str) -> pd.DataFrame:
-        """`RESAMPLES`."""
-        last = self.early[:, -1]
-        controls = (self.control_task, self.random_encoder)
-        selectivity, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in controls)
-        return pd.DataFrame(
-            {
-                "task": task,
-                "resample": range(len(last)),
-                "expected_layer": expected_layer(self.early),
-                "gain": last - self.early[:, 0],
-                "selectivity": selectivity,
-                "above_label_frequencies": last - self.label_frequencies,
-                "above_random_encoder": above_random,
-            }
-        )
+    def statistics(self) -> pd.DataFrame:
+        """The table `resamples`."""
+        early = self.resampled[EARLY]
+        last = early[:, -1]
+        columns: dict[str, Any] = {"expected_layer": expected_layer(early), "gain": last - early[:, 0]}
+        columns |= {name: last - f1[:, -1] if f1.shape[1] else np.nan for name, f1 in self.controls.items()}
+        return pd.DataFrame({"task": self.name, "resample": range(len(last)), **columns})
 
 
-def _resampled(task: _Task, resamples: int, seed: int) -> _Resampled:
-    conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
-    by_condition = (resampled_f1(task.counts, resamples, seed, condition=condition) for condition in conditions)
-    constant = np.empty((resamples, 0))
-    if task.constant is not None:
-        constant = resampled_f1_of_answers(task.constant.counts, resamples, seed)[:, None]
-    early, control_task, shuffled_labels, random_encoder = by_condition
-    return _Resampled(early, control_task, shuffled_labels, random_encoder, constant)
-
-
-def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
-    points, mixing = task.points(), task.mixing()
-    noise = is_noise(points, resampled)
-    expected, low, high = np.nan, np.nan, np.nan
-    if not noise:
-        expected = float(expected_layer(points))
-        low, high = map(float, percentile_interval(expected_layer(resampled)))
-    last_low, last_high = map(float, percentile_interval(resampled[:, -1]))
+def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables `tasks` and `layers` of a task."""
+    f1, mixing, resampled = task.f1().mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
+    noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
-    centre_low, centre_high = seed_interval(centres, seed)
-    return {
-        "task": task.name,
-        "f1_first": points[0],
-        "f1_last": points[-1],
-        "f1_last_low": last_low,
-        "f1_last_high": last_high,
-        "expected_layer": expected,
-        "expected_low": low,
-        "expected_high": high,
-        "centre": float(centres.mean()),
-        "centre_low": centre_low,
-        "centre_high": centre_high,
+    divergences = {
         "k_s": float(divergence_of_weights(mixing).mean()),
-        "k_delta": _divergence_of_gains(points, noise),
+        "k_delta": np.nan if noise else float(divergence_of_gains(f1)),
         "within_noise": int(noise),
-        "layers": len(points) - 1,
+    }
+    row = {
+        "task": task.name,
+        "f1_first": f1[0],
+        "f1_last": f1[-1],
+        **_ends("f1_last", percentile_interval(resampled[:, -1])),
+        "expected_layer": np.nan if noise else float(expected_layer(f1)),
+        **_ends("expected", None if noise else percentile_interval(expected_layer(resampled))),
+        "centre": float(centres.mean()),
+        **_ends("centre", seed_interval(centres, seed)),
+        **divergences,
+        "layers": len(f1) - 1,
         **task.step_limits(),
         "at_step_limit_first": task.step_limits(0)["at_step_limit"],
         "training_targets": int(task.scores["training_targets"].iloc[0]),
         **task.sizes,
     }
+    weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
+    share_low, share_high = percentile_interval(shares_of_gain(resampled))
+    layers = {
+        "model": model,
+        "task": task.name,
+        "layer": range(len(f1)),
+        "weight": mixing.mean(axis=0),
+        "weight_low": weight_low,
+        "weight_high": weight_high,
+        "f1": f1,
+        "delta": [np.nan, *differential_scores(f1)],
+        "share": [np.nan, *shares_of_gain(f1)],
+        "share_low": [np.nan, *share_low],
+        "share_high": [np.nan, *share_high],
+        **divergences,
+        **task.sizes,
+    }
+    return pd.DataFrame([row]), pd.DataFrame(layers)
 
 
-def _divergence_of_gains(points: Floats, noise: bool) -> float:
-    """K of the differential scores; NaN where the gain is noise."""
-    return np.nan if noise else float(divergence_of_gains(points))
+def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
+    """Columns of the ends of an interval; NaN where there is none."""
+    low, high = interval or (np.nan, np.nan)
+    return {f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
-def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame:
-    points, mixing = task.points(), task.mixing()
-    deltas = np.concatenate([[np.nan], differential_scores(points)])
-    noise = is_noise(points, resampled)
-    low, high = percentile_interval(shares_of_gain(resampled))
-    intervals = [seed_interval(mixing[:, layer], seed) for layer in range(mixing.shape[1])]
-    return pd.DataFrame(
-        {
-            "model": model,
-            "task": task.name,
-            "layer": range(len(points)),
-            "weight": mixing.mean(axis=0),
-            "weight_low": [low for low, _ in intervals],
-            "weight_high": [high for _, high in intervals],
-            "f1": points,
-            "delta": deltas,
-            "share": np.concatenate([[np.nan], shares_of_gain(points)]),
-            "share_low": np.concatenate([[np.nan], low]),
-            "share_high": np.concatenate([[np.nan], high]),
-            "k_s": float(divergence_of_weights(mixing).mean()),
-            "k_delta": _divergence_of_gains(points, noise),
-            "within_noise": int(noise),
-            **task.sizes,
-        }
-    )
-
-
-def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
+def _first_and_last(task: _Task) -> pd.DataFrame:
+    """The table `ends` of a task."""
     rows = []
-    early_f1s, control_f1s = task.f1(), task.f1(CONTROL_TASK)
+    early, answer, scores, sizes = task.rows(), task.constant, task.scores, task.sizes
+    early_f1s, control_f1s, equal_f1s, shuffled_f1s = (
+        task.f1(condition) for condition in (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
+    )
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
     random_f1s = task.f1(RANDOM_ENCODER).drop(columns=0, errors="ignore")
-    equal_f1s, shuffled_f1s, scores, sizes = task.f1(EQUAL), task.f1(SHUFFLED_LABELS), task.scores, task.sizes
-    early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
-    for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
-        f1 = float(early_f1s[top].mean())
-        row: dict[str, Any] = {
-            "task": task.name,
-            "labels": int(scores["labels"].iloc[0]),
-            **sizes,
-            "layer": top,
-            "f1": f1,
-            "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
-            "steps": float(early.loc[early["top"] == top, "steps"].mean()),
-            "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
-            **task.step_limits(top),
-        }
-        row["f1_shuffled_labels"] = float(shuffled_f1s[top].mean()) if top in shuffled_f1s else np.nan
-        row["seeds_shuffled_labels"] = int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0
-        row["f1_constant_answer"] = np.nan if task.constant is None else task.constant.f1
-        row["labels_constant_answer"] = None if task.constant is None else ", ".join(task.constant.labels)
-        draws = resampled.early[:, place]
-        row["f1_low"], row["f1_high"] = map(float, percentile_interval(draws))
-        for name, difference, f1s, control_draws in (
-            ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
-            ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
-        ):
-            row[name] = float(f1s[top].mean()) if top in f1s else np.nan
-            row[difference] = f1 - row[name]
-            interval = percentile_interval(draws - control_draws[:, place]) if top in f1s else (np.nan, np.nan)
-            row[f"{difference}_low"], row[f"{difference}_high"] = map(float, interval)
-        if top in shuffled_f1s:
-            row["above_label_frequencies"] = f1 - np.fmax(row["f1_shuffled_labels"], row["f1_constant_answer"])
-            interval = percentile_interval(draws - resampled.label_frequencies)
-            row["above_label_frequencies_low"], row["above_label_frequencies_high"] = map(float, interval)
-        rows.append(row)
-    return pd.DataFrame(rows).reindex(columns=CONTROLS)
-
-
-def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats], units: Mapping[str, str]) -> pd.DataFrame:
-    """Tasks in the order of expected layers, with how often resamples have each before the next (`ORDER`).
-
-    Tasks whose total gain is noise come last, without numbers.
-
-    Args:
-        points: task -> [top] F1.
-        resampled: task -> [resample, top] F1; resamples of tasks are independent.
-        units: task -> the resampled units (documents or sentences).
-    """
-    known = [task for task in points if not is_noise(points[task], resampled[task])]
-    layers = {task: float(expected_layer(points[task])) for task in known}
-    draws = {task: expected_layer(resampled[task]) for task in known}
-    rows = []
-    ordered = sorted(known, key=lambda task: layers[task])
-    for task, later in pairwise(ordered):
-        difference = draws[later] - draws[task]
-        sound = difference[np.isfinite(difference)]
-        low, high = percentile_interval(sound)
-        probability = float((sound > 0).mean())
-        unit = " or ".join(sorted({units[task], units[later]}))
-        difference_columns = [layers[later] - layers[task], low, high, probability]
-        rows.append([task, later, layers[task], layers[later], *difference_columns, 0, unit])
-    rows += [[task, None, layers[task], *[np.nan] * 5, 0, None] for task in ordered[-1:]]
-    rows += [[task, None, *[np.nan] * 6, 1, None] for task in points if task not in known]
-    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:-2], float))
+    of_constant = float(f1_of(answer[ANSWERS].sum())) if len(answer) else np.nan
+    for column, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
+        f1, draws = float(early_f1s[top].mean()), task.resampled[EARLY][:, column]
+        random, control, equal, shuffled = (
+            float(f1s[top].mean()) if top in f1s else np.nan for f1s in (random_f1s, control_f1s, equal_f1s, shuffled_f1s)
+        )
+        frequencies = np.fmax(shuffled, of_constant) if top in shuffled_f1s else np.nan
+        differences = {}
+        for (name, of_control), value in zip(task.controls.items(), (control, frequencies, random), strict=True):
+            interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
+            differences[name] = {name: f1 - value, **_ends(name, interval)}
+        rows.append(
+            {
+                "task": task.name,
+                "labels": int(scores["labels"].iloc[0]),
+                **{name: size for name, size in sizes.items() if name != "seeds"},
+                "layer": top,
+                "f1": f1,
+                **_ends("f1", percentile_interval(draws)),
+                "f1_random_encoder": random,
+                **differences["above_random_encoder"],
+                "f1_control_task": control,
+                **differences["selectivity"],
+                "f1_shuffled_labels": shuffled,
+                "seeds_shuffled_labels": int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0,
+                "f1_constant_answer": of_constant,
+                "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None,
+                **differences["above_label_frequencies"],
+                "f1_equal_steps": equal,
+                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
+                "equal_steps": task.steps(EQUAL) if top in equal_f1s else np.nan,
+                **task.step_limits(top),
+                "seeds": sizes["seeds"],
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
-    rows = []
-    variants = [name for name in (EMBEDDINGS, LEXICAL) if len(task.f1(layer0=name))]
-    for name in variants:
-        points, mixing = task.points(name), task.mixing(layer0=name)
-        noise = is_noise(points, resampled_f1(task.counts, resamples, seed, name))
+    """The table `options` of a task."""
+    rows: list[dict[str, Any]] = []
+    for layer0, condition in ((EMBEDDINGS, EARLY), (LEXICAL, EARLY), (EMBEDDINGS, EQUAL)):
+        f1 = task.f1(condition, layer0).mean().to_numpy()
+        if not len(f1):
+            continue
+        mixing = weights_on_all_layers(task.weights, condition, layer0)
+        row = {"task": task.name, "layer0": layer0, "gains": None, "condition": condition, "expected_layer": np.nan}
+        row |= {"centre": centre_of_gravity(mixing).mean(), "k_s": divergence_of_weights(mixing).mean(), "k_delta": np.nan}
+        row |= {"f1_first": np.nan, "f1_last": f1[-1], "within_noise": None, "steps": task.steps(condition, layer0)}
+        if condition == EQUAL:
+            rows.append(row)
+            continue
+        resampled = task.resampled[EARLY] if layer0 == EMBEDDINGS else resampled_f1(task.counts, resamples, seed, layer0)
+        noise = is_noise(f1, resampled)
+        row |= {"f1_first": f1[0], "within_noise": int(noise), "k_delta": np.nan if noise else float(divergence_of_gains(f1))}
         for gains in ("raw", "running_max"):
-            expected = np.nan if noise else float(expected_layer(points, running_max=gains == "running_max"))
-            mixed = [centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()]
-            rest = [_divergence_of_gains(points, noise), points[0], points[-1], int(noise), task.steps(layer0=name)]
-            rows.append([task.name, name, gains, EARLY, expected, *mixed, *rest])
-    mixing, f1 = task.mixing(EQUAL), task.f1(EQUAL)
-    if len(f1):
-        last = float(f1.iloc[:, -1].mean())
-        centre, spread = centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()
-        rows.append([task.name, EMBEDDINGS, None, EQUAL, np.nan, centre, spread, np.nan, np.nan, last, None, task.steps(EQUAL)])
-    table = pd.DataFrame(rows, columns=OPTIONS[: -len(SIZES)]).astype({"within_noise": "Int64"})
-    return table.assign(**task.sizes)
+            expected = np.nan if noise else float(expected_layer(f1, running_max=gains == "running_max"))
+            rows.append(row | {"gains": gains, "expected_layer": expected})
+    return pd.DataFrame(rows).astype({"within_noise": "Int64"}).assign(**task.sizes)
+
+
+def traces(cases: Frames, sentences: int) -> pd.DataFrame:
+    """Traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
+
+    As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
+    tasks, then those where the prediction changes for the most targets between the first and the last layer.
+
+    Args:
+        cases: of `probing.probes`.
+        sentences: largest number of sentences of the development set.
+    """
+    frames = [frame for frame in cases.values() if len(frame)]
+    table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)
+    key = ["task", "source", "id", "target"]
+    case_rows = table[table["source"] == "cases"]
+    development_rows = table[table["source"] == "development"]
+    chosen = list(dict.fromkeys(case_rows["id"]))
+    if len(development_rows):
+        wide = development_rows.pivot_table(index=key, columns=["gold", "top"], values="probability")
+        lead = wide[1] - wide[0]
+        flips = (lead.iloc[:, 0] * lead.iloc[:, -1] < 0).rename("flips").reset_index()
+        ranked = flips.groupby("id").agg(targets=("flips", "size"), tasks=("task", "nunique"), flips=("flips", "sum"))
+        ranked = ranked[ranked["targets"] > 1].sort_values(["tasks", "flips"], ascending=False, kind="stable")
+        chosen += list(ranked.index[:sentences])
+    shown = table[table["id"].isin(chosen)].rename(columns={"top": "layer"})
+    shown = shown.assign(sentence=shown["id"].map({name: k for k, name in enumerate(chosen, start=1)}))
+    shown = shown.sort_values(["sentence", "task", "target", "gold", "layer"], ascending=[True, True, True, False, True])
+    return shown[FIGURE3]

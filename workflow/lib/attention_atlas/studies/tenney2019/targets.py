@@ -1,15 +1,16 @@
-"""Targets of a task as tensors: spans of word pieces, labels as a matrix, and the labels of controls."""
+"""Targets of a task as arrays, the labels of controls, and what all tables of probes share: conditions, F1, recipe."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
@@ -17,8 +18,68 @@ from attention_atlas.errors import AtlasError
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+ControlLabels = Callable[[Example, EdgeTarget], tuple[str, ...]]
 _CONTINUED_ROLE_PREFIXES = ("R-", "C-")
 _NO_RELATION = ("Other", "no_relation")
+
+EMBEDDINGS, LEXICAL = "embeddings", "lexical"
+"""Layer 0 as the input of the first layer (words, positions, segments), and as the words alone."""
+EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
+SHUFFLED_LABELS = "shuffled_labels"
+CONDITIONS = (EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER, SHUFFLED_LABELS)
+TRUTH = "truth"
+AMBIGUOUS = 0.7
+"""Highest mean probability of a label over layers of a target that is in doubt (footnote 6)."""
+
+ANSWERS = ["true", "false", "missed"]
+COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", *ANSWERS]
+"""Answers to the targets of a sentence, and the number of the document (or sentence) that intervals resample it with."""
+CONSTANT = ["labels", "record", "unit_number", *ANSWERS]
+"""The same for the best constant answer, with its labels."""
+CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
+
+
+def f1_of(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """[...] micro-F1 in percent from true positives, false positives and false negatives [..., 3]; 0 where all counts are 0."""
+    true, false, missed = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    whole = 2 * true + false + missed
+    return np.where(whole > 0, 200 * true / np.where(whole > 0, whole, 1), 0.0)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Training recipe of probes; the defaults are those of the published code.
+
+    Attributes:
+        batch: sentences per step; for semantic roles, predicates with their arguments.
+        learning_rate, mixing_rate_factor: see `probes.optimiser`.
+        evaluation_interval: steps between two evaluations.
+        max_steps: largest number of steps.
+        equal_steps: steps of probes that take a fixed number.
+        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) after which the learning rate is kept; the next
+            such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
+        patience: evaluations in a row without any gain that are tolerated; the next such one ends training.
+        min_learning_rate: learning rate below which training ends.
+        evaluation_sentences: sentences (or predicates) at the start of the development set that an evaluation in training
+            reads.
+    """
+
+    batch: int = 32
+    learning_rate: float = 1e-4
+    mixing_rate_factor: float = 1.0
+    evaluation_interval: int = 1000
+    max_steps: int = 250_000
+    equal_steps: int = 10_000
+    halve_after: int = 5
+    patience: int = 20
+    min_learning_rate: float = 1e-6
+    evaluation_sentences: int = 5000
+
+
+def recipe_of(training: Mapping[str, Any], task: Mapping[str, Any]) -> Recipe:
+    """The recipe of a run's settings for all tasks, overridden by those of one task."""
+    names = {field.name for field in fields(Recipe)}
+    return Recipe(**{**training, **{name: value for name, value in task.items() if name in names}})
 
 
 @dataclass(frozen=True)
@@ -30,8 +91,8 @@ class ProbedSentence:
         targets: its targets of this task.
         first, second: [target, 2] first word piece and the one after the last; `second` is None for tasks with one span.
         truth: [target, label] which labels are right.
-        control: [target, label] labels of the control task.
-        shuffled: [target, label] labels of another target of the training set, drawn at random; the right labels in evaluation.
+        control_task: [target, label] labels of the control task.
+        shuffled_labels: [target, label] labels of another training target, drawn at random; in evaluation, the right labels.
     """
 
     example: Example
@@ -39,8 +100,8 @@ class ProbedSentence:
     first: Ints
     second: Ints | None
     truth: Flags
-    control: Flags
-    shuffled: Flags
+    control_task: Flags
+    shuffled_labels: Flags
 
 
 @dataclass(frozen=True)
@@ -83,16 +144,14 @@ def task_targets(
     """The targets of a task in examples of two corpora.
 
     Args:
-        task: name of the task.
-        training, development: examples with edge targets.
+        task, training, development: name, and examples with edge targets.
         most: largest number of targets of a training sentence, drawn at random; None takes all.
         seed: of that draw, of the control task and of the shuffled labels.
 
     Raises:
         AtlasError: no targets of this task, or a span that does not consist of whole words.
     """
-    with_targets = [[(e, _of_task(e, task)) for e in examples] for examples in (training, development)]
-    parts = [[(e, targets) for e, targets in part if targets] for part in with_targets]
+    parts = [[(e, targets) for e in examples if (targets := _of_task(e, task))] for examples in (training, development)]
     for name, part in zip(("train", "evaluate"), parts, strict=True):
         if not part:
             raise AtlasError(f"there is no target of the task {task} to {name} on: check edge_tasks of its corpus.")
@@ -100,17 +159,17 @@ def task_targets(
     pairs = parts[0][0][1][0].span2 is not None
     drawn = control_labels(task, [target for _, targets in parts[0] for target in targets], seed)
     generator = random.Random(f"{task}-{seed}")
-    probed_parts: list[tuple[ProbedSentence, ...]] = []
-    for number, part in enumerate(parts):
-        sentences = []
-        for example, targets in part:
-            sampled = targets
-            if number == 0 and most is not None and len(targets) > most:
-                sampled = tuple(targets[k] for k in sorted(generator.sample(range(len(targets)), most)))
-            sentences += [_probed(example, record, labels, pairs, drawn) for record in _records(task, sampled)]
-        probed_parts.append(tuple(sentences))
-    training_part, development_part = probed_parts
-    return TaskTargets(task, labels, pairs, _with_shuffled_labels(training_part, seed), development_part)
+    sampled = []
+    for example, targets in parts[0]:
+        kept: Sequence[int] = range(len(targets))
+        if most is not None and len(targets) > most:
+            kept = sorted(generator.sample(kept, most))
+        sampled.append((example, tuple(targets[k] for k in kept)))
+    training_part, development_part = (
+        [_probed(e, record, labels, pairs, drawn) for e, targets in part for record in _records(task, targets)]
+        for part in (sampled, parts[1])
+    )
+    return TaskTargets(task, labels, pairs, _with_shuffled_labels(training_part, seed), tuple(development_part))
 
 
 def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tuple[ProbedSentence, ...]:
@@ -119,7 +178,7 @@ def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tup
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
     stops = np.cumsum([len(sentence.truth) for sentence in sentences])
     parts = np.split(shuffled, stops[:-1])
-    return tuple(replace(sentence, shuffled=part) for sentence, part in zip(sentences, parts, strict=True))
+    return tuple(replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, parts, strict=True))
 
 
 def _records(task: str, targets: tuple[EdgeTarget, ...]) -> list[tuple[EdgeTarget, ...]]:
@@ -166,7 +225,7 @@ def _probed(
     for row, target in enumerate(targets):
         truth[row, [number[label] for label in target.labels]] = True
         if drawn is not None:
-            control[row, [number[label] for label in drawn[example, target]]] = True
+            control[row, [number[label] for label in drawn(example, target)]] = True
     return ProbedSentence(example, targets, first, second, truth, control, truth)
 
 
@@ -205,29 +264,43 @@ def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordS
     return start, stop
 
 
-class ControlLabels:
+def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
     """A control task (Hewitt & Liang 2019): every word type has one fixed label, drawn at random.
 
     The word is the last of a target's first span. Labels are drawn with their frequency in training, so that the task is
     as large as the real one, but can only be memorised.
     """
+    labels, weights = zip(*sorted(Counter(target.labels for target in targets).items()), strict=True)
 
-    def __init__(self, counts: Counter[tuple[str, ...]], salt: str) -> None:
-        self._labels, self._weights = zip(*sorted(counts.items()), strict=True)
-        self._salt = salt
-
-    def __getitem__(self, key: tuple[Example, EdgeTarget]) -> tuple[str, ...]:
-        example, target = key
+    def labels_of(example: Example, target: EdgeTarget) -> tuple[str, ...]:
         word = example.words[target.span1[1] - 1].lower()
-        return random.Random(f"{self._salt}-{word}").choices(self._labels, self._weights)[0]
+        return random.Random(f"{task}-{seed}-{word}").choices(labels, weights)[0]
+
+    return labels_of
 
 
-def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
-    """The control task of a task, by the labels of its training targets."""
-    return ControlLabels(Counter(target.labels for target in targets), f"{task}-{seed}")
+def constant_answer(task: str, examples: Iterable[Example], unit_numbers: npt.ArrayLike) -> pd.DataFrame:
+    """`CONSTANT` of the set of labels that, given to every evaluated target, has the highest micro-F1.
 
+    It is chosen on the evaluated targets themselves, so that no other constant answer does better. Of k labels, the k most
+    frequent ones have the highest F1, so one k after the other is tried.
 
-def span_words(example: Example, target: EdgeTarget) -> dict[str, Any]:
-    """Words of the spans of a target: span1, span2."""
-    spans = {"span1": target.span1, "span2": target.span2}
-    return {name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()}
+    Args:
+        task, examples: name, and the examples that its probes are evaluated on.
+        unit_numbers: document (or sentence) of each example with targets, see `COUNTS`.
+    """
+    # Labels are counted as sets: a target has each of its labels once.
+    gold = [
+        (example.record, {label for label in target.labels if _is_scored(task, label)})
+        for example in examples
+        for target in _of_task(example, task)
+    ]
+    frequencies = Counter(label for _, labels in gold for label in sorted(labels))
+    ranked = [label for label, _ in frequencies.most_common()]
+    right = np.cumsum([0, *(frequencies[label] for label in ranked)])
+    given = len(gold) * np.arange(len(right))
+    best = f1_of(np.stack([right, given - right, right[-1] - right], axis=-1)).argmax()
+    answer = ranked[: int(best)]
+    rows = [[record, n := len(labels & set(answer)), len(answer) - n, len(labels) - n] for record, labels in gold]
+    summed = pd.DataFrame(rows, columns=["record", *ANSWERS]).groupby("record", sort=False).sum()
+    return summed.reset_index().assign(unit_number=np.asarray(unit_numbers), labels=", ".join(answer))[CONSTANT]

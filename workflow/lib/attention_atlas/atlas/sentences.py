@@ -1,0 +1,197 @@
+"""What needs only a model's attention on the atlas's sentences, the same for every model that a run compares.
+
+Measures of heads, and what a head attends to: the word pairs with the largest weights, and its attention by kind of pair. Of
+these, only pairs of different words of a sentence count; special tokens and the attention to them are ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_array
+
+from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.dependency_scoring import gather_gold, predict, score
+from attention_atlas.methods.distance_features import DEFAULT, mean_features
+from attention_atlas.methods.head_relations import head_relations, heads_frame, relations_frame
+from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.methods.head_types import types_of
+from attention_atlas.methods.options import AS_PUBLISHED
+from attention_atlas.methods.surface import surface_frame
+from attention_atlas.models.card import Card
+from attention_atlas.stats.held_out import Resampling
+
+_log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
+NO_ARC = "no relation"
+RELATION, PART_OF_SPEECH = "relation", "part of speech"
+COLUMNS_OF_KINDS = {"relation": RELATION, "part_of_speech": PART_OF_SPEECH}
+"""Column of the table of pairs -> what defines the kind in it."""
+ATTENDED_PAIRS = ["layer", "head", "rank", "record", "query", "key", "weight", *COLUMNS_OF_KINDS, "sentence"]
+"""Columns of the table of strongest pairs: the kinds of a pair as in the table of kinds, empty if the corpus has none; words of
+a sentence are separated by spaces and contain none."""
+KINDS = ["layer", "head", "of", "kind", "share", "even_share", "sentences"]
+
+
+def of_model(
+    attention: RepeatedAttention,
+    examples: Examples,
+    card: Card,
+    min_count: int,
+    folds: int,
+    resamples: int,
+    seed: int,
+    strongest_pairs: int,
+) -> dict[str, pd.DataFrame]:
+    """Measure every head of a model on the sentences of a treebank, with the options as published.
+
+    Args:
+        attention, examples: over word pieces, read several times; the sentences with their trees.
+        card: of the model.
+        min_count: relations with fewer words get no best head, except those of the Table 1 of Clark et al.
+        folds, resamples, seed: of the held-out choices, and bootstrap: over documents, or sentences if the corpus names none.
+        strongest_pairs: number of pairs per head, see `attended`.
+
+    Returns:
+        Tables in the form of those of the studies: surface, heads (`clark2019/dependency_heads`), dependencies, head_relations
+        and types: like `guan2020/head_types`, without the features; no rows if the clusters of heads cannot be named; and those
+        of `attended`.
+    """
+    gold = gather_gold(examples)
+    resampling = Resampling(folds, resamples, seed)
+
+    def cached(label: str) -> Iterator[CachedExample]:
+        return progress(attention, total=len(examples), label=label)
+
+    # Runs first, since it rejects a cache over words.
+    features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
+    surface = surface_frame(cached("surface"), card, AS_PUBLISHED, resamples, seed, items="sentences")
+    predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.cls, card.sep)
+    scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
+    return {
+        "surface": surface,
+        "heads": heads_frame(scores, gold, AS_PUBLISHED),
+        "dependencies": relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling),
+        "head_relations": head_relations(scores, gold, AS_PUBLISHED, resampling),
+        "types": type_rows(features[0].mean(axis=0), len(features[0]), seed),
+        **attended(iter(attention), examples, strongest_pairs),
+    }
+
+
+def type_rows(features: Floats, examples: int, seed: int) -> pd.DataFrame:
+    """layer, head, type of heads by their mean distance features [layer, head, 21], and the number n of examples of the mean.
+
+    No rows if the heads have no types.
+    """
+    try:
+        types = types_of(features.reshape(-1, features.shape[-1]), seed).names
+    except AtlasError as error:
+        _log.warning("no types of heads: %s", error)
+        return pd.DataFrame(columns=["layer", "head", "type", "n"])
+    return head_rows(np.asarray(types, dtype=object).reshape(features.shape[:2]), "type").assign(n=examples)
+
+
+def attended(attention: Attention, examples: Examples, strongest_pairs: int) -> dict[str, pd.DataFrame]:
+    """What heads attend to, over all sentences of at least two words.
+
+    Returns:
+        pairs (`ATTENDED_PAIRS`): the strongest pairs of each head, rank 1 first; query and key are word positions from 1.
+        kinds (`KINDS`): share of a head's attention between words that goes to pairs of each kind, and the share under uniform
+        attention. `of` says what defines the kind: the relation of the two words in the tree, with its direction, or the part
+        of speech of the key word.
+
+    Raises:
+        AtlasError: a sentence has no tree, or no sentence has two words.
+    """
+    by_record = {example.record: example for example in examples}
+    best: Floats | None = None
+    sums: dict[tuple[str, str], Floats] = {}
+    even: dict[tuple[str, str], float] = {}
+    totals: dict[str, Floats] = {}
+    queries, sentences, shape = 0, 0, (0, 0)
+    for sentence in progress(attention, total=len(by_record), label="attended pairs"):
+        words = np.flatnonzero(~sentence.special_units)
+        m = len(words)
+        if m < 2:
+            continue
+        maps = sentence.word_maps()[:, :, words][..., words].astype(np.float64)
+        shape = maps.shape[:2]
+        query, key = np.nonzero(~np.eye(m, dtype=bool))
+        weights = maps.reshape(-1, m, m)[:, query, key]
+        best = _strongest(best, weights, sentence.record, query, key, strongest_pairs)
+        for of, kinds in kinds_of_pairs(by_record[sentence.record]).items():
+            names, numbers = np.unique(kinds[query, key], return_inverse=True)
+            in_kind = csr_array((np.ones(len(query)), (np.arange(len(query)), numbers)), shape=(len(query), len(names)))
+            shares = (in_kind.T @ weights.T).T
+            for column, name in enumerate(names.tolist()):
+                sums[of, name] = sums.get((of, name), 0.0) + shares[:, column]
+                even[of, name] = even.get((of, name), 0.0) + float((numbers == column).sum()) / (m - 1)
+            totals[of] = totals.get(of, 0.0) + weights.sum(axis=1)
+        queries, sentences = queries + m, sentences + 1
+    if best is None:
+        raise AtlasError("no sentence of the corpus has two words; name another corpus under `sentences`.")
+    by_kind = [
+        head_rows((values / totals[of]).reshape(shape), "share").assign(of=of, kind=name, even_share=even[of, name] / queries)
+        for (of, name), values in sorted(sums.items())
+    ]
+    kinds_table = pd.concat(by_kind).assign(sentences=sentences).sort_values(["layer", "head"], kind="stable")
+    return {"pairs": _pair_rows(best, shape, by_record), "kinds": kinds_table[KINDS].reset_index(drop=True)}
+
+
+def kinds_of_pairs(example: Example) -> dict[str, npt.NDArray[np.str_]]:
+    """[m, m] kind of each pair of words, row = query word; keyed by what defines the kind (`of`)."""
+    m = len(example.words)
+    if "heads" not in example.layers or "relations" not in example.layers:
+        raise AtlasError(f"example {example.id} has no dependency tree: the atlas needs a corpus of reader conllu.")
+    relations = np.full((m, m), NO_ARC, dtype=object)
+    for word, (head, relation) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
+        if head > 0:
+            relations[word, head - 1] = f"{relation}, to its head"
+            relations[head - 1, word] = f"{relation}, to the dependent"
+    kinds = {RELATION: relations.astype(str)}
+    tags = example.layers.get("upos") or example.layers.get("xpos")
+    if tags is not None:
+        kinds[PART_OF_SPEECH] = np.broadcast_to(np.asarray(tags, dtype=str), (m, m))
+    return kinds
+
+
+def _strongest(
+    best: Floats | None, weights: Floats, record: int, query: npt.NDArray[np.intp], key: npt.NDArray[np.intp], count: int
+) -> Floats:
+    """[head, count, (weight, record, query, key)] the strongest pairs so far; ties go to the earlier pair."""
+    order = np.argsort(-weights, axis=1, kind="stable")[:, :count]
+    here = np.stack(
+        [np.take_along_axis(weights, order, 1), np.full(order.shape, float(record)), query[order] + 1.0, key[order] + 1.0],
+        axis=-1,
+    )
+    if best is None:
+        return here
+    both = np.concatenate([best, here], axis=1)
+    order = np.argsort(-both[..., 0], axis=1, kind="stable")[:, :count]
+    return np.asarray(np.take_along_axis(both, order[..., None], 1))
+
+
+def _pair_rows(best: Floats, shape: tuple[int, ...], examples: dict[int, Example]) -> pd.DataFrame:
+    heads, count = best.shape[:2]
+    table = pd.DataFrame(best.reshape(-1, 4), columns=["weight", "record", "query", "key"])
+    table = table.astype(dict.fromkeys(("record", "query", "key"), int))
+    place = np.repeat(np.indices(shape).reshape(2, -1) + 1, count, axis=1)
+    table = table.assign(layer=place[0], head=place[1], rank=np.tile(np.arange(1, count + 1), heads))
+    kinds = {record: kinds_of_pairs(examples[record]) for record in table["record"].unique()}
+    for column, of in COLUMNS_OF_KINDS.items():
+        table[column] = [
+            kinds[row.record][of][row.query - 1, row.key - 1] if of in kinds[row.record] else "" for row in table.itertuples()
+        ]
+    texts = {record: _one_line(examples[record].words) for record in kinds}
+    return table.assign(sentence=table["record"].map(texts))[ATTENDED_PAIRS]
+
+
+def _one_line(words: Sequence[str]) -> str:
+    return " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in words)

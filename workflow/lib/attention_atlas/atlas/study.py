@@ -1,0 +1,337 @@
+"""Declaration of the atlas: one row per head over all studies of a run; which tables of a run it reads, and of which models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import Measure, Source, parts_of
+from attention_atlas.workflow.config import check_known
+from attention_atlas.workflow.paths import Config, Pair, has_files, shard_paths, study_model, tokenised_by
+from attention_atlas.workflow.requirements import missing_for
+from attention_atlas.workflow.study import Role, Study, is_part_of, shown_artifacts, studies
+
+if TYPE_CHECKING:
+    from attention_atlas.workflow.study_inputs import StudyInputs
+
+ID = "atlas"
+HEAD_RELATIONS = "clark2019/dependency_head_relations"
+"""Table of the relations of each head, which the page shows."""
+ROLES = {
+    "sentences": Role(
+        "conllu",
+        "at level tokens: what the page shows attention on, and what compared models are measured on; measures that no study "
+        "of the run makes are made on it.",
+    ),
+    "shown": Role(
+        "sentences",
+        "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
+        example="my-sentences",
+    ),
+}
+
+
+def compared_models(config: Config, run: str) -> list[str]:
+    """The model of the atlas, and the models that it is compared with, including those of the series."""
+    settings = config["runs"][run][ID]
+    return list(dict.fromkeys((study_model(config, run, ID), *settings.get("compared", []), *settings.get("series", []))))
+
+
+def has_sentences(config: Config, run: str) -> bool:
+    """Whether a run names sentences for the atlas whose file exists or is made by the run."""
+    corpus = config["runs"][run][ID].get("sentences")
+    return corpus is not None and (config["missing"] == "error" or has_files(config, [corpus]))
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: those of all compared models, if the run names sentences."""
+    settings = config["runs"][run][ID]
+    corpora = [settings[role] for role in ROLES if role in settings]
+    return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    for key in ("compared", "series"):
+        for name in settings.get(key, []):
+            check_known(name, config["models"], "model", f"{place}.{key}")
+            if key == "compared" and name == study_model(config, run, ID):
+                raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
+    try:
+        parse_patterns(settings["patterns"])
+    except AtlasError as error:
+        raise AtlasError(f"config: {place}.patterns: {error}") from error
+    if "sentences" not in settings:
+        measured = "heads are measured on sentences"
+        reasons = {"patterns": measured, "compared": "models are compared on sentences", "shown": measured}
+        for key, reason in reasons.items():
+            if settings.get(key):
+                raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
+    for role in ROLES:
+        if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
+            raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
+
+
+# --- tables of single heads of a run ----------------------------------------------------------------------------------
+
+
+def head_sources() -> dict[str, Source]:
+    """Table -> the source of measures of single heads that reads it."""
+    return {table: source for study in studies().values() for source in study.measures for table in source.tables}
+
+
+def shape_of(config: Config, model: str) -> list[int]:
+    """Number of layers, and of heads per layer."""
+    return [config["models"][model][key] for key in ("layers", "heads")]
+
+
+def table_of(run: str, model: str, table: str) -> str:
+    """File of a model measured on the atlas's sentences."""
+    return f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv"
+
+
+def sentence_tables(run: str, model: str) -> dict[str, str]:
+    """Table -> file of the measures that need only attention on the atlas's sentences."""
+    return {table: table_of(run, model, table) for table, source in head_sources().items() if source.attention_alone}
+
+
+def skip_reasons(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Table -> why it cannot be part of the atlas: its model has a different number of layers or heads."""
+    skipped = {}
+    for table in sorted(inputs.built_tables(run).keys() & head_sources().keys()):
+        layers, heads = shape_of(inputs.config, model := _measured_model(inputs.config, run, table))
+        if [layers, heads] != shape_of(inputs.config, inputs.base_model(run)):
+            skipped[table] = f"its model {model} has {layers} layers of {heads} heads"
+    return skipped
+
+
+def _measured_model(config: Config, run: str, table: str) -> str:
+    """The model whose heads a table measures; for a family, its base, which has the same heads."""
+    source = head_sources()[table]
+    return str(config["runs"][run][source.study][source.model]) if source.model else study_model(config, run, source.study)
+
+
+def head_tables(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Table -> file, for the measures of single heads of a run.
+
+    Measures that no study of the run provides are computed on the atlas's sentences, if the run names some.
+    """
+    sources, skipped = head_sources(), skip_reasons(inputs, run)
+    by_study = {name: path for name, path in inputs.built_tables(run).items() if name in sources and name not in skipped}
+    return _on_sentences(inputs, run) | by_study
+
+
+def _on_sentences(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Table -> file of the measures of the atlas's model on its sentences; empty if the run names no sentences."""
+    if not has_sentences(inputs.config, run):
+        return {}
+    model = inputs.base_model(run)
+    return sentence_tables(run, model) | {table: table_of(run, model, table) for table in MODEL_TABLES}
+
+
+def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Table -> the model, or the family of models, whose heads it measures."""
+    on_sentences, sources = _on_sentences(inputs, run), head_sources()
+
+    def measured(table: str, path: str) -> str:
+        if path == on_sentences.get(table) and table not in MODEL_TABLES:
+            return f"{inputs.base_model(run)}, on the atlas's sentences"
+        if sources[table].family:
+            return f"family {inputs.config['runs'][run][sources[table].study]['family']}"
+        return _measured_model(inputs.config, run, table)
+
+    return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
+
+
+def study_models(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Study -> models of its measures."""
+    names: dict[str, dict[str, None]] = {}
+    for table, model in table_models(inputs, run).items():
+        names.setdefault(table.partition("/")[0], {})[model] = None
+    return {study: ", ".join(listed) for study, listed in names.items()}
+
+
+# --- what the page links to -------------------------------------------------------------------------------------------
+
+
+def sources(inputs: StudyInputs, run: str) -> dict[str, dict[str, list[str]]]:
+    """Model -> measure -> the table with its values, and for the run's model the page of a study that shows them.
+
+    The page of the atlas depends on these.
+    """
+    by_model = {inputs.base_model(run): _sources(inputs, run, "html")}
+    for model, tables in list(page_tables(inputs, run).items())[1:]:
+        by_model[model] = {measure.name: [tables[source.table]] for source, measure in _measures_of(tables)}
+    return by_model
+
+
+def _measures_of(tables: Mapping[str, str]) -> list[tuple[Source, Measure]]:
+    """The measures that these tables declare; several sources may read the same table."""
+    read = [source for study in studies().values() for source in study.measures if source.table in tables]
+    return [(source, measure) for source in read for measure in source.measures]
+
+
+def _sources(inputs: StudyInputs, run: str, suffix: str) -> dict[str, list[str]]:
+    tables, patterns = head_tables(inputs, run), inputs.config["runs"][run][ID]["patterns"]
+    return {
+        measure.name: [tables[source.table], *_shown_in(inputs.config, run, source.study, measure.item, suffix)]
+        for source, measure in _measures_of(tables)
+        # Intervals and null distributions are beside their measures.
+        if measure.name not in {part for whole in source.measures for part in parts_of(whole.name)}
+    } | {pattern.measure: [tables[HEAD_SCORES]] for pattern in parse_patterns(patterns) if HEAD_SCORES in tables}
+
+
+def figures(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
+    """Measure -> figure that shows its values; the page does not depend on these: the target of all tables builds no figure."""
+    linked = {name: paths[1:] for name, paths in _sources(inputs, run, "svg").items()}
+    return {name: paths for name, paths in linked.items() if paths}
+
+
+def _shown_in(config: Config, run: str, study_id: str, number: str, suffix: str) -> list[str]:
+    """The figure (svg) or page (html) of a study of the run with a given number in the paper; at most one."""
+    declared = studies()[study_id]
+    kind = {"svg": "figure", "html": "table"}[suffix]
+    for artifact in declared.artifacts if study_id in config["runs"][run] else ():
+        if artifact.number == number and is_part_of(config, run, declared, artifact):
+            is_built = artifact.kind == kind and not missing_for(config, run, declared, artifact)
+            return [declared.path(f"{artifact.id}.{suffix}", run)] if is_built else []
+    return []
+
+
+# --- models on the page -----------------------------------------------------------------------------------------------
+
+
+def compared_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
+    """Model -> table -> file of each compared model, the run's model first, measured on the atlas's sentences.
+
+    These need only attention, and the scores of heads. The run's model has further tables, from the studies of the run and from
+    masking its heads.
+    """
+    models = compared_models(inputs.config, run)
+    return {model: sentence_tables(run, model) | {HEAD_SCORES: table_of(run, model, HEAD_SCORES)} for model in models}
+
+
+def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
+    """The same, for the page; empty if the run compares no models."""
+    compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
+    return compared_tables(inputs, run) if compares else {}
+
+
+def shapes(inputs: StudyInputs, run: str) -> dict[str, list[int]]:
+    """Compared model -> number of layers, and of heads per layer."""
+    return {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)}
+
+
+def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
+    """Compared model -> whether its layers are randomly initialised: a control."""
+    entries = {model: inputs.config["models"][model] for model in compared_models(inputs.config, run)}
+    return {model: entry["init"] != "pretrained" and "training" not in entry for model, entry in entries.items()}
+
+
+def _models_of_page(inputs: StudyInputs, run: str) -> list[str]:
+    """Models whose sentences the page shows, the run's first; none in a run without sentences."""
+    return list(page_tables(inputs, run)) or ([inputs.base_model(run)] if has_sentences(inputs.config, run) else [])
+
+
+def of_sentences(inputs: StudyInputs, run: str, folder: str, *suffixes: str) -> dict[str, list[str]]:
+    """Model -> files of the first shard of the sentences whose attention the page shows."""
+    settings = inputs.config["runs"][run][ID]
+    corpus = settings.get("shown", settings.get("sentences"))
+    models = _models_of_page(inputs, run)
+    return {model: [shard_paths(inputs.config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+
+def evidence(inputs: StudyInputs, run: str, name: str) -> dict[str, str]:
+    """Model -> a table of what its heads attend to."""
+    return {model: table_of(run, model, f"{ID}/{name}") for model in _models_of_page(inputs, run)}
+
+
+def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Model -> the table of the relations of each head, if the run has one."""
+    by_model = {model: tables[HEAD_RELATIONS] for model, tables in page_tables(inputs, run).items()}
+    of_base = head_tables(inputs, run).get(HEAD_RELATIONS)
+    return by_model | ({inputs.base_model(run): of_base} if of_base else {})
+
+
+def comparison(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """Tables of the compared models; none if the run compares none."""
+    names = ("models", "models_findings", "matches", "matching") if page_tables(inputs, run) else ()
+    return {name: inputs.study.path(f"{name}.tsv", run) for name in names}
+
+
+# --- for measuring jobs -----------------------------------------------------------------------------------------------
+
+
+def random_scores(config: Config, run: str, model: str) -> str:
+    """Scores of models with random weights of the same architecture as a model.
+
+    Models that read the same examples share them: all were made from the same files.
+    """
+    return f"results/{run}/{ID}/models/{tokenised_by(config, model)}/random_scores.safetensors"
+
+
+def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
+    """Masked-LM head of a model (safetensors), or its description (json), trained if the checkpoint has no such head.
+
+    On the segments of Clark et al. if the run computes gradients of that model on them, so that only one head is trained;
+    otherwise on the sentences of the atlas.
+    """
+    clark = config["runs"][run].get("clark2019", {})
+    shared = "segments" in clark and study_model(config, run, "clark2019") == model
+    corpus = clark["segments"] if shared else config["runs"][run][ID]["sentences"]
+    return f"results/{run}/models/{model}/mlm_head/{corpus}.{suffix}"
+
+
+def pattern_files(config: Config, run: str) -> list[str]:
+    """Files that define the run's attention patterns."""
+    return sorted({str(pattern.path) for pattern in parse_patterns(config["runs"][run][ID]["patterns"])})
+
+
+STUDY = Study(
+    id=ID,
+    order=1,
+    title="The atlas: one row for each head over all studies",
+    description="One row for each head over all studies of the run.",
+    roles=ROLES,
+    artifacts=shown_artifacts(ID),
+    pairs=pairs,
+    optional={
+        "sentences": ("compared", "shown", "series"),
+        "compared": ("series",),
+        "shown": (),
+        "series": (),
+    },
+    check=check,
+    measures=MEASURES,
+    inputs={
+        "model": lambda inputs, run: inputs.base_model(run),
+        "shape": lambda inputs, run: shape_of(inputs.config, inputs.base_model(run)),
+        "tables": head_tables,
+        "table_models": table_models,
+        "study_models": study_models,
+        "skip_reasons": skip_reasons,
+        "compared_tables": compared_tables,
+        "page_tables": page_tables,
+        "shapes": shapes,
+        "random_weights": random_weights,
+        "comparison": comparison,
+        "relations": relations,
+        "pairs": lambda inputs, run: evidence(inputs, run, "attended_pairs"),
+        "kinds": lambda inputs, run: evidence(inputs, run, "attended_kinds"),
+        "attention": lambda inputs, run: of_sentences(inputs, run, "attention", "safetensors", "json"),
+        "examples": lambda inputs, run: of_sentences(inputs, run, "examples", "parquet"),
+        "dropped": lambda inputs, run: of_sentences(inputs, run, "examples", "dropped.tsv"),
+        "sources": sources,
+        "figures": figures,
+        "folder": lambda inputs, run: inputs.study.path("", run),
+        "series": lambda inputs, run: list(inputs.config["runs"][run][ID].get("series", [])),
+    },
+    overview=True,
+)

@@ -1,0 +1,244 @@
+"""Texts with marked phrases: GAP's ambiguous pronouns with two names, and FrameNet's targets with their frame elements.
+
+GAP is a tab-separated file (Webster et al. 2018). Sentences with frames have a word (the target) that evokes a frame, and
+phrases that fill its core elements; those of FrameNet are selected as in Kovaleva et al. (2019, section 4.2):
+
+    [{"sentence": "He was becoming agitated .", "target": "agitated", "links": ["He"]}, ...]      a JSON list
+    fndata-1.7/ or framenet_v17/ with frame, lu, luIndex.xml                                      FrameNet, by NLTK's reader
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.text import WORD, spaces_in
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import read_json, read_lines
+
+if TYPE_CHECKING:
+    from attention_atlas.corpora.building import ExampleBuilder
+    from attention_atlas.corpora.examples import Example
+
+COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
+_TRUTH = {"TRUE": True, "FALSE": False}
+TARGET, ELEMENT = "target", "element"
+LONGEST_SENTENCE, LONGEST_ELEMENT, GAP = 12, 3, 2
+"""Maximum number of words in a sentence and in an element; words on each side of the target without words of an element."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One passage of GAP.
+
+    Attributes:
+        id: its name.
+        words: words and punctuation marks of the text.
+        pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
+        a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
+        document: address of the page that it is taken from; None if the file has none.
+        spaces: whether a space stands before each word.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    pronoun: tuple[int, int]
+    a: tuple[int, int]
+    b: tuple[int, int]
+    a_coreferent: bool
+    b_coreferent: bool
+    document: str | None = None
+    spaces: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True)
+class FrameSentence:
+    """A sentence with a frame.
+
+    Attributes:
+        id: its name.
+        sentence: words separated by spaces.
+        target: word that evokes the frame.
+        elements: phrases that fill the frame's core elements.
+        frame: name of the frame, "" if unknown.
+    """
+
+    id: str
+    sentence: str
+    target: str
+    elements: tuple[str, ...]
+    frame: str = ""
+
+
+def read_gap(path: str | Path) -> Iterator[Passage]:
+    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text.
+
+    Raises:
+        AtlasError: a column is missing, or offsets do not point at the names; names file and line.
+    """
+    rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
+    _, header = next(rows, (1, []))
+    absent = [name for name in COLUMNS[:-1] if name not in header]
+    if absent:
+        raise AtlasError(f"{path}:1: the column '{absent[0]}' is missing. Found: {', '.join(header)}.")
+    for number, row in rows:
+        if len(row) != len(header):
+            raise AtlasError(f"{path}:{number}: {len(row)} columns instead of {len(header)}; separate columns by tabs.")
+        yield _passage(dict(zip(header, row, strict=True)), f"{path}:{number}")
+
+
+def _passage(row: dict[str, str], where: str) -> Passage:
+    text = row["Text"]
+    matches = list(WORD.finditer(text))
+    spans = {}
+    for name in ("Pronoun", "A", "B"):
+        offset = row[f"{name}-offset"]
+        start = int(offset) if offset.isdecimal() else -1
+        if start < 0 or text[start : start + len(row[name])] != row[name] or not row[name]:
+            raise AtlasError(
+                f"{where}: '{row[name]}' is not at character {offset} of the text; correct {name} or {name}-offset (characters "
+                "count from 0)."
+            )
+        stop = start + len(row[name])
+        inside = [k for k, match in enumerate(matches) if match.end() > start and match.start() < stop]
+        spans[name] = (inside[0], inside[-1] + 1)
+    for name in ("A-coref", "B-coref"):
+        if row[name].upper() not in _TRUTH:
+            raise AtlasError(f"{where}: {name} is {row[name]!r}; it must be TRUE or FALSE.")
+    return Passage(
+        id=row["ID"],
+        words=tuple(match[0] for match in matches),
+        pronoun=spans["Pronoun"],
+        a=spans["A"],
+        b=spans["B"],
+        a_coreferent=_TRUTH[row["A-coref"].upper()],
+        b_coreferent=_TRUTH[row["B-coref"].upper()],
+        document=row.get("URL") or None,
+        spaces=spaces_in(text, [match[0] for match in matches]),
+    )
+
+
+def gap_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Passage]:
+    return read_gap(raw)
+
+
+def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for passage in builder.records(start, stop):
+        spans = (
+            ("pronoun", passage.pronoun, True),
+            ("A", passage.a, passage.a_coreferent),
+            ("B", passage.b, passage.b_coreferent),
+        )
+        mentions = tuple(
+            Mention(first, end, "pronoun" if coreferent else role, heads={"last": end - 1}, role=role)
+            for role, (first, end), coreferent in spans
+        )
+        yield builder.example(passage.id, passage.words, passage.spaces, mentions=mentions, document=passage.document)
+
+
+def read_frames(path: str | Path) -> Iterator[FrameSentence]:
+    """Yield the sentences of a JSON list, or those of a FrameNet folder that meet the paper's rules.
+
+    Raises:
+        AtlasError: the source is neither, or an entry lacks a key; names the entry.
+    """
+    if Path(path).is_dir():
+        yield from _from_framenet(Path(path))
+        return
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise AtlasError(f"{path}: expected a list of sentences with frames.")
+    for number, entry in enumerate(content, start=1):
+        where = f"{path}: sentence {number}"
+        if not isinstance(entry, dict):
+            raise AtlasError(f"{where}: expected an object with sentence, target and links.")
+        sentence, target = (_text(entry.get(key), key, where) for key in ("sentence", "target"))
+        links = entry.get("links")
+        if not isinstance(links, list) or not links:
+            raise AtlasError(f"{where}: 'links' must be a list of the phrases that fill the frame's core elements.")
+        elements = tuple(_text(link, "links", where) for link in links)
+        yield FrameSentence(str(number), sentence, target, elements, str(entry.get("frame", "")))
+
+
+def first_occurrence(words: Sequence[str], phrase: Sequence[str]) -> int | None:
+    """Position of the first occurrence of a phrase, None if it does not occur."""
+    size = len(phrase)
+    return next((k for k in range(len(words) - size + 1) if list(words[k : k + size]) == list(phrase)), None)
+
+
+def _text(value: Any, key: str, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise AtlasError(f"{where}: '{key}' is missing or empty.")
+    return value.strip()
+
+
+def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
+    import nltk.data
+    from nltk.corpus.reader.framenet import FramenetCorpusReader
+    from nltk.tokenize import NLTKWordTokenizer
+
+    if not (folder / "luIndex.xml").is_file():
+        raise AtlasError(f"{folder}: this is not a FrameNet folder (it has no luIndex.xml); name the folder that contains lu/.")
+    # NLTK only reads below its own folders.
+    if str(folder.resolve()) not in nltk.data.path:
+        nltk.data.path.append(str(folder.resolve()))
+    reader, tokenizer = FramenetCorpusReader(str(folder.resolve()), []), NLTKWordTokenizer()
+    try:
+        for unit in reader.lus():
+            cores = {name.name for group in unit.frame.FEcoreSets for name in group}
+            for part in unit.subCorpus:
+                for number, sentence in enumerate(part.sentence, start=1):
+                    selection = _chosen(sentence, cores, tokenizer.tokenize)
+                    if selection is not None:
+                        name = f"{unit.ID}-{part.name}-{number}"
+                        words, target, elements = selection
+                        yield FrameSentence(name, " ".join(words), target, elements, unit.frame.name)
+    except (OSError, SyntaxError, AttributeError, KeyError) as error:  # what NLTK raises for a damaged folder
+        raise AtlasError(
+            f"{folder}: FrameNet cannot be read here ({type(error).__name__}: {str(error)[:100]}). Unpack the release again."
+        ) from error
+
+
+def _chosen(sentence: Any, cores: set[str], tokenize: Any) -> tuple[list[str], str, tuple[str, ...]] | None:
+    """Words, target and core elements of a sentence, None if it does not meet the paper's rules."""
+    text = sentence.text
+    words = tokenize(text)
+    targets, spans = sentence.get("Target") or [], (sentence.get("FE") or [[]])[0]
+    if len(words) > LONGEST_SENTENCE or len(targets) != 1:
+        return None
+    target = text[targets[0][0] : targets[0][1]]
+    if target not in words:
+        return None
+    place = words.index(target)
+    near = set(words[max(0, place - GAP) : place + GAP + 1])
+    elements = []
+    for start, stop, name in spans:
+        inside = tokenize(text[start:stop])
+        if len(inside) > LONGEST_ELEMENT or near & set(inside):
+            return None
+        if name in cores:
+            elements.append(" ".join(inside))
+    return (words, target, tuple(elements)) if elements else None
+
+
+def frames_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[FrameSentence]:
+    return read_frames(raw)
+
+
+def frames_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """Sentences with their target and elements, each at its first occurrence."""
+    for frame in builder.records(start, stop):
+        words = frame.sentence.split()
+        mentions = []
+        for role, text in ((TARGET, frame.target), *((ELEMENT, text) for text in frame.elements)):
+            first = first_occurrence(words, text.split())
+            if first is None:
+                yield Dropped(frame.id, f"{role} not in the sentence", repr(text))
+                break
+            mentions.append(Mention(first, first + len(text.split()), frame.frame, role=role))
+        else:
+            yield builder.example(frame.id, words, mentions=tuple(mentions))

@@ -1,0 +1,220 @@
+"""Masked heads: which ones, in which order, what a model answers without them, and gradients of its loss (Michel et al. 2019).
+
+Each head's output is multiplied by a gate with value 1, separately for every example. Since the loss is summed over examples,
+the derivative by an example's gate is that of this example's loss. The same pass yields the product of output and gradient at
+every position; the published code sums the magnitudes of these products.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import Site, watch
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.importance import Derivatives
+from attention_atlas.methods.names import ANSWERS, CLASSIFICATION, HEAD, NONE, ONE, OTHERS, STEP
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+_log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
+KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
+"""Names of the kinds of attention in tables and published values (E, A and D in the published code)."""
+UNMASKED = (NONE, "", 0, 0)
+
+
+class Experiment(Protocol):
+    """A model and its task."""
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model, in evaluation mode."""
+
+    @property
+    def pad(self) -> int:
+        """Id of the padding token."""
+
+    @property
+    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
+        """Number of layers and heads of each kind of attention."""
+
+    def expected(self, examples: Sequence[Example]) -> list[str]:
+        """References or labels of examples.
+
+        Raises:
+            AtlasError: an example has none, or there is no example.
+        """
+
+    def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
+        """Answers of the unchanged model, then of the model under each plan."""
+
+    def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
+        """The loss summed over the examples of a batch (and over the tokens of their translations)."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A mask, identified by `KEYS`, and its plan."""
+
+    masked: str
+    kind: str
+    layer: int
+    head: int
+    plan: Plan
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """Values of `KEYS`."""
+        return self.masked, self.kind, self.layer, self.head
+
+
+def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
+    """All masks of a model: for each kind, layer and head, the head alone and all other heads of its layer."""
+    for kind, layer, head in heads_of(shape).itertuples(index=False, name=None):
+        site = KINDS[kind]
+        others = [index for index in range(shape[site][1]) if index != head - 1]
+        yield Mask(ONE, kind, layer, head, Plan().zero(layer - 1, head - 1, site))
+        if others:
+            yield Mask(OTHERS, kind, layer, head, Plan().zero(layer - 1, others, site))
+
+
+def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
+    """One row for each head of a model, columns `HEAD`, in the order of `masks`."""
+    sizes = [(kind, *shape[site]) for kind, site in KINDS.items() if site in shape]
+    rows = [(kind, layer + 1, head + 1) for kind, layers, heads in sizes for layer in range(layers) for head in range(heads)]
+    return pd.DataFrame(rows, columns=HEAD)
+
+
+def plan_without(heads: pd.DataFrame) -> Plan:
+    """A plan that masks the heads in the rows (columns `HEAD`)."""
+    plan = Plan()
+    for (kind, layer), layer_heads in heads.groupby(["kind", "layer"], sort=False):
+        plan = plan.zero(int(layer) - 1, [head - 1 for head in layer_heads["head"]], KINDS[str(kind)])
+    return plan
+
+
+def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Plan | None = None) -> Derivatives:
+    """Derivatives for all heads and examples, in the order of the examples; 0 for heads that `plan` masks already.
+
+    Raises:
+        AtlasError: the loss is not finite, or an example has no label or reference.
+    """
+    heads = heads_of(experiment.shape)
+    rows = {example.record: row for row, example in enumerate(examples)}
+    derivatives = np.zeros((3, len(examples), len(heads)))
+    batches = list(batch_by_length(examples, GRADIENT_TOKENS))
+    for batch in progress(batches, label="gradients of head gates"):
+        derivatives[:, [rows[example.record] for example in batch]] = _of_batch(experiment, batch, plan or Plan())
+    return Derivatives(heads, *derivatives)
+
+
+def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> Floats:
+    """[measure, example, head]: the measures of `Derivatives`."""
+    model, gates = experiment.model, {}
+    for site, (layers, heads) in experiment.shape.items():
+        gates[site] = torch.ones(len(batch), layers, heads, device=model.device, requires_grad=True)
+        plan = plan.gated(gates[site], site)
+    outputs: dict[Site, torch.Tensor] = {}
+    inputs = model_inputs(model, batch, experiment.pad)
+    with torch.enable_grad(), watch(model, plan=plan, outputs=[outputs.__setitem__]) as session:
+        session.batch(inputs["attention_mask"])
+        loss = experiment.loss(inputs, batch)
+    if not torch.isfinite(loss):
+        raise AtlasError(
+            f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights and the corpus."
+        )
+    slopes = torch.autograd.grad(loss, [*gates.values(), *outputs.values()])
+    by_gate = dict(zip(gates, slopes, strict=False))
+    pairs = zip(outputs.items(), slopes[len(gates) :], strict=True)
+    products = {site: (output.detach() * slope).sum(-1) for (site, output), slope in pairs}
+    measured = []
+    for site in (site for site in KINDS.values() if site in gates):
+        layer_products = [products[key] for key in sorted(products, key=lambda key: key.layer) if key.site_kind == site]
+        magnitudes = torch.stack([layer.abs() for layer in layer_products], dim=1)  # [example, layer, position, head]
+        reached = (magnitudes > 0).any(dim=-1).sum(dim=-1)[..., None].expand_as(by_gate[site])
+        parts = (by_gate[site], magnitudes.sum(dim=2), reached)
+        measured.append(torch.stack([part.double().flatten(1) for part in parts]).cpu().numpy())
+    return np.concatenate(measured, axis=2)
+
+
+def ascending(values: npt.ArrayLike) -> list[int]:
+    """Indices of values in ascending order; ties keep their order."""
+    return [int(place) for place in np.argsort(np.asarray(values), kind="stable")]
+
+
+def steps(heads: int, step: int, experiment: str) -> list[tuple[int, int]]:
+    """(percent, heads masked) from 0 to 100 %: rounded down for classification, up for translation (published code)."""
+    percents = [*range(0, 100, step), 100]
+    if experiment == CLASSIFICATION:
+        return [(percent, percent * heads // 100) for percent in percents]
+    return [(percent, -(-percent * heads // 100)) for percent in percents]
+
+
+def random_orders(heads: int, draws: int, seed: int) -> list[list[int]]:
+    """Random orders of all heads, the same for the same seed."""
+    generator = np.random.default_rng(seed)
+    return [[int(place) for place in generator.permutation(heads)] for _ in range(draws)]
+
+
+def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> list[int]:
+    """The masked indices plus those with the smallest remaining values, `count` in total."""
+    already_masked = set(masked)
+    remaining_places = [place for place in ascending(values) if place not in already_masked]
+    return [*masked, *remaining_places[: count - len(masked)]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pruning step; `half` says which examples use it: 0 (even positions), 1 (odd positions) or None (all)."""
+
+    order: str
+    scope: str
+    draw: int
+    percent: int
+    places: tuple[int, ...]
+    half: int | None = None
+
+
+def step_answers(
+    experiment: Experiment, heads: pd.DataFrame, pruning_steps: Sequence[Step], examples: Sequence[Example]
+) -> pd.DataFrame:
+    """Answers of the model at each step, columns `STEP` and `ANSWERS`; equal sets of masked heads are evaluated once."""
+    expected = dict(zip((example.record for example in examples), experiment.expected(examples), strict=True))
+    evaluated: dict[tuple[int | None, frozenset[int]], list[str]] = {}
+    for half in sorted({step.half for step in pruning_steps}, key=str):
+        in_half = examples if half is None else examples[half::2]
+        masked = list(dict.fromkeys(frozenset(step.places) for step in pruning_steps if step.half == half and step.places))
+        _log.info("%d examples with %d sets of heads masked", len(in_half), len(masked))
+        plans = [plan_without(heads.iloc[sorted(places)]) for places in masked]
+        for places, answers in zip([frozenset(), *masked], experiment.answers(in_half, plans), strict=True):
+            evaluated[half, places] = answers
+    frames = []
+    for step in pruning_steps:
+        records = [example.record for example in (examples if step.half is None else examples[step.half :: 2])]
+        key = (step.order, step.scope, step.draw, step.percent, len(step.places))
+        values = (records, evaluated[step.half, frozenset(step.places)], [expected[record] for record in records])
+        frames.append(pd.DataFrame(dict(zip([*STEP, *ANSWERS], (*key, *values), strict=True))))
+    table = pd.concat(frames, ignore_index=True)
+    # The two halves of a held-out order together form one step over all examples.
+    position = table["record"].map({record: number for number, record in enumerate(expected)})
+    order = np.lexsort((position, table.groupby(STEP, sort=False).ngroup()))
+    return table.iloc[order].reset_index(drop=True)

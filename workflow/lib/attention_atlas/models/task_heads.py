@@ -1,0 +1,276 @@
+"""Models with a task head: classes and scores of sentences, answers to questions, tags of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.prefix import outputs_under
+from attention_atlas.attention.words import unit_starts
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, question_of
+from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import class_with_head, in_evaluation, initialised, load_trained
+from attention_atlas.models.translating import UNCOUNTED
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+def load_classifier(entry: Mapping[str, Any]) -> PreTrainedModel:
+    """A model that gives labels, from its registry entry, on the device of the configuration; errors of `load_trained`."""
+    return load_trained(entry, "labels", pick_device())
+
+
+@torch.inference_mode()
+def logits(
+    model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
+) -> torch.Tensor:
+    """[example, class] scores of each class in float32, or [example, 1] predicted scores, in the order of the examples."""
+    batches = list(batch_by_length(examples, batch_tokens))
+    batch_logits = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
+    return torch.cat(batch_logits)[_places(batches, examples)]
+
+
+def logits_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    plans: Sequence[Plan],
+    pad: int,
+    batch_tokens: int = EXTRACTION_TOKENS,
+) -> torch.Tensor:
+    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples.
+
+    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
+    """
+    batches = list(batch_by_length(examples, batch_tokens))
+    scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
+    start = 0
+    for batch in progress(batches, label="batches of examples"):
+        inputs = model_inputs(model, batch, pad)
+        for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
+            scores[number, start : start + len(batch)] = output.logits.float().cpu()
+        start += len(batch)
+    return scores[:, _places(batches, examples)]
+
+
+def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -> list[int]:
+    """For each example, its row in the concatenated batches."""
+    rows = {example.record: row for row, example in enumerate(chain.from_iterable(batches))}
+    return [rows[example.record] for example in examples]
+
+
+@torch.inference_mode()
+def untrained_logits(
+    entry: Mapping[str, Any], examples: Sequence[Example], pad: int, classes: int, seeds: Sequence[int], device: str = "cpu"
+) -> torch.Tensor:
+    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once.
+
+    Args:
+        entry: registry entry of a model without a task head.
+        examples: the examples.
+        pad: id of the padding token.
+        classes: number of outputs of the layer, 1 for a score.
+        seeds: seeds of the layer's weights.
+        device: device of the model.
+    """
+    model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
+    model = in_evaluation(model, device).requires_grad_(False)
+    classifier = model.classifier
+    assert isinstance(classifier, torch.nn.Module)
+    layer_inputs: list[torch.Tensor] = []
+    hook = classifier.register_forward_hook(lambda _, inputs, __: layer_inputs.append(inputs[0].clone()))
+    batches = list(batch_by_length(examples))
+    for batch in batches:
+        model(**model_inputs(model, batch, pad))
+    hook.remove()
+    seed_logits = []
+    for seed in seeds:
+        torch.manual_seed(seed)
+        for module in classifier.modules():
+            model._init_weights(module)
+        seed_logits.append(torch.cat([classifier(part).float().cpu() for part in layer_inputs])[_places(batches, examples)])
+    return torch.stack(seed_logits)
+
+
+def labels_of(examples: Sequence[Example]) -> list[str]:
+    """Labels of the examples.
+
+    Raises:
+        AtlasError: an example has no label.
+    """
+    labels = [example.label for example in examples]
+    if not examples or None in labels:
+        raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
+    return [str(label) for label in labels]
+
+
+def predicted(scores: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
+    """Names of the classes with the largest scores [example, class], or the scores themselves."""
+    if regression:
+        return [f"{value:.6g}" for value in scores[:, 0].tolist()]
+    return [classes[k] for k in scores.argmax(dim=1).tolist()]
+
+
+def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
+    """Names of the classes of a model, in the order of its outputs.
+
+    Raises:
+        AtlasError: the model does not know one of the labels.
+    """
+    names = _output_names(model)
+    if not set(labels) <= set(names):
+        raise AtlasError(
+            f"{model.config.name_or_path}: this model knows the labels {', '.join(names)}, but the corpus has "
+            f"{', '.join(sorted(set(labels)))}: name a corpus of the model's task."
+        )
+    return names
+
+
+def _output_names(model: PreTrainedModel) -> list[str]:
+    """Names of the outputs of a model with a classification head, in order."""
+    names = model.config.id2label or {}
+    return [str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0]))]
+
+
+LONGEST_ANSWER = 30
+"""Maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD."""
+
+
+def load_answering(entry: Mapping[str, Any]) -> PreTrainedModel:
+    """A model that answers questions, from its registry entry, on the device of the configuration; errors of `load_trained`."""
+    return load_trained(entry, "questions", pick_device())
+
+
+def span_of_pieces(example: Example) -> tuple[int, int] | None:
+    """First and last token of the first reference answer, None if the window does not contain it."""
+    if example.question is None or example.question.span is None:
+        return None
+    first, stop = example.question.span
+    inside = [piece for piece, word in enumerate(example.word) if first <= word < stop]
+    return inside[0], inside[-1]
+
+
+def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
+    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens.
+
+    Raises:
+        AtlasError: an example has no question.
+    """
+    allowed = torch.zeros((len(batch), length), dtype=torch.bool)
+    for row, example in enumerate(batch):
+        allowed[row, : len(example.word)] = torch.tensor(example.word) >= question_of(example).size
+    return allowed
+
+
+def best_spans(
+    start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor, longest: int = LONGEST_ANSWER
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The span of at most `longest` passage tokens with the largest sum of start and end score.
+
+    Args:
+        start, end: [example, token] scores.
+        allowed: [example, token] from `passage_pieces`.
+        longest: maximum number of tokens in a span.
+
+    Returns:
+        First token, last token and score of each example, [example] each.
+    """
+    length = start.shape[1]
+    low = torch.finfo(torch.float32).min / 4
+    first, last = start.float().masked_fill(~allowed, low), end.float().masked_fill(~allowed, low)
+    # Ends 0 .. longest - 1 tokens after each start, but not beyond the input.
+    windows = torch.nn.functional.pad(last, (0, longest - 1), value=low).unfold(1, longest, 1)
+    scores, place = (first[:, :, None] + windows).flatten(1).max(dim=1)
+    starts = place // longest
+    return starts, (starts + place % longest).clamp(max=length - 1), scores
+
+
+def answer_texts(
+    batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
+) -> list[tuple[str, float]]:
+    """Answer (whole words of the passage) and score for each example of a batch.
+
+    Args:
+        batch: the examples.
+        start, end: [example, token] scores of the model.
+        allowed: [example, token] from `passage_pieces`.
+    """
+    firsts, lasts, scores = best_spans(start, end, allowed)
+    answers = []
+    for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
+        answers.append((question_of(example).text(example.word[first], example.word[last] + 1), score))
+    return answers
+
+
+TAGS = (BEGIN, INSIDE, OUTSIDE)
+"""Tags in the order of a model's outputs."""
+
+
+def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
+    """A tagger in float32 (derivatives by head gates are small), on the configured device; errors of `load_trained`."""
+    return load_trained({**entry, "dtype": "float32"}, "tags", pick_device())
+
+
+def gold_tags(example: Example) -> tuple[str, ...]:
+    """The tag of each word.
+
+    Raises:
+        AtlasError: the example has no tags.
+    """
+    if "tags" not in example.layers:
+        raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
+    return example.layers["tags"]
+
+
+def first_pieces(example: Example) -> list[int]:
+    """Position of the first token of each word."""
+    return [int(k) for k in unit_starts(example.word) if example.word[k] != SPECIAL]
+
+
+def tag_numbers(example: Example) -> list[int]:
+    """For the first token of each word, the number of the word's tag (`TAGS`); for others, the label that the loss ignores."""
+    numbers = [UNCOUNTED] * len(example.input_ids)
+    for place, tag in zip(first_pieces(example), gold_tags(example), strict=True):
+        numbers[place] = TAGS.index(tag)
+    return numbers
+
+
+def tags_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    plans: Sequence[Plan],
+    pad: int,
+    batch_tokens: int = EXTRACTION_TOKENS,
+) -> list[list[str]]:
+    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan.
+
+    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
+    """
+    rows = {example.record: row for row, example in enumerate(examples)}
+    tags = [[""] * len(examples) for _ in range(1 + len(plans))]
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):
+        inputs = model_inputs(model, batch, pad)
+        places = [first_pieces(example) for example in batch]
+        for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
+            best_tags = output.logits.argmax(dim=-1).cpu()
+            for example, piece_tags, first_places in zip(batch, best_tags, places, strict=True):
+                tags[number][rows[example.record]] = "".join(TAGS[k] for k in piece_tags[first_places].tolist())
+    return tags
+
+
+def tag_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
+    """Cross-entropy of the tags, summed over the words of a batch."""
+    rows = [torch.tensor(tag_numbers(example), device=model.device) for example in batch]
+    targets = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
+    logits = model(**inputs).logits.float()
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, ignore_index=UNCOUNTED, reduction="sum")

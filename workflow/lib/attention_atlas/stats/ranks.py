@@ -1,0 +1,71 @@
+"""Areas under ROC curves and rank correlations of many rows at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def aucs(scores: Floats, positive: Bools) -> Floats:
+    """[column] AUC of scores [item, column]: share of pairs in which the positive item scores higher; ties count half.
+
+    scikit-learn's `roc_auc_score` handles one column at a time.
+    """
+    from scipy.stats import rankdata
+
+    positives, negatives = int(positive.sum()), int((~positive).sum())
+    ranks = rankdata(scores, axis=0)
+    return (ranks[positive].sum(axis=0) - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def clustered_auc_intervals(
+    scores: Floats, positive: Bools, clusters: npt.NDArray[np.intp], level: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Interval of each AUC of `aucs` for items that are dependent within clusters.
+
+    DeLong's variance with clusters as units (Obuchowski 1997, Nonparametric analysis of clustered ROC curve data), and
+    Student's t with one degree of freedom fewer than clusters.
+
+    Args:
+        scores: [item, column].
+        positive: [item].
+        clusters: [item] number of its cluster, from 0.
+        level: coverage of each interval.
+
+    Returns:
+        Lower and upper end, [column], within 0 and 1; NaN for a single cluster.
+    """
+    from scipy.stats import rankdata
+
+    count = int(clusters.max()) + 1
+    if count < 2:
+        empty = np.full(scores.shape[1], np.nan)
+        return empty, empty.copy()
+    ranks, values = rankdata(scores, axis=0), aucs(scores, positive)
+    # Share of the negative items below each positive item, and of the positive items above each negative one.
+    below = (ranks[positive] - rankdata(scores[positive], axis=0)) / (~positive).sum()
+    above = 1 - (ranks[~positive] - rankdata(scores[~positive], axis=0)) / positive.sum()
+    influence = np.zeros((count, scores.shape[1]))
+    np.add.at(influence, clusters[positive], (below - values) / positive.sum())
+    np.add.at(influence, clusters[~positive], (above - values) / (~positive).sum())
+    half = stdtrit(count - 1, (1 + level) / 2) * np.sqrt(count / (count - 1) * (influence**2).sum(axis=0))
+    return np.clip(values - half, 0, 1), np.clip(values + half, 0, 1)
+
+
+def spearman(first: Floats, second: Floats) -> Floats:
+    """[...] rank correlation over the last axis; NaN if all values of one are equal, or one is missing."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(first, axis=-1), rankdata(second, axis=-1))
+
+
+def pearson(first: Floats, second: Floats) -> Floats:
+    """[...] correlation over the last axis; NaN if all values of one are equal, or one is missing."""
+    first = first - first.mean(axis=-1, keepdims=True)
+    second = second - second.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (first * second).sum(axis=-1) / np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))

@@ -1,0 +1,94 @@
+"""Tests: of paired answers, from an interval alone, and against draws under a null hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtr, ndtri, stdtrit
+
+from attention_atlas.stats.simultaneous import corrected_p
+
+Floats = npt.NDArray[np.float64]
+
+
+def mcnemar(before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Floats:
+    """[...] two-sided p of McNemar's exact test between correctness before [example] and after [..., example]."""
+    from scipy.stats import binom
+
+    lost, won = (before & ~after).sum(axis=-1), (~before & after).sum(axis=-1)
+    return np.minimum(1.0, 2 * binom.cdf(np.minimum(lost, won), lost + won, 0.5))
+
+
+def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval of the mean of independent values, such as differences between two methods by document.
+
+    NaN for a single value. A percentile bootstrap over ten to twenty documents is too narrow.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2:
+        return float("nan"), float("nan")
+    half = stdtrit(len(sample) - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(len(sample))
+    return float(sample.mean() - half), float(sample.mean() + half)
+
+
+_Z = float(ndtri(0.975))
+
+
+def p_of_intervals(values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, null: float) -> Floats:
+    """Two-sided p-value of each estimate, from the distance to the null value in standard errors.
+
+    The standard error is that of the half of the interval on the side of the null value, so p is below 0.05 exactly if the
+    interval excludes the null value, also for skewed intervals.
+
+    Args:
+        values: [estimate] the estimates.
+        low, high: [estimate] ends of their 95 % intervals.
+        null: value without an effect.
+
+    Returns:
+        [estimate] p; NaN where a number is missing or the interval has no width on that side.
+    """
+    estimates, lower, upper = (np.asarray(numbers, dtype=float) for numbers in (values, low, high))
+    standard_error = np.where(estimates > null, estimates - lower, upper - estimates) / _Z
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.abs(estimates - null) / np.where(standard_error > 0, standard_error, np.nan)
+    return np.asarray(2 * ndtr(-z), dtype=float)
+
+
+LEVEL = 0.05
+"""False discovery rate that q is compared with; the range of the null excludes this share of the draws."""
+COLUMNS = ("null_low", "null_high", "p", "q")
+
+
+def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
+    """One row per value, with columns `COLUMNS`: the range of the draws, p and q of the value; a value of NaN has no p.
+
+    p: share of the draws at least as far from their median as the value, which counts as a draw. Under the null hypothesis, p
+    is at most a with a probability of at most a, for any distribution of the draws. q: p adjusted by Benjamini and Hochberg
+    (1995) over all values; NaN if there are too few draws (`enough_draws`).
+
+    Args:
+        values: [value].
+        null: [draw]; NaN is ignored.
+
+    Raises:
+        ValueError: there is no draw.
+    """
+    observed, draws = np.asarray(values, dtype=np.float64), np.asarray(null, dtype=np.float64)
+    draws = draws[~np.isnan(draws)]
+    if not len(draws):
+        raise ValueError("there is no draw under the null hypothesis")
+    low, high = np.quantile(draws, [LEVEL / 2, 1 - LEVEL / 2])
+    has_value = ~np.isnan(observed)
+    p, q = np.full(len(observed), np.nan), np.full(len(observed), np.nan)
+    # Value and draws are treated alike, so that p is exact: the centre is the median of the value and all draws.
+    p[has_value] = [_share_as_far(value, draws) for value in observed[has_value]]
+    q[has_value] = corrected_p(p[has_value], "bh", 1 / (len(draws) + 1), LEVEL)
+    return pd.DataFrame({"null_low": low, "null_high": high, "p": p, "q": q})
+
+
+def _share_as_far(value: float, draws: npt.NDArray[np.float64]) -> float:
+    everything = np.append(draws, value)
+    distance = np.abs(everything - np.median(everything))
+    return float((distance >= distance[-1]).mean())

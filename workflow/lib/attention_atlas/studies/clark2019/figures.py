@@ -1,0 +1,446 @@
+"""Figures of Clark et al. (2019)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from attention_atlas.figures import quantities, style
+from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
+from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, range_label, values_from_zero
+from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
+from attention_atlas.methods.surface import TARGETS
+from attention_atlas.published.values import rows_of_column
+from attention_atlas.studies.clark2019.claims import special_token_shares
+from attention_atlas.workflow.shown import figure
+
+_KINDS = {
+    "broad": (
+        "attends broadly: entropy {value:.2f} nats",
+        "broad_entropy",
+        "attends broadly: the largest mean entropy is {value:.2f} nats (threshold {threshold:g})",
+    ),
+    "next token": (
+        "{percent:.0f} % of its attention to the next token",
+        "position",
+        "attends mostly to the next token: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
+    ),
+    "[SEP]": (
+        "{percent:.0f} % of its attention to [SEP]",
+        "special",
+        "attends mostly to [SEP]: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
+    ),
+    "punctuation": (
+        "{percent:.0f} % of its attention to . and ,",
+        "special",
+        "attends mostly to full stops and commas: the largest mean share is {percent:.0f} % "
+        "(threshold {percent_threshold:.0f} %)",
+    ),
+}
+"""Kind -> title of a head, the threshold above which a head is of this kind (as in Figure 6), and the text if no head is."""
+PUBLISHED_MODEL = "BERT-base"
+"""The model of the paper's figures."""
+PANELS = {
+    **{"cls": quantities.TO_CLS, "sep": quantities.TO_SEP, "punct": quantities.TO_PUNCTUATION},
+    **{"rest_sep": quantities.OTHERS_TO_SEP, "sep_sep": quantities.SEP_TO_SEP},
+}
+"""Target (a measure of the surface) -> how it is drawn."""
+_SERIES = (
+    ("sep", quantities.TO_SEP),
+    ("cls", quantities.TO_CLS),
+    ("punct", quantities.TO_PUNCTUATION),
+    ("other", quantities.TO_OTHERS),
+)
+_GRADIENTS = (
+    ("masked", "per_weight", "Masked tokens, mean over weights", "Gradient |dL/dA| (nats)"),
+    ("unmasked", "per_weight", "All tokens, mean over weights", "Gradient |dL/dA| (nats)"),
+    ("masked", "per_query", "Masked tokens, sum over the class", "Gradient |dL/dA| (nats)"),
+    ("masked", "gradient_x_attention", "Masked tokens, gradient × attention", "|A dL/dA| (nats)"),
+)
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SOURCES = {"entropy": "all", "entropy_cls": "cls"}
+_RELATIONS = {
+    "dobj": ("direct objects", "verbs"),
+    "det": ("determiners", "nouns"),
+    "poss": ("possessors", "nouns"),
+    "auxpass": ("passive auxiliaries", "verbs"),
+    "pobj": ("objects", "prepositions"),
+    "coreference": ("mentions", "antecedents"),
+}
+"""Relation -> what the dependent is, what its head is."""
+_FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
+_LINE, _TITLE = 0.125, 0.52
+"""Height of a word, and of a title with the space below a panel, in inches."""
+BEHAVIOURS = {
+    "none": ("no clear behaviour", style.GREY, "o"),
+    "next": (f"to the {quantities.TO_NEXT.name}", quantities.TO_NEXT.colour, quantities.TO_NEXT.marker),
+    "previous": (f"to the {quantities.TO_PREVIOUS.name}", quantities.TO_PREVIOUS.colour, quantities.TO_PREVIOUS.marker),
+    "broad": ("broad attention", style.SKY, "X"),
+    "cls": ("to [CLS]", quantities.TO_CLS.colour, "D"),
+    "sep": ("to [SEP]", quantities.TO_SEP.colour, quantities.TO_SEP.marker),
+    "punctuation": ("to . and ,", quantities.TO_PUNCTUATION.colour, quantities.TO_PUNCTUATION.marker),
+}
+_MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "legend": False}
+
+
+@figure(
+    id="figure1",
+    number="Figure 1",
+    title="Four example heads",
+    reads=("figure1_weights",),
+    settings=("figure1_heads", "clustering"),
+    labels=("segments",),
+    needs=("segments",),
+    text_files=("figure1.svg", "figure1.png", "figure1.pdf", "figure1.tsv"),
+)
+def figure1(
+    figure1_weights: pd.DataFrame, figure1_heads: str | Sequence[Sequence[int]], clustering: Mapping[str, Any]
+) -> DrawnFigure:
+    """Heads with the largest mean entropy, or attention to the next token, to [SEP], to punctuation (Clark et al. 2019, Figure
+    1). The title gives this mean over all segments; a mean below the threshold of Figure 6 is stated instead. Drawn: the last
+    fifteen tokens of one segment, rows renormalised; the first token stands for all earlier ones.
+    """
+    table = figure1_weights
+    shown, absent = [], []
+    for kind, panel in table.groupby("kind", sort=False):
+        title, threshold, sentence = _KINDS[str(kind)]
+        value, limit = float(panel["value"].iloc[0]), float(clustering[threshold])
+        numbers = {"value": value, "threshold": limit, "percent": 100 * value, "percent_threshold": 100 * limit}
+        if not isinstance(figure1_heads, str) or value > limit:
+            shown.append((title.format(**numbers), panel))
+        else:
+            absent.append(f"No head of this model {sentence.format(**numbers)}.")
+    size = int(table["from_position"].max())
+    columns = min(2, max(1, len(shown)))
+    rows = -(-len(shown) // columns)
+    heights = [0.145 * size + 0.45] * rows + [0.18 * len(absent)] * bool(absent)
+    drawn, grid = page_figure(len(heights), columns, PAGE, sum(heights), height_ratios=heights)
+    for axes in grid.flat:
+        axes.axis("off")
+    for axes, (title, panel) in zip(grid.flat, shown, strict=False):
+        first = panel.iloc[0]
+        weights = panel["weight"].to_numpy().reshape(size, size)
+        tokens = [shortened(token) for token in panel["from_token"].astype(str).to_numpy()[::size]]
+        draw_attention_lines(axes, tokens, weights, style.BLUE)
+        axes.set_title(f"Head {first['layer']}-{first['head']}: {title}")
+    if absent:
+        grid[-1, 0].text(
+            0, 0.5, "\n".join(absent), va="center", color=style.NOTE, transform=grid[-1, 0].transAxes, in_layout=False
+        )
+    return DrawnFigure(drawn, table, f"one segment ({table['example'].iloc[0]})")
+
+
+@figure(
+    id="figure2",
+    number="Figure 2",
+    title="Attention to [CLS], [SEP] and punctuation, by layer",
+    reads=("surface",),
+    optional={"random": ("random_model", "variants/random/surface.tsv")},
+    labels=("segments",),
+    needs=("segments",),
+    files=("surface.tsv",),
+)
+def figure2(surface: pd.DataFrame, random: pd.DataFrame | None = None) -> DrawnFigure:
+    """Mean attention of heads, over queries, then over segments (Clark et al. 2019, Figure 2). Dots are heads, lines their
+    means; grey: the range over heads with random weights. Hollow marks: read off the paper's figure, for BERT-base on
+    Wikipedia, by absolute layer; comparable only in a run of the same model and corpus. Some models attend to [CLS] instead.
+    """
+    table = _targets(surface).assign(weights="trained")
+    control = None if random is None else _targets(random).assign(weights="random")
+    every = table if control is None else pd.concat([table, control], ignore_index=True)
+    published = rows_of_column("clark2019", "surface", "mean(value)").rename(columns={"measure": "target"})
+    published = published[published["target"].isin(PANELS)]
+    drawn, grid = page_figure(2, 3, PAGE, 4.2, sharex=True, sharey=True)
+    for axes, (target, quantity) in zip(grid.flat, PANELS.items(), strict=False):
+        if control is not None:
+            draw_range(axes, control, [(target, quantity)], "target", "mean_attention")
+        draw_by_layer(axes, table, [(target, quantity)], "target", "mean_attention", published)
+        axes.set_title(quantity.title)
+    values_from_zero(grid[0, 0], [*every["mean_attention"], *published["value"]])
+    for row in grid:
+        row[0].set_ylabel(quantities.ATTENTION.axis)
+    # The last slot of the grid holds the legend; the panel above it shows its layers.
+    grid[0, -1].tick_params(labelbottom=True)
+    grid[0, -1].xaxis.label.set_visible(True)
+    grid[-1, -1].axis("off")
+    height = grid[0, 0].get_ylim()[1]
+    bands = "" if control is None else range_label(control, "target", "mean_attention", height)
+    handles = layer_legend([quantities.TO_SEP], bands, PUBLISHED_MODEL)
+    for handle in [*handles[:2], handles[-1]]:
+        handle.set_color(style.BLACK)
+    grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
+    tokens = special_token_shares(table.rename(columns={"target": "measure", "mean_attention": "value"}))
+    named = f"special tokens by attention from layer 2 on: {tokens}" if tokens else ""
+    return DrawnFigure(drawn, every, "; ".join(filter(None, [_count(table), named])))
+
+
+def _targets(surface: pd.DataFrame) -> pd.DataFrame:
+    return surface[surface["measure"].isin(TARGETS)].rename(columns={"measure": "target", "value": "mean_attention"})
+
+
+def _count(table: pd.DataFrame) -> str:
+    heads = len(table[["layer", "head"]].drop_duplicates())
+    return f"n = {int(table['n'].max())} segments, {heads} heads"
+
+
+@figure(
+    id="figure3",
+    number="Figure 3",
+    title="Gradient of the masked-language-model loss with respect to attention, by target",
+    reads=("gradients",),
+    settings=("gradients",),
+    labels=("segments",),
+    needs=("segments",),
+    files=("gradients.tsv",),
+)
+def figure3(frames: Mapping[str, pd.DataFrame], gradients: Mapping[str, Any]) -> DrawnFigure:
+    """Magnitude of the derivative of the masked-language-model loss with respect to attention weights (Clark et al. 2019,
+    Figure 3). Marks are heads, lines their means. The paper does not say which tokens are masked or how it averages: four
+    readings, each over the same queries in all layers (setting gradients.rows). Other tokens include [CLS], unless
+    gradients.cls_is_other is false.
+    """
+    measured = frames["gradients"]
+    table = measured[measured["rows"] == gradients["rows"]]
+    drawn, grid = page_figure(2, 2, PAGE, 5.0, sharex=True)
+    if table.empty:
+        for axes in grid.flat:
+            axes.axis("off")
+        grid[0, 0].text(0, 0.5, "The model has no [MASK]: there is no such loss.", color=style.NOTE)
+        return DrawnFigure(drawn, measured)
+    for axes, (masking, measure, title, quantity) in zip(grid.flat, _GRADIENTS, strict=True):
+        panel_rows = table[(table["masking"] == masking) & (table["measure"] == measure)]
+        draw_by_layer(axes, panel_rows, _SERIES, "target", "value")
+        axes.set_title(title)
+        axes.set_ylabel(quantity)
+        logarithmic(axes)
+    for axes in grid[0]:
+        axes.set_xlabel("")
+    handles = layer_legend([target for key, target in _SERIES if (table["target"] == key).any()])
+    drawn.legend(handles=handles, loc="outside upper center", ncols=4, title="Attention to")
+    return DrawnFigure(drawn, measured, _count(table))
+
+
+def logarithmic(axes: Axes) -> None:
+    """Set a logarithmic vertical axis whose ticks are all written as powers of ten, with 2 and 5 between them if few."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    between = (1, 2, 5) if math.log10(high / low) < 2.5 else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=between))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+
+
+def power_of_ten(value: float) -> str:
+    """A number of one digit as a multiple of a power of ten: 0.0002 is 2×10⁻⁴."""
+    exponent = math.floor(math.log10(value) + 1e-9)
+    digit = round(value / 10**exponent)
+    power = f"10{str(exponent).translate(_SUPERSCRIPT)}"
+    return power if digit == 1 else f"{digit}×{power}"
+
+
+@figure(
+    id="figure4",
+    number="Figure 4",
+    title="Entropy of attention, from all tokens and from [CLS]",
+    reads=("surface", "surface_summary"),
+    labels=("segments",),
+    needs=("segments",),
+)
+def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
+    """Entropy of attention over all tokens (left) and from [CLS] alone (right), by layer (Clark et al. 2019, Figure 4). Dots
+    are heads, lines their means. Hollow marks: read off the paper's figure, for BERT-base on Wikipedia segments, by absolute
+    layer (12 layers); lengths of segments differ between corpora.
+    """
+    table = surface[surface["measure"].isin(_SOURCES)].rename(columns={"measure": "source", "value": "entropy"})
+    table = table.assign(source=table["source"].map(_SOURCES))
+    published = rows_of_column("clark2019", "surface", "mean(value)")
+    published = published.assign(source=published["measure"].map(_SOURCES)).dropna(subset=["source"])
+    # One value is of the last layer of any model; the same is read off the figure for layer 12.
+    published = published[published["layer"] != "last"].astype({"layer": int})
+    uniform = float(surface_summary.set_index("quantity")["value"]["uniform_entropy"])
+    drawn, grid = page_figure(1, 2, PAGE, 2.9, sharey=True)
+    panels = (("all", "From all tokens", quantities.ENTROPY), ("cls", "From [CLS]", quantities.ENTROPY_OF_CLS))
+    for axes, (source, title, quantity) in zip(grid[0], panels, strict=True):
+        draw_by_layer(axes, table, [(source, quantity)], "source", "entropy", published)
+        axes.axhline(uniform, color=style.GREY, linestyle="--", linewidth=1.0, zorder=1)
+        axes.set_title(title)
+    values_from_zero(grid[0, 0], [uniform, *table["entropy"], *published["value"]])
+    grid[0, 0].set_ylabel(quantities.ENTROPY.axis)
+    handles = layer_legend([quantities.ENTROPY], published=PUBLISHED_MODEL)
+    for handle in handles[:3]:
+        handle.set_color(style.BLACK)
+    handles.append(
+        Line2D([], [], color=style.GREY, linestyle="--", linewidth=1.0, label=f"uniform attention ({uniform:.2f} nats)")
+    )
+    drawn.legend(handles=handles, loc="outside lower center", ncols=4)
+    return DrawnFigure(drawn, table, _count(table))
+
+
+@figure(
+    id="figure5",
+    number="Figure 5",
+    title="Heads that follow a dependency relation",
+    reads=("figure5_weights",),
+    labels=("dependencies",),
+    titles=("coreference",),
+    needs=("dependencies",),
+    uses=("coreference",),
+    text_files=("figure5.svg", "figure5.png", "figure5.pdf", "figure5.tsv"),
+)
+def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFigure:
+    """The best head of each relation on two sentences (Clark et al. 2019, Figure 5). Orange: the relation; grey: all other
+    attention. Unless the run names sentences, ones are shown on which the head is right; the title gives how often. [CLS] and
+    [SEP] are left out for pobj, other sentences for coreference: rows are renormalised.
+    """
+    table = figure5_weights
+    relations = table["relation"].unique()
+    columns = min(3, len(relations))
+    # Relations side by side, one example of each: a row of panels as tall as its longest sentence.
+    rows = []
+    for start in range(0, len(relations), columns):
+        band = relations[start : start + columns]
+        of_band = table[table["relation"].isin(band)]
+        rows += [(band, example, longest) for example, longest in of_band.groupby("example")["from_position"].max().items()]
+    heights = [_LINE * longest + _TITLE for _, _, longest in rows]
+    drawn, grid = page_figure(len(rows), columns, PAGE, sum(heights), height_ratios=heights)
+    for axes in grid.flat:
+        axes.axis("off")
+    for row, (band, example, _) in zip(grid, rows, strict=True):
+        for axes, relation in zip(row, band, strict=False):
+            frame = table[table["relation"] == relation]
+            panel = frame[frame["example"] == example]
+            if panel.empty:
+                continue
+            _draw_sentence(axes, panel)
+            if example == frame["example"].min():
+                axes.set_title(_relation_title(str(relation), frame.iloc[0]), fontsize=7.5)
+    corpora = f"; coreference: {titles['coreference']}" if titles else ""
+    return DrawnFigure(drawn, table, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}")
+
+
+def _draw_sentence(axes: Axes, panel: pd.DataFrame) -> None:
+    n = int(panel["from_position"].max())
+    marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
+    forward = panel["direction"].iloc[0] in _FORWARD
+    bold = [i for i in range(n) if (marked[i].all() if forward else marked[:, i].all())]
+    words = [shortened(word) for word in panel["from_word"].astype(str).to_numpy()[::n]]
+    weights = panel["weight"].to_numpy().reshape(n, n)
+    draw_attention_lines(axes, words, weights, style.GREY, marked, style.VERMILION, bold, size=style.SMALLEST + 0.5)
+
+
+def _relation_title(relation: str, first: pd.Series) -> str:
+    dependents, heads = _RELATIONS.get(relation, ("dependents", "heads"))
+    source, goal = (dependents, heads) if first["direction"] in _FORWARD else (heads, dependents)
+    accuracy = f", {100 * first['accuracy']:.1f} % right" if pd.notna(first["accuracy"]) else ""
+    return f"Head {first['layer']}-{first['head']}: {relation}{accuracy}\n{source} to {goal}"
+
+
+@figure(
+    id="figure6",
+    number="Figure 6",
+    title="Heads in the plane by their Jensen-Shannon divergences",
+    reads=("clustering", "clustering_layers", "clustering_starts", "clustering_test", "surface_summary"),
+    labels=("segments",),
+    needs=("segments", "dependencies"),
+    uses=("coreference",),
+    files=("clustering_layers.tsv", "clustering_starts.tsv", "head_distances.tsv", "clustering_test.tsv"),
+)
+def figure6(
+    clustering: pd.DataFrame,
+    clustering_layers: pd.DataFrame,
+    clustering_starts: pd.DataFrame,
+    clustering_test: pd.DataFrame,
+    surface_summary: pd.DataFrame,
+) -> DrawnFigure:
+    """Multidimensional scaling of divergences (Clark et al. 2019, Figure 6); circled: best heads of relations. Third panel:
+    each line leads to the head's position from another random start, moved, rotated and mirrored, not scaled. RMS: root mean
+    square, of the lines, and of distances from the centre. Last: divergence of two heads, independent of the plane.
+    """
+    heads, test = clustering, clustering_test.set_index("quantity")["value"]
+    segments = int(surface_summary.set_index("quantity")["value"]["segments"])
+    drawn, grid = page_figure(2, 2, PAGE, 6.6)
+    behaviour, layer, start, apart = grid.flat
+    handles = _by_behaviour(behaviour, heads)
+    _by_layer(drawn, layer, heads)
+    _by_start(start, heads, clustering_starts, test)
+    _by_distance(apart, clustering_layers)
+    for axes in (behaviour, layer, start):
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set(xlabel="MDS axis 1 (nats per token)", ylabel="MDS axis 2 (nats per token)")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    marked = heads[heads["relation"].notna()].sort_values(["layer", "head"], ignore_index=True)
+    for letter, row in zip(ascii_lowercase, marked.itertuples(), strict=False):
+        name = f"{letter}: {row.relation} ({row.layer}-{row.head})"
+        handles.append(Line2D([], [], linestyle="none", marker="o", markersize=6, color="none", mec=style.BLACK, label=name))
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    drawn.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
+    points = list(zip(marked["x"], marked["y"], strict=True))
+    marks = list(zip(heads["x"], heads["y"], strict=True))
+    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, lines=True, fontweight="bold")
+    return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads")
+
+
+def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
+    present = {name: style for name, style in BEHAVIOURS.items() if (heads["behaviour"] == name).any()}
+    palette = {name: colour for name, (_, colour, _) in present.items()}
+    markers = {name: marker for name, (_, _, marker) in present.items()}
+    sns.scatterplot(
+        heads, x="x", y="y", hue="behaviour", style="behaviour", palette=palette, markers=markers, ax=axes, **_MARKS
+    )
+    marked = heads[heads["relation"].notna()]
+    axes.scatter(marked["x"], marked["y"], s=60, facecolors="none", edgecolors=style.BLACK, linewidths=0.9)
+    axes.set_title("By behaviour")
+    return [
+        Line2D([], [], linestyle="none", marker=marker, color=colour, label=title) for title, colour, marker in present.values()
+    ]
+
+
+def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
+    layers = int(heads["layer"].max())
+    # The lightest colour is still visible on white.
+    steps = np.linspace(0, 0.9, layers)
+    palette = dict(zip(range(1, layers + 1), plt.get_cmap("viridis")(steps).tolist(), strict=True))
+    sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
+    shown = ListedColormap(list(palette.values()))
+    scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
+    figure.colorbar(scale, ax=axes, label=quantities.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
+    axes.set_title("By layer")
+
+
+def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: pd.Series) -> None:
+    moved = starts.merge(heads[["layer", "head", "x", "y"]], on=["layer", "head"], suffixes=("", "_first"))
+    lines = moved[["x_first", "y_first", "x", "y"]].to_numpy(float).reshape(-1, 2, 2)
+    axes.add_collection(LineCollection(list(lines), colors=style.GREY, linewidths=0.4, alpha=0.5, zorder=1))
+    sns.scatterplot(heads, x="x", y="y", color=style.BLUE, ax=axes, **_MARKS)
+    axes.set_title(
+        f"Positions in {starts['start'].nunique()} layouts from other random starts\n"
+        f"(RMS displacement {test['displacement_mean']:.3f}, RMS radius {test['layout_radius']:.3f})"
+    )
+
+
+def _by_distance(axes: Axes, distances: pd.DataFrame) -> None:
+    errors = [distances["js"] - distances["ci_low"], distances["ci_high"] - distances["js"]]
+    sns.lineplot(distances, x="layer_distance", y="js", color=style.BLUE, linewidth=0.8, marker="o", ms=2, mew=0, ax=axes)
+    axes.errorbar(
+        distances["layer_distance"], distances["js"], yerr=errors, fmt="none", color=style.BLACK, capsize=3, elinewidth=0.8
+    )
+    axes.set_title("By distance of layers, with 95 % intervals")
+    axes.set(xlabel="Layers apart (0: same layer)", ylabel=quantities.DIVERGENCE.axis)
+    values_from_zero(axes, distances["ci_high"].tolist())
+    axes.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 2.5, 5, 10], integer=True))

@@ -1,0 +1,391 @@
+"""The probes of section 5: attention between words with the ROOT column, probes of all seeds at a time, and decoding.
+
+Every parameter of a probe has a leading axis of its alignments and seeds, the slots. A probe gives scores [slot, b, N, N + 1]:
+for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from ufal.chu_liu_edmonds import chu_liu_edmonds
+
+from attention_atlas.attention.cache import CachedExample, with_attention
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.word_vectors import WordVectors
+from attention_atlas.errors import AtlasError
+
+LEGACY, FIXED = "legacy", "fixed"
+ALIGNMENTS = (LEGACY, FIXED)
+DISTANCES = 8
+HIDDEN = 256
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence for the probes: n words, K maps.
+
+    Attributes:
+        pairs: [n, 2 K, n + 2] attention between words as `laid_out` gives it.
+        vectors: [n, d] word vectors; equal words have equal vectors.
+        heads, punctuation: [n] gold heads, 0 = ROOT, and which words have the relation punct.
+        shuffled_heads: [n] heads of a control, see `HeadDistances`; None where no probe is trained on them.
+    """
+
+    record: int
+    words: tuple[str, ...]
+    pairs: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]
+    heads: npt.NDArray[np.int64]
+    punctuation: npt.NDArray[np.bool_]
+    shuffled_heads: npt.NDArray[np.int64] | None = None
+
+
+class HeadDistances:
+    """Distances from words to their heads in a treebank (0 = ROOT), for a control whose heads say nothing about the sentence.
+
+    Each word gets the distance of a random word of the treebank, among those that put its head inside its sentence. Heads
+    shuffled within a sentence would be no control: attention still marks these words as heads.
+    """
+
+    def __init__(self, heads: Iterable[Sequence[int]]) -> None:
+        self._counts: Counter[int] = Counter()
+        self._roots = 0
+        for sentence_heads in heads:
+            self._counts.update(head - word for word, head in enumerate(sentence_heads, start=1) if head)
+            self._roots += sum(not head for head in sentence_heads)
+
+    def shuffled(self, words: int, record: int) -> npt.NDArray[np.int64]:
+        """[word] heads of a sentence of this length; the same for a record each time."""
+        distances = np.arange(words)[None, :] - np.arange(words)[:, None]
+        lookup = np.array([self._counts[distance] for distance in range(1 - words, words)], dtype=np.float64)
+        weights = np.concatenate([np.full((words, 1), float(self._roots)), lookup[distances + words - 1]], axis=1)
+        # Where no word of the treebank has such a distance, only ROOT is left.
+        weights[weights.sum(axis=1) == 0, 0] = 1
+        shares = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+        drawn = np.random.default_rng([record, words]).random((words, 1))
+        return np.minimum((drawn >= shares).sum(axis=1), words)
+
+
+def laid_out(
+    maps: npt.NDArray[np.float32], cls: npt.NDArray[np.float32], sep: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """[n, 2 K, n + 2] attention as probes read it: of word i to [CLS], [SEP] and each word (first K), and from them.
+
+    Args:
+        maps: [K, n, n] attention from word to word, raw weights; no rows or columns of special tokens, no renormalisation.
+        cls, sep: [2 K, n] for ROOT: attention from each word to [CLS] and to all [SEP] (first K rows), and from them to the
+            word (last K rows); zeros where the model has no such token.
+    """
+    heads, n, _ = maps.shape
+    pairs = np.empty((n, 2 * heads, n + 2), np.float32)
+    pairs[..., 0], pairs[..., 1] = cls.T, sep.T
+    pairs[:, :heads, 2:], pairs[:, heads:, 2:] = maps.transpose(1, 0, 2), maps.transpose(2, 0, 1)
+    return pairs
+
+
+def sentences(
+    examples: Iterable[Example],
+    cached: Iterable[CachedExample],
+    vectors: WordVectors,
+    cls: str | None,
+    sep: str | None,
+    wanted: Callable[[Example], bool] = lambda example: True,
+    distances: HeadDistances | None = None,
+) -> Iterator[Sentence]:
+    """Sentences of a treebank with their attention, one in memory at a time.
+
+    cls, sep: vocabulary entries of the special tokens, None where the model has none; wanted: which examples become sentences;
+    distances: for shuffled heads.
+    """
+    for example, maps in with_attention(examples, cached):
+        if "heads" not in example.layers:
+            raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
+        if wanted(example):
+            yield Sentence(
+                example.record,
+                example.words,
+                _pairs(maps, cls, sep),
+                vectors.of(example.words),
+                np.asarray(example.layers["heads"], dtype=np.int64),
+                np.asarray([relation == "punct" for relation in example.layers["relations"]]),
+                distances.shuffled(len(example.words), example.record) if distances else None,
+            )
+
+
+def _pairs(cached: CachedExample, cls: str | None, sep: str | None) -> npt.NDArray[np.float32]:
+    by_word = cached.word_maps()
+    by_word = by_word.reshape(-1, *by_word.shape[-2:])
+    special = cached.special_units
+    names = np.asarray(cached.words, dtype=object)
+
+    def root(token: str | None) -> npt.NDArray[np.float32]:
+        is_token = special & (names == token)
+        to_token = by_word[:, ~special][..., is_token].sum(-1)
+        from_token = by_word[:, is_token][..., ~special].sum(-2)
+        return np.concatenate([to_token, from_token])
+
+    return laid_out(by_word[:, ~special][..., ~special], root(cls), root(sep))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of sentences, padded to the longest, N words. Maps are not padded: copying them would dominate the run time.
+
+    Attributes:
+        pairs: of each sentence, [n, 2 K, n + 2], see `laid_out`.
+        special: [b, N, 2 K, 2] the first two columns of `pairs`.
+        words: [U + 1, d] vectors of the distinct words of the batch; the first row is zeros, for padding.
+        word: [b, N] row of `words`.
+        heads, shuffled_heads: [b, N] gold heads, and those of a control (or the gold ones); -100 for padding.
+        mask: [b, N] real words.
+    """
+
+    pairs: tuple[torch.Tensor, ...]
+    special: torch.Tensor
+    words: torch.Tensor
+    word: torch.Tensor
+    heads: torch.Tensor
+    shuffled_heads: torch.Tensor
+    mask: torch.Tensor
+
+    def candidates(self, alignment: str) -> torch.Tensor:
+        """[b, N + 1] row of `words` of the candidates ROOT, w_1 .. w_N.
+
+        fixed: zeros for ROOT. legacy, as in the published code: the zeros come last, so that ROOT has the vector of w_1 and
+        every word that of the next one.
+        """
+        return nn.functional.pad(self.word, (1, 0) if alignment == FIXED else (0, 1))
+
+    @property
+    def candidate_mask(self) -> torch.Tensor:
+        """[b, N + 1] ROOT and the real words."""
+        return nn.functional.pad(self.mask, (1, 0), value=True)
+
+
+def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
+    """A batch of sentences; everything but the maps is padded to the longest sentence."""
+    rows: dict[str, int] = {}
+    words = [np.zeros_like(group[0].vectors[0])]
+    for name, vector in ((name, s.vectors[k]) for s in group for k, name in enumerate(s.words)):
+        if name not in rows:
+            rows[name] = len(words)
+            words.append(vector)
+
+    def padded(arrays: Iterable[npt.NDArray[Any]], value: int) -> torch.Tensor:
+        tensors = [torch.from_numpy(array).to(device) for array in arrays]
+        return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value)
+
+    heads = padded((s.heads for s in group), -100)
+    return Batch(
+        pairs=tuple(torch.from_numpy(s.pairs).to(device) for s in group),
+        special=padded((s.pairs[..., :2] for s in group), 0),
+        words=torch.from_numpy(np.stack(words)).to(device),
+        word=padded((np.array([rows[name] for name in s.words]) for s in group), 0),
+        heads=heads,
+        shuffled_heads=padded((s.heads if s.shuffled_heads is None else s.shuffled_heads for s in group), -100),
+        mask=heads >= 0,
+    )
+
+
+def distance_features(words: int) -> torch.Tensor:
+    """Distances from each word i to the candidates ROOT, w_1 .. w_n: [n, n + 1, 8].
+
+    (j - i) / n for a candidate after the word, (i - j) / n for one before it; whether j - i is 0, -1, 1, -2, 2; whether the
+    candidate is ROOT, which has no other feature.
+    """
+    i = torch.arange(1, words + 1)[:, None]
+    j = torch.arange(words + 1)[None, :]
+    offset = (j - i).float()
+    real = (j > 0).float()
+    columns = [offset.clamp(min=0) / words, (-offset).clamp(min=0) / words]
+    columns += [(offset == k).float() for k in (0, -1, 1, -2, 2)]
+    root = (j == 0).float().expand(words, -1)
+    return torch.stack([*(column * real for column in columns), root], dim=-1)
+
+
+class Probe(nn.Module):
+    """Base of the probes.
+
+    Attributes:
+        alignments: of ROOT and the word vectors, "-" where a probe sees no vectors.
+        slots: alignment and seed of each entry of the leading axis; all seeds of the first alignment come first.
+    """
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.alignments = tuple(alignments)
+        self.slots = tuple(product(alignments, seeds))
+        self._generators = [torch.Generator().manual_seed(seed) for _, seed in self.slots]
+
+    def initial(self, *shape: int, fans: int) -> torch.Tensor:
+        """Initial values [slot, *shape] as TensorFlow 1 draws them where the published code names none.
+
+        They are uniform within Glorot's bound sqrt(6 / fans); fans are inputs + outputs, where a vector of n weights counts n
+        of each, and a scalar one of each. Each slot has its own generator: its values depend only on its seed.
+        """
+        drawn = torch.stack([torch.rand(shape, generator=generator) for generator in self._generators])
+        return (2 * drawn - 1) * math.sqrt(6 / fans)
+
+    def targets(self, batch: Batch) -> torch.Tensor:
+        """[b, N] heads that it is trained on."""
+        return batch.heads
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
+        scores = self(batch)
+        targets = self.targets(batch)[batch.mask].expand(scores.shape[0], -1)
+        return nn.functional.cross_entropy(scores[:, batch.mask].transpose(1, 2), targets, reduction="none").sum(-1)
+
+
+class AttentionProbe(Probe):
+    """Attention alone: sum_k w_k a_ij + u_k a_ji; ROOT by attention to and from [CLS] and [SEP] with two learned scalars."""
+
+    def __init__(self, seeds: Sequence[int], maps: int) -> None:
+        super().__init__(["-"], seeds)
+        self.weights = nn.Parameter(self.initial(2 * maps, fans=4 * maps))
+        self.root = nn.Parameter(self.initial(2, fans=2))
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        weights = self.weights.expand(*batch.mask.shape, -1, -1)
+        scores = _over_pairs(weights, batch.pairs).permute(2, 0, 1, 3)
+        return _masked(_with_root(self.root, scores[..., :2], scores[..., 2:]), batch)
+
+
+class AttentionWordsProbe(Probe):
+    """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate.
+
+    The published code has a bias beside them, the paper's formula has none (`bias`). The weights are a sum of a term of the
+    word and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms
+    of a word are computed once for all its occurrences in the batch.
+    """
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int, bias: bool = True) -> None:
+        super().__init__(alignments, seeds)
+        full = self.initial(2 * dimensions, 2 * maps, fans=2 * dimensions + 2 * maps)
+        self.of_word = nn.Parameter(full[:, :dimensions].clone())
+        self.of_candidate = nn.Parameter(full[:, dimensions:].clone())
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), 2 * maps), requires_grad=bias)
+        self.root = nn.Parameter(self.initial(2, fans=2))
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        slots, maps = len(self.slots), self.bias.shape[-1]
+        # The row of a candidate holds a_ji in the first half of the maps and a_ij in the second.
+        parts = torch.cat([self.of_word, self.of_candidate.roll(maps // 2, dims=-1)])
+        bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
+        word_terms = torch.addmm(bias.flatten(), batch.words, parts.transpose(0, 1).flatten(1)).view(-1, maps)
+        candidates = torch.stack([batch.candidates(alignment) for alignment, _ in self.slots], dim=-1)
+        rows_of_words = torch.cat([batch.word[..., None].expand(-1, -1, slots), candidates[:, 1:]], dim=-1)
+        of_slot = torch.arange(2 * slots, device=rows_of_words.device)
+        weights = nn.functional.embedding(rows_of_words * (2 * slots) + of_slot, word_terms)
+        # One product for words and candidates of all slots, since reading the maps dominates the run time.
+        products = _over_pairs(weights, batch.pairs)
+        rows, columns = products[:, :, :slots].permute(2, 0, 1, 3), products[:, :, slots:].permute(2, 0, 3, 1)
+        of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], word_terms).roll(maps // 2, dims=-1)
+        to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
+        return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
+
+
+class ShuffledHeadsProbe(AttentionWordsProbe):
+    """A control: the same probe, trained on shuffled heads (`HeadDistances`)."""
+
+    def targets(self, batch: Batch) -> torch.Tensor:
+        return batch.shuffled_heads
+
+
+class DistanceProbe(Probe):
+    """No attention: a hidden layer over distances and both words' vectors (and, as in the published code, one zero)."""
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], dimensions: int) -> None:
+        super().__init__(alignments, seeds)
+        # One more input than is used: the published code feeds a zero, which only widens the initial bound.
+        inputs = 1 + DISTANCES + 2 * dimensions
+        full = self.initial(inputs, HIDDEN, fans=inputs + HIDDEN)[:, 1:]
+        self.of_distance = nn.Parameter(full[:, :DISTANCES].clone())
+        self.of_word = nn.Parameter(full[:, DISTANCES : DISTANCES + dimensions].clone())
+        self.of_candidate = nn.Parameter(full[:, DISTANCES + dimensions :].clone())
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), HIDDEN))
+        self.out = nn.Parameter(self.initial(HIDDEN, 1, fans=HIDDEN + 1)[..., 0])
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        features = torch.zeros(*batch.mask.shape, batch.mask.shape[1] + 1, DISTANCES, device=batch.mask.device)
+        for row, n in enumerate(batch.mask.sum(-1).tolist()):
+            features[row, :n, : n + 1] = distance_features(n)
+        scores = []
+        # One slot at a time: the hidden layer of all pairs is the largest tensor of all probes.
+        for s, (alignment, _) in enumerate(self.slots):
+            word = (batch.words @ self.of_word[s] + self.bias[s])[batch.word]
+            candidate = (batch.words @ self.of_candidate[s])[batch.candidates(alignment)]
+            hidden = torch.tanh(features @ self.of_distance[s] + word[:, :, None] + candidate[:, None])
+            scores.append(hidden @ self.out[s])
+        return _masked(torch.stack(scores), batch)
+
+
+class _OverPairs(torch.autograd.Function):
+    """`_over_pairs`; maps get no gradient."""
+
+    @staticmethod
+    def forward(context: Any, weights: torch.Tensor, *pairs: torch.Tensor) -> torch.Tensor:
+        context.save_for_backward(*pairs)
+        context.shape = weights.shape
+        size, longest, slots, _ = weights.shape
+        scores = weights.new_zeros(size, longest, slots, longest + 2)
+        for sentence_scores, sentence_weights, maps in zip(scores, weights, pairs, strict=True):
+            n = len(maps)
+            sentence_scores[:n, :, : n + 2] = torch.bmm(sentence_weights[:n], maps)
+        return scores
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        pairs = context.saved_tensors
+        weight_gradients = gradients[0].new_zeros(context.shape)
+        for weight_gradient, score_gradient, maps in zip(weight_gradients, gradients[0], pairs, strict=True):
+            n = len(maps)
+            torch.bmm(score_gradient[:n, :, : n + 2], maps.transpose(1, 2), out=weight_gradient[:n])
+        return weight_gradients, *[None] * len(pairs)
+
+
+def _over_pairs(weights: torch.Tensor, pairs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Maps summed with weights: [b, N, slot, 2 K] of every word -> [b, N, slot, N + 2] for [CLS], [SEP] and the words."""
+    return cast(torch.Tensor, _OverPairs.apply(weights, *pairs))
+
+
+def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Scores with ROOT first: s times that of [CLS] and e times that of [SEP]; scalars [slot, 2], others [slot, b, N, _]."""
+    return torch.cat([(special * scalars[:, None, None]).sum(-1, keepdim=True), words], dim=-1)
+
+
+def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
+    return scores.masked_fill(~batch.candidate_mask[:, None], -1e9)
+
+
+def decode(scores: npt.NDArray[np.floating], decoding: str) -> npt.NDArray[np.int64]:
+    """[n] heads of the words of one sentence, 0 = ROOT, of scores [n, n + 1] (row = word, column = candidate, ROOT first).
+
+    argmax: the best candidate of each word, itself included; tree: the maximum spanning tree with one word at ROOT.
+
+    Raises:
+        ValueError: unknown decoding.
+    """
+    if decoding == "argmax":
+        return scores.argmax(axis=1)
+    if decoding != "tree":
+        raise ValueError(f"unknown decoding {decoding!r}, expected one of argmax, tree")
+    n = len(scores)
+    weights = np.full((n + 1, n + 1), np.nan)
+    weights[1:] = scores - scores.max(axis=1, keepdims=True)
+    # The penalty of a word at ROOT exceeds any possible gain, so that exactly one word is at ROOT.
+    spread = float(-weights[1:].min()) + 1
+    weights[1:, 0] -= n * spread
+    np.fill_diagonal(weights, np.nan)
+    heads, _ = chu_liu_edmonds(weights)
+    return np.asarray(heads[1:], dtype=np.int64)

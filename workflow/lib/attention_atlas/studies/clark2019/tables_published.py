@@ -1,0 +1,334 @@
+"""Tables of what is disputed and published: the effect of each choice, published numbers beside ours, and claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.io.html_tables import Layout, Table
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.dependency_scoring import ALL
+from attention_atlas.methods.options import NOTES
+from attention_atlas.published.compare import compare
+from attention_atlas.published.matching import Quantity, measure, quantities
+from attention_atlas.published.pages import VERDICT_NOTE, claim_frame, claim_table, value_table, verdict_counts
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.clark2019.antecedents import BASELINES, CoreferenceOptions
+from attention_atlas.studies.clark2019.antecedents import NOTES as COREFERENCE_NOTES
+from attention_atlas.studies.clark2019.claims import claims as tested_claims
+from attention_atlas.studies.clark2019.claims import measured_claim
+from attention_atlas.studies.clark2019.names import (
+    ATTENTION_WORDS,
+    BEST_HEAD,
+    BIAS_FREE,
+    PREDICTED,
+    SMALL_GRADIENT,
+    first_late_layer,
+    middle_layers,
+)
+from attention_atlas.workflow.shown import table
+
+_HEAD = ["layer", "head", "direction"]
+_NOT_STATED = " (not stated in the paper)"
+_VARIANT_NOTES = {
+    "segment_ids": ("zeros", "pair", "the authors fed zeros for both segments and later called 0/1 better"),
+    "recipe": ("authors", "clean", "segments of sentences with random cuts, or random pairs of whole paragraphs"),
+    "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
+}
+_GRADIENT = {"rows": PREDICTED, "masking": "masked", "measure": "per_weight"}
+_GRADIENT_NOTES = {
+    "rows": "in the last layer the gradient of queries that are not predicted is 0",
+    "masking": "the paper does not say which tokens are masked: 15 % as in pre-training, or none (loss on every token)",
+    "measure": "the paper does not say how it averages: over weights, of sums over the class, or of gradient times attention",
+}
+COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
+
+
+@table(
+    id="options",
+    number="Options",
+    title="Effect of each disputed choice on the results",
+    reads=("dependency_options", "surface_options", "gradient_variants", "surface", "dependencies"),
+    optional={
+        "segment_ids": ("variants.segment_ids", "variants/segment_ids/surface.tsv"),
+        "recipe": ("variants.recipe", "variants/recipe/surface.tsv"),
+        "casing": ("variants.casing", "variants/casing/surface.tsv"),
+        "casing_dependencies": ("variants.casing", "variants/casing/dependencies.tsv"),
+        "coreference": ("coreference", "coreference_options.tsv"),
+        "windows": ("coreference_windows", "variants/windows/coreference.tsv"),
+        "probes": ("probe_training", "table3_seeds.tsv"),
+    },
+    settings=("coreference_options",),
+    labels=("dependencies",),
+    needs=("segments", "dependencies"),
+    uses=("variants", "probe_training", "vectors", "coreference", "coreference_windows"),
+)
+def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str, Any]) -> Table:
+    """Change in the result when one choice is changed at a time, starting from the setting behind the published numbers (Clark
+    et al. 2019). The paper, the published code and good practice differ on these choices. Difference: the alternative minus
+    the published setting. Accuracies are shares of words (Table 1) or of all mentions (Table 2).
+    """
+    of_run = CoreferenceOptions(**coreference_options)
+    rows = [
+        *_dependency_rows(frames["dependency_options"]),
+        *_surface_rows(frames["surface_options"]),
+        *_gradient_rows(frames["gradient_variants"]),
+        *_variant_rows(frames),
+        *(_coreference_rows(frames["coreference"], of_run) if "coreference" in frames else ()),
+        *(_window_rows(frames["windows"]) if "windows" in frames else ()),
+        *(_probe_rows(frames["probes"]) if "probes" in frames else ()),
+    ]
+    return Table(pd.DataFrame(rows, columns=COLUMNS), layout=Layout("option"))
+
+
+def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    names = {"accuracy": "best head", "baseline_accuracy": "baseline"}
+    for row, of_option, of_changed in _changed_options(table, "option"):
+        base = of_option.set_index("relation")
+        changed = of_changed.set_index("relation").loc[base.index]
+        for relation in (name for name in (ALL, "poss") if name in base.index):
+            for column, name in names.items():
+                quantity = f"Table 1, {relation}: {name}"
+                yield _difference_row(row, quantity, base.loc[relation, column], changed.loc[relation, column])
+        base, changed = base.drop(ALL), changed.drop(ALL)
+        for column, name in names.items():
+            quantity = f"Table 1, mean over {len(base)} relations: {name}"
+            yield _difference_row(row, quantity, base[column].mean(), changed[column].mean())
+        same_head = (base[_HEAD] == changed[_HEAD]).all(axis=1).mean()
+        yield _difference_row(row, "Table 1, share of relations with the same best head", 1.0, same_head)
+
+
+def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    for row, base, changed in _changed_options(table, ["option", "measure"]):
+        quantity = _surface_quantity(str(base["measure"].iloc[0]))
+        yield _difference_row(row, quantity, base["value"].mean(), changed["value"].mean())
+
+
+def _changed_options(table: pd.DataFrame, keys: str | list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
+    """First columns of a row, and the results as published and with an alternative; the published setting comes first."""
+    for _, frame in table.groupby(keys, sort=False):
+        (published, base), *alternatives = frame.groupby(frame["setting"].astype(str), sort=False)
+        option = str(frame["option"].iloc[0])
+        for alternative, changed in alternatives:
+            row = {"option": option, "as_published": published, "alternative": alternative, "note": NOTES[option]}
+            yield row, base, changed
+
+
+def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The ratio of the claim of section 3.2; over other queries also the last layer, which depends most on them."""
+    last = table["layer"].max()
+    if not last > 1:
+        return
+    by_reading = {key: frame.set_index("layer") for key, frame in table.groupby(list(_GRADIENT))}
+    late = first_late_layer(last)
+    base = by_reading[tuple(_GRADIENT.values())]
+    for name, published in _GRADIENT.items():
+        for alternative in table.loc[table[name] != published, name].unique():
+            changed = by_reading[tuple((_GRADIENT | {name: alternative}).values())]
+            row = {"option": f"gradient_{name}", "as_published": published + _NOT_STATED, "alternative": alternative}
+            row["note"] = _GRADIENT_NOTES[name]
+            for target, title in (("sep", "[SEP]"), ("other", "other tokens")) if name == "rows" else ():
+                ratios = (frame.loc[last, target] / frame.loc[last - 1, target] for frame in (base, changed))
+                yield _difference_row(row, f"Figure 3, gradient to {title}: last layer over the one before", *ratios)
+            ratios = (frame.loc[late:, "sep"].max() / frame["sep"].max() for frame in (base, changed))
+            statistic = f"largest of layers {late} to {last} over the largest of all (claim: below {SMALL_GRADIENT})"
+            yield _difference_row(row, f"Figure 3, gradient to [SEP]: {statistic}", *ratios)
+
+
+def _variant_rows(frames: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, Any]]:
+    for name, (published, alternative, note) in _VARIANT_NOTES.items():
+        if name not in frames:
+            continue
+        row = {"option": name, "as_published": published, "alternative": alternative, "note": note}
+        base, changed = (table.groupby("measure", sort=False)["value"].mean() for table in (frames["surface"], frames[name]))
+        for name_of_measure, mean in base.items():
+            quantity = _surface_quantity(str(name_of_measure))
+            yield _difference_row(row, quantity, mean, changed.get(name_of_measure, math.nan))
+        if f"{name}_dependencies" in frames:
+            merged = frames["dependencies"].merge(frames[f"{name}_dependencies"], on="relation", suffixes=("", "_other"))
+            for entry in merged.itertuples():
+                yield _difference_row(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
+
+
+def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Iterator[dict[str, Any]]:
+    (_, base), *alternatives = table.set_index("system").groupby(["option", "setting"], sort=False)
+    for (option, setting), changed in alternatives:
+        yield from _table2_rows(option, options.option_text(option), setting, base, changed)
+
+
+def _window_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    of_all = table[table["mention_type"] == ALL].set_index("system")
+    if len(of_all):  # Without documents in both divisions the table is empty.
+        (name, base), (alternative, changed) = of_all.groupby("division", sort=False)
+        yield from _table2_rows("windows", name, alternative, base, changed)
+
+
+def _table2_rows(
+    option: str, published: str, alternative: str, base: pd.DataFrame, changed: pd.DataFrame
+) -> Iterator[dict[str, Any]]:
+    row = {"option": f"coreference_{option}", "as_published": published + _NOT_STATED, "alternative": alternative}
+    for system in (*BASELINES, BEST_HEAD):
+        before, after = base.loc[system], changed.loc[system]
+        note = COREFERENCE_NOTES[option] + (f" ({before['documents']} documents)" if "documents" in before else "")
+        if after["n"] != before["n"]:
+            note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
+        if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
+            heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
+            note += f"; head {' instead of '.join(heads)}"
+        quantity = f"Table 2, all: {system.replace('_', ' ')}"
+        yield _difference_row(row | {"note": note}, quantity, before["accuracy"], after["accuracy"])
+
+
+def _probe_rows(by_seed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """What the bias of the published code adds to the probe of the paper's formula, at the same seed and alignment of ROOT."""
+    with_bias, without = (by_seed[by_seed["probe"] == name] for name in (ATTENTION_WORDS, BIAS_FREE))
+    both = with_bias.merge(without, on=["root_alignment", "decoding", "model", "seed"], suffixes=("", "_free"))
+    row = {
+        **{"option": "probe_bias", "as_published": "released_code", "alternative": "as_published"},
+        "note": "the published code adds a bias to the weights of the maps, the paper's formula has none",
+    }
+    for entry in both.itertuples():
+        quantity = f"Table 3, attention and words, ROOT {entry.root_alignment}, {entry.decoding}, seed {entry.seed}: UAS"
+        yield _difference_row(row, quantity, entry.uas, entry.uas_free)
+
+
+def _surface_quantity(measure: str) -> str:
+    places = {"entropy": "Figure 4", "entropy_cls": "Figure 4", "row_maximum": "Section 3.3"}
+    places |= dict.fromkeys(("next", "previous", "current"), "Section 3.1")
+    return f"{places.get(measure, 'Figure 2')}, {measure}: mean over heads"
+
+
+def _difference_row(row: Mapping[str, Any], quantity: str, published: float, alternative: float) -> dict[str, Any]:
+    values = {"value_as_published": published, "value_alternative": alternative, "difference": alternative - published}
+    return {**row, "quantity": quantity, **values}
+
+
+@table(
+    id="comparison",
+    number="Comparison",
+    title="Every published number beside this run's",
+    reads=(
+        "surface",
+        "surface_summary",
+        "surface_claims",
+        "gradients",
+        "gradient_claims",
+        "dependencies",
+        "dependency_heads",
+        "dependency_summary",
+        "dependency_claims",
+        "dependency_noop",
+        "clustering_test",
+    ),
+    optional={
+        "table2": ("coreference", "table2.tsv"),
+        "coreference_heads": ("coreference", "coreference_heads.tsv"),
+        "coreference_claims": ("coreference", "coreference_claims.tsv"),
+        "table3": ("probe_training", "table3.tsv"),
+        "table3_gains": ("probe_training", "table3_gains.tsv"),
+        "table3_leads": ("probe_training", "table3_leads.tsv"),
+        "training": ("probe_training", "probe_training.tsv"),
+    },
+    settings=("clustering",),
+    labels=("segments", "dependencies", "coreference", "probe_training"),
+    needs=("segments", "dependencies"),
+    uses=("coreference", "probe_training", "vectors"),
+)
+def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any], labels: Mapping[str, RunLabel]) -> Table:
+    """Every published number of the study beside this run's, whether the two are comparable and why, and a verdict. A number is
+    compared only with the same model on the same data (exact), or on data made in the same way or with values read off a
+    figure (close).
+    """
+    tested = [one for one in tested_claims(frames, labels) if one.identifier]
+    tables = dict(frames)
+    segments = frames["surface_summary"].set_index("quantity")["value"]
+    tables["surface_summary"] = frames["surface_summary"].assign(n=int(segments["segments"]))
+    tables["quantities"] = quantities(_quantities(frames, segments, clustering))
+    best = frames["dependencies"].rename(columns={"accuracy_ci_low": "ci_low", "accuracy_ci_high": "ci_high"})
+    tables["dependency_heads"] = _with_best(frames["dependency_heads"], best, "relation")
+    if "coreference_heads" in frames:
+        best = frames["table2"][frames["table2"]["system"] == BEST_HEAD]
+        tables["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
+    published = load_published("clark2019")
+    frame = compare(published, measure(published, tables, labels) | {one.identifier: measured_claim(one) for one in tested})
+    note = (
+        "Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of the head at the same layer and "
+        "position. Claims on order and thresholds are tested on any model: our value is then the statistic that tests the "
+        "claim, and n the number of independent units of its interval; where the published value is a list of layers, so is "
+        "ours, without an interval. " + VERDICT_NOTE
+    )
+    return value_table(frame, [verdict_counts(frame), note])
+
+
+def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:
+    for name in ("broad_entropy", "position", "special"):
+        yield Quantity(f"threshold_{name}", float(thresholds[name]))
+    n = int(segments["segments"])
+    yield Quantity("sep_expected", 2 / float(segments["mean_tokens"]), n)
+    surface = frames["surface"]
+    sep = surface[surface["measure"] == "sep"].groupby("layer")["value"].mean().to_numpy()
+    if len(sep):
+        first, last = middle_layers(len(sep))
+        yield Quantity("middle_sep_lowest", 100 * float(sep[first:last].min()), n)
+        yield Quantity("middle_sep_highest", 100 * float(sep[first:last].max()), n)
+    if "table3" in frames:
+        # UAS with ROOT aligned correctly minus UAS as published, in percentage points.
+        scored = frames["table3"].query("decoding == 'argmax' and punctuation == 'without'")
+        uas = scored.groupby(["probe", "root_alignment"])["uas"].mean().unstack().reindex(columns=["fixed", "legacy"]).dropna()
+        for probe, gain in (uas["fixed"] - uas["legacy"]).items():
+            yield Quantity(f"root_gain_{probe}", 100 * float(gain))
+
+
+def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Accuracies of all heads with a column that names the `best` of each kind (column of the relation or type of mention).
+
+    Where `heads` has no intervals, those of the best heads are taken from `best`, and those of other heads are missing.
+    """
+    place = [kind, "layer", "head", "direction"]
+    best = best[[*place, "accuracy", "ci_low", "ci_high"]].astype({"layer": int, "head": int})
+    named = [
+        f"{row.layer}-{row.head} {str(row.direction).replace('_', ' ')} {100 * row.accuracy:.1f} %" for row in best.itertuples()
+    ]
+    intervals = [name for name in ("ci_low", "ci_high") if name not in heads]
+    merged = heads.merge(best[[*place, *intervals]], on=place, how="left")
+    return merged.assign(best=merged[kind].map(dict(zip(best[kind], named, strict=True))).fillna("not measured"))
+
+
+@table(
+    id="claims",
+    number="Claims",
+    title="The paper's claims on order and thresholds, tested on the run's model",
+    reads=(
+        "surface",
+        "surface_claims",
+        "gradients",
+        "gradient_claims",
+        "dependencies",
+        "dependency_claims",
+        "dependency_noop",
+        "clustering_test",
+    ),
+    optional={
+        "coreference_claims": ("coreference", "coreference_claims.tsv"),
+        "table3_gains": ("probe_training", "table3_gains.tsv"),
+        "table3_leads": ("probe_training", "table3_leads.tsv"),
+    },
+    labels=("segments", "dependencies", "coreference", "probe_training"),
+    needs=("segments", "dependencies"),
+    uses=("coreference", "probe_training", "vectors"),
+)
+def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Table:
+    """What the paper says about order and thresholds, tested on this run's model: the claim, its statistic with an interval,
+    and whether it holds (Clark et al. 2019, sections 1 and 3 to 6). A threshold that the paper does not give is called ours.
+    """
+    published = load_published("clark2019")
+    placed = []
+    for one in tested_claims(frames, labels):
+        place = published[one.identifier].item if one.identifier else one.place
+        ours = f"{one.claim.ours}; on {one.label.corpus}"
+        placed.append(replace(one.claim, statement=f"{place}: {one.claim.statement}", ours=ours))
+    return claim_table(claim_frame(placed))

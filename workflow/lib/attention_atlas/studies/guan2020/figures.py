@@ -1,0 +1,295 @@
+"""Figures of Guan et al. (2020)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from attention_atlas.figures.head_grid import draw_cells, number_ticks
+from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.quantities import HEAD, LAYER
+from attention_atlas.figures.style import (
+    BLUE,
+    COLUMN,
+    GREEN,
+    GREY,
+    NOTE,
+    ORANGE,
+    PAGE,
+    SEQUENTIAL,
+    SMALLEST,
+    TALLEST,
+    VERMILION,
+    DrawnFigure,
+    page_figure,
+)
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_types import (
+    DENSE,
+    DENSE_VERTICAL,
+    DIAGONAL,
+    TITLES,
+    TYPES,
+    UNNAMED,
+    VERTICAL,
+    shown_types,
+)
+from attention_atlas.published.values import rows_of_column
+from attention_atlas.studies.guan2020.rows import FITS, STUDY_MODEL, model_title
+from attention_atlas.workflow.shown import figure
+
+COLOURS = {DENSE: ORANGE, DENSE_VERTICAL: GREEN, VERTICAL: BLUE, DIAGONAL: VERMILION, UNNAMED: GREY}
+"""Type of heads -> its colour in all figures."""
+_MARKERS = {DENSE: "o", DENSE_VERTICAL: "P", VERTICAL: "D", DIAGONAL: "s", UNNAMED: "X"}
+_LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
+_RANKS = (1, 2)
+_FEW_LAYERS = 12
+_ALL = (*TYPES, UNNAMED)
+_ROOMY = 4
+"""Models up to which there is space for long titles of the usual size."""
+_FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
+_GAP = 0.16
+"""Space between two maps, as a share of the distance of their centres."""
+_FRAME, _WHITE = 0.05, 0.02
+"""Widths, likewise, of the frame around a map, and of the white between them: without it a dark first column, of a vertical
+head, would look like a part of the frame."""
+
+
+@figure(
+    id="figure1",
+    number="Figure 1",
+    title="Typical maps and distance features of each type of head",
+    reads=("maps", "head_types"),
+    labels=("questions",),
+    text_files=("figure1.tsv",),
+)
+def figure1(maps: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
+    """For each type: the maps, on one example, of the two heads nearest to the mean of the type, on a square-root colour
+    scale, and box plots of the 21 distance features of all heads of the type (Guan et al. 2020, Figure 1). Features are means
+    over questions; window 1 holds the tokens nearest to the query token.
+    """
+    present = [name for name in shown_types(head_types["type"]) if (head_types["type"] == name).any()]
+    sizes = {"height_ratios": [1, 1, 1.55]}
+    drawn, axes = page_figure(3, len(present), min(PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
+    for column, name in enumerate(present):
+        type_heads = head_types[head_types["type"] == name]
+        for row, rank in enumerate(_RANKS):
+            _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0)
+        _draw_features(axes[2, column], type_heads, COLOURS[name], column == 0)
+        first = axes[0, column].get_title(loc="left")
+        axes[0, column].set_title("\n".join(filter(None, [TITLES[name], f"{len(type_heads)} heads", first])))
+    top = max(axis.get_xlim()[1] for axis in axes[2])
+    for axis in axes[2]:
+        axis.set_xlim(0, top)
+    note = f"maps: one example of {int(maps['query'].max())} tokens; boxes: n = {head_types['n'].iloc[0]} questions"
+    return DrawnFigure(drawn, maps, note)
+
+
+def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:
+    if cells.empty:
+        axes.axis("off")
+        return
+    weights = cells.pivot(index="query", columns="key", values="weight")
+    size = len(weights)
+    draw_cells(axes, weights.to_numpy(float) ** 0.5, SEQUENTIAL, 0, 1)
+    axes.set_aspect("equal")
+    axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
+    # The first separator would stand over [CLS] where a question is short: the last one is named.
+    last = cells.loc[(cells["query"] == 1) & cells["key_token"].isin(["[SEP]", "</s>"]), "key"]
+    names = {1: "[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", size: "[SEP]" if size in set(last) else str(size)}
+    axes.set_xticks([place - 0.5 for place in names], list(names.values()), fontsize=SMALLEST)
+    axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=SMALLEST)
+    axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
+
+
+def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: bool) -> None:
+    names = {name: _LABELS.get(name) or str(int(name.removeprefix("window_")) + 1) for name in FEATURES}
+    tidy = type_heads[list(FEATURES)].melt(var_name="feature", value_name="share")
+    box = {"linewidth": 0.5, "fliersize": 1.2, "width": 0.7, "saturation": 1}
+    sns.boxplot(tidy, x="share", y="feature", order=list(FEATURES), color=colour, ax=axes, **box)
+    axes.set_yticks(range(len(FEATURES)), list(names.values()) if outer else [""] * len(FEATURES), fontsize=SMALLEST)
+    axes.set(xlabel="Share of attention", ylabel="Special tokens, self, windows 1 to 16" if outer else "")
+
+
+@figure(
+    id="figure2",
+    number="Figure 2",
+    title="Heads in the plane by their distance features",
+    reads=("head_type_plane", "head_type_agreement", "head_types"),
+    labels=("questions",),
+    files=("head_types.tsv",),
+)
+def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
+    """Heads in the plane by t-SNE of their distance features, which are not scaled, coloured by type (Guan et al. 2020, Figure
+    2). The types are clusters of the features, not of the plane; distances between groups in such a plane have no meaning.
+    Heads are named (layer-head) where there is space.
+    """
+    plane = head_type_plane
+    silhouette = head_type_agreement["silhouette"].iloc[0]
+    drawn, grid = page_figure(1, 1, 5.2, 4.6)
+    axes = grid[0, 0]
+    names = shown_types(plane["type"])
+    of_types = {"hue": "type", "style": "type", "palette": COLOURS, "markers": _MARKERS}
+    sns.scatterplot(plane, x="x", y="y", **of_types, s=24, linewidth=0, legend=False, ax=axes)
+    axes.set(xticks=[], yticks=[], xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
+    counts = plane["type"].value_counts()
+    texts = {name: f"{TITLES[name]} ({counts.get(name, 0)})" for name in names}
+    handles = [
+        Line2D([], [], linestyle="none", marker=_MARKERS[name], color=COLOURS[name], label=text) for name, text in texts.items()
+    ]
+    drawn.legend(handles=handles, loc="outside lower center", ncols=3)
+    points = list(zip(plane["x"], plane["y"], strict=True))
+    labels = [f"{row.layer}-{row.head}" for row in plane.itertuples()]
+    label_points(axes, points, labels, SMALLEST, radius=2.6, color=NOTE)
+    note = f"n = {head_types['n'].iloc[0]} questions, {len(plane)} heads, silhouette {silhouette:.2f}"
+    return DrawnFigure(drawn, plane, note)
+
+
+@figure(
+    id="figure3",
+    number="Figure 3",
+    title="Types of heads by layer",
+    reads=("head_type_layers", "head_types"),
+    labels=("questions",),
+)
+def figure3(head_type_layers: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
+    """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
+    the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
+    all 24 namings; one that does not fit its name is unnamed.
+    """
+    names = shown_types(head_type_layers["type"])
+    counts = head_type_layers.pivot(index="layer", columns="type", values="heads").reindex(columns=list(names))
+    published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
+    tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
+    drawn, grid = page_figure(1, 1, PAGE if len(counts) > _FEW_LAYERS else 5.2, 2.6)
+    axes = grid[0, 0]
+    # Seaborn stacks from the last one up.
+    stacked = {"multiple": "stack", "hue_order": list(reversed(names)), "palette": COLOURS, "alpha": 1, "linewidth": 0}
+    sns.histplot(tidy, x="layer", weights="heads", hue="type", discrete=True, shrink=0.8, legend=False, ax=axes, **stacked)
+    handles = []
+    for name in names:
+        share = f"{counts[name].sum() / counts.to_numpy().sum():.1%}".replace("%", " %")
+        printed = f", published {100 * published[f'share_{name}']:.1f} %" if f"share_{name}" in published else ""
+        handles.append(Patch(facecolor=COLOURS[name], label=f"{TITLES[name]}: {share}{printed}"))
+    axes.set(xlabel=LAYER, ylabel="Heads")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(0.4, len(counts) + 0.6)
+    drawn.legend(handles=handles, loc="outside lower center", ncols=2)
+    note = f"n = {head_types['n'].iloc[0]} questions, {int(counts.to_numpy().sum())} heads"
+    return DrawnFigure(drawn, head_type_layers, note)
+
+
+@figure(
+    id="figure4",
+    number="Figure 4",
+    title="Types of the same heads in models trained for different tasks",
+    reads=("models",),
+    labels=("compared",),
+)
+def figure4(models: pd.DataFrame) -> DrawnFigure:
+    """The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: nearest type of
+    the SQuAD model; lower row: clusters of each model. Above a panel: share of heads with the same type as in the SQuAD model,
+    among those with a type in both. Models are measured on their tasks.
+    """
+    names = list(dict.fromkeys(models["model"]))
+    shown = shown_types(models["type"])
+    layers, heads = int(models["layer"].max()), int(models["head"].max())
+    columns = max(len(names), 3)
+    height = 2 * max(0.9, 0.1 * layers) + 1.5
+    drawn, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * columns), height)
+    for row, fit in zip(axes, FITS, strict=True):
+        for axis, name in zip(row, names, strict=True):
+            panel_heads = models[(models["model"] == name) & (models["fit"] == fit)]
+            _grid(axis, panel_heads)
+            same = "" if name == STUDY_MODEL else f"\n{_same_type_text(models, name, fit)}"
+            axis.set_title(f"{model_title(name)}{same}", fontsize=7 if len(names) <= _ROOMY else SMALLEST)
+        row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
+    for axis in axes[-1]:
+        axis.set_xlabel(HEAD)
+    handles = [Patch(color=COLOURS[name], label=TITLES[name]) for name in shown]
+    drawn.legend(handles=handles, loc="outside upper center", ncols=len(shown))
+    return DrawnFigure(drawn, models, f"n = {layers * heads} heads of each model")
+
+
+def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
+    numbers = heads_of_model.assign(number=[_ALL.index(name) for name in heads_of_model["type"]]).pivot(
+        index="layer", columns="head", values="number"
+    )
+    layers, heads = numbers.shape
+    colours = ListedColormap([COLOURS[name] for name in _ALL])
+    draw_cells(axes, numbers.to_numpy(float), colours, -0.5, len(_ALL) - 0.5)
+    number_ticks(axes, "x", heads, 4)
+    number_ticks(axes, "y", layers, 8)
+
+
+def _same_type_text(table: pd.DataFrame, name: str, fit: str) -> str:
+    share, number = same_type(table, name, fit)
+    if not number:
+        return "no head has\na type in both"
+    if table["model"].nunique() > _ROOMY:
+        return f"same as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % (n = {number})"
+    return f"same type as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % of {number} heads"
+
+
+def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
+    """Share of heads of a model with the same type as in the study's model, among those that have a type in both; their number.
+
+    A head of a cluster that fits no type has no type to share: the share is NaN if no head has a type in both models.
+    """
+    keyed = table[table["fit"] == fit].set_index(["layer", "head"])
+    reference = keyed.loc[keyed["model"] == STUDY_MODEL, "type"]
+    compared = keyed.loc[keyed["model"] == name, "type"].reindex(reference.index)
+    named = (reference != UNNAMED) & (compared != UNNAMED)
+    return float((reference == compared)[named].mean()), int(named.sum())
+
+
+@figure(
+    id="figure5",
+    number="Figure 5",
+    title="The maps of all heads on one example, framed by type",
+    reads=("map_grid",),
+    labels=("questions",),
+)
+def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
+    """The attention maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5).
+    Rows are query tokens, columns key tokens; maps are reduced to means over blocks of tokens. Each map has its own
+    square-root grey scale.
+    """
+    layers, heads, cells = (int(map_grid[name].max()) for name in ("layer", "head", "row"))
+    values = np.zeros((layers, heads, cells, cells))
+    places = [map_grid[name].to_numpy(int) - 1 for name in ("layer", "head", "row", "column")]
+    values[tuple(places)] = map_grid["weight"].to_numpy(float)
+    # Cells are means over blocks of different numbers of tokens: each map is shown on its own scale.
+    values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
+    side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.4) / layers)
+    drawn, grid = page_figure(1, 1, max(COLUMN, side * heads + 0.5), side * layers + 0.8)
+    axes = grid[0, 0]
+    types = map_grid.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
+    shown = shown_types(types)
+    inner = 1 - _GAP
+    for layer in range(1, layers + 1):
+        for head in range(1, heads + 1):
+            extent = (head - inner / 2, head + inner / 2, layer + inner / 2, layer - inner / 2)
+            axes.imshow(
+                values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest", zorder=1
+            )
+            # Behind the map and larger than it, so that it covers no row or column.
+            for around, colour in ((_FRAME + _WHITE, COLOURS[str(types[layer, head])]), (_WHITE, "white")):
+                size = inner + 2 * around
+                corner = (extent[0] - around, extent[3] - around)
+                axes.add_patch(Rectangle(corner, size, size, linewidth=0, facecolor=colour, zorder=0))
+    axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal", xlabel=HEAD, ylabel=LAYER)
+    axes.set(xticks=range(1, heads + 1), yticks=range(1, layers + 1))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    handles = [Patch(facecolor="none", edgecolor=COLOURS[name], linewidth=2, label=TITLES[name]) for name in shown]
+    drawn.legend(handles=handles, loc="outside upper center", ncols=len(shown))
+    note = f"example {map_grid['example'].iloc[0]}, {map_grid['pieces'].iloc[0]} tokens as {cells} x {cells} cells"
+    return DrawnFigure(drawn, map_grid, note)

@@ -1,0 +1,345 @@
+"""Tables of Guan et al. (2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.io.html_tables import Table
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
+from attention_atlas.methods.head_types import PROFILE, TITLES, TYPES, UNNAMED, profiles
+from attention_atlas.methods.head_types import fits as fits_of
+from attention_atlas.published.compare import compare
+from attention_atlas.published.matching import Quantity, measure, quantities
+from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
+from attention_atlas.published.values import load_published, printed
+from attention_atlas.studies.guan2020.claims import claims as tested_claims
+from attention_atlas.studies.guan2020.claims import drops_of
+from attention_atlas.studies.guan2020.rows import (
+    BASELINE,
+    INTER,
+    INTRA,
+    OTHERS,
+    ROWS,
+    SCORES,
+    SENTENCES,
+    TYPE,
+    UNIFORM,
+    ZERO,
+    crowded_layers,
+    model_title,
+    passage_interval,
+    unnamed_clusters,
+)
+from attention_atlas.workflow.shown import table
+
+_SCORE_TITLES = {"em": "EM", "f1": "F1"}
+_SCORES_NOTE = (
+    "EM: exact match, in %; intervals: bootstrap over passages. Random: random sets of other heads, as many in each layer, "
+    "treated in the same way; mean drop, minimum to maximum, and number of sets; empty where a layer has too few other heads. "
+    "No model is retrained."
+)
+
+
+@table(
+    id="table1",
+    number="Table 1",
+    title="Stability of the types of heads, in every reading of the procedure",
+    reads=("stability",),
+    labels=("compared",),
+)
+def table1(stability: pd.DataFrame) -> Table:
+    """Share of heads that keep their cluster when random halves of the heads, or of the inputs, are clustered (Guan et al.
+    2020, Table 1). Pairwise: over all pairs of fits, clusters matched by the Hungarian method. In all: in every fit, compared
+    with all data. The paper does not say which of these readings it reports.
+    """
+    published = load_published("guan2020")
+    values = [_number(printed(published, "Table 1", "pairwise", model=name)) / 100 for name in stability["model"]]
+    frame = stability.assign(paper_stability=values)
+    note = (
+        "Examples: questions, of each the first window, or pairs of sentences. None of the paper's values (BERT-large) is a "
+        "whole number of its 384 heads, but a mean over pairs need not be one."
+    )
+    names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper_stability": "Paper"}
+    formats = dict.fromkeys(("pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "paper_stability"), ".2%")
+    formats |= {"fits": "d", "heads": "d", "examples": "d"}
+    page = frame.assign(model=[model_title(name) for name in frame["model"]])
+    return Table(frame, [note], page, names, formats)
+
+
+def _number(paper: Any) -> float:
+    """A published value; NaN where there is none, or it cannot be read."""
+    return float(paper.value) if paper and isinstance(paper.value, int | float) else np.nan
+
+
+@table(
+    id="table2",
+    number="Table 2",
+    title="Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
+    reads=("answers.parquet", "head_types", "baselines"),
+    settings=("resamples", "seed"),
+    labels=("questions",),
+    files=("baselines.tsv",),
+    megabytes=2000,
+    minutes=20,
+)
+def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFrame, resamples: int, seed: int) -> Table:
+    """Exact match and F1 of answers when the heads of a type are pruned (0) or attend uniformly to all real tokens (1/L), the
+    drop from the unchanged model, and the drop when as many random heads of the same layers are treated in the same way (Guan
+    et al. 2020, Table 2). v: the head keeps its attention.
+    """
+    frame = _rows("Table 2", answers, head_types, resamples, seed)
+    marks = {ZERO: "0", UNIFORM: "1/L"}
+    page = pd.DataFrame({"id": frame["row"].astype(str)})
+    unnamed = {name for names in frame["unnamed"].dropna() for name in names.split("+")}
+    for name in TYPES:
+        page[f"Unnamed (for {TITLES[name]})" if name in unnamed else TITLES[name]] = [
+            marks.get(str(action), "v") if name in str(types).split("+") else "v"
+            for action, types in zip(frame["action"], frame["types"], strict=True)
+        ]
+    ways = [f"{row.em:.1f} / {row.f1:.1f} ({row.windows} and {row.references})" for row in baselines.itertuples()]
+    notes = [
+        _scores_note(frame),
+        "The paper's baseline F1 (89.68) lies 3.5 below the score reported for its checkpoint (93.15): drops from each "
+        "baseline can be compared, scores cannot. Our baseline by windows of a passage and reference answers, all or first: "
+        f"{', '.join(ways)}.",
+        "The exact match in row 1 of the paper's table is not legible in the copy that was transcribed; it lies between "
+        "81.42 and 82.92.",
+    ]
+    return Table(frame, notes, pd.concat([page, _score_columns(frame)], axis=1))
+
+
+@table(
+    id="table3",
+    number="Table 3",
+    title="Answers to questions without attention within or between sentences, by type of head",
+    reads=("answers.parquet", "head_types"),
+    settings=("resamples", "seed"),
+    labels=("questions",),
+    megabytes=2000,
+    minutes=20,
+)
+def table3(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> Table:
+    """Exact match and F1 of answers without attention within or between sentences in the heads of a type (Guan et al. 2020,
+    Table 3). The paper does not say what a sentence is: question and passage, or the sentences of the passage, split by
+    sentencex or after every full stop (option sentences).
+    """
+    frame = _rows("Table 3", answers, head_types, resamples, seed)
+    actions = {INTRA: "within sentences", INTER: "between sentences"}
+    page = pd.DataFrame(
+        {
+            "id": frame["row"].astype(str),
+            "removed": [actions.get(str(action), "nothing") for action in frame["action"]],
+            "of types": [", ".join(TITLES[t] for t in str(types).split("+") if t in TITLES) for types in frame["types"]],
+            "sentences": frame["sentences"].fillna("").map(SENTENCES),
+        }
+    )
+    notes = [
+        _scores_note(frame),
+        "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's baseline.",
+    ]
+    return Table(frame, notes, pd.concat([page, _score_columns(frame)], axis=1))
+
+
+def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
+    """The rows of Table 2 or 3: row, action, types, sentences, heads, n, passages, for em and f1 the score, its drop from the
+    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent, unnamed,
+    paper_em, paper_f1. Scores and drops are in percent.
+
+    em_random_share_below and f1_random_share_below are the shares of random sets with a smaller drop. random_absent says why
+    there is no random set, unnamed names the clusters of the row that do not fit their type.
+    """
+    baseline = answers[answers["row"] == BASELINE]
+    unnamed = unnamed_clusters(head_types)
+    records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
+    for row in ROWS:
+        row_answers = answers[answers["row"] == row.number]
+        heads = head_types[head_types["cluster"].isin(row.types)]
+        for sentences in row_answers["sentences"].unique() if row.item == item else ():
+            facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
+            facts |= {"heads": len(heads), "random_absent": _too_few_others(heads, int(head_types["head"].max()))}
+            facts["unnamed"] = "+".join(kind for kind in row.types if kind in unnamed) or None
+            records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
+    frame, published = pd.DataFrame(records), load_published("guan2020")
+    for score in SCORES:
+        # The baseline is a row of the paper's Table 2.
+        items = ["Table 2" if row == BASELINE else item for row in frame["row"]]
+        papers = [printed(published, place, score, row=int(row)) for place, row in zip(items, frame["row"], strict=True)]
+        frame[f"paper_{score}"] = [_number(paper) for paper in papers]
+    return frame
+
+
+def _too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
+    """Why there is no set of other heads with as many in each layer; None where there is one."""
+    if heads.empty:
+        return "no heads"
+    crowded = crowded_layers(heads["layer"], heads_a_layer)
+    if not crowded:
+        return None
+    return f"too few other heads in {'layer' if len(crowded) == 1 else 'layers'} {', '.join(map(str, crowded))}"
+
+
+def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
+    of_types, of_others = (answers[answers["drawn_from"] == source] for source in (TYPE, OTHERS))
+    record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
+    record |= {"n": len(of_types), "passages": int(of_types["passage"].nunique())}
+    for score in SCORES:
+        values = of_types[score].to_numpy(float)
+        drops = baseline[score].to_numpy(float) - values
+        low, high = passage_interval(np.stack([values, drops], axis=1), of_types["passage"].to_numpy(), resamples, seed)
+        record |= {score: values.mean(), f"{score}_ci_low": low[0], f"{score}_ci_high": high[0]}
+        record |= {f"{score}_drop": drops.mean(), f"{score}_drop_ci_low": low[1], f"{score}_drop_ci_high": high[1]}
+        # Without a random set: NaN.
+        random = baseline[score].mean() - of_others.groupby("draw")[score].mean()
+        record |= {f"{score}_random_drop": random.mean(), f"{score}_random_min": random.min()}
+        record |= {f"{score}_random_max": random.max(), f"{score}_random_share_below": (random < drops.mean()).mean()}
+    record |= {"random_sets": of_others["draw"].nunique()}
+    return record | {name: facts.get(name) for name in ("random_absent", "unnamed")}
+
+
+def _scores_note(frame: pd.DataFrame) -> str:
+    return f"n = {frame['n'].iloc[0]} questions on {frame['passages'].iloc[0]} passages. {_SCORES_NOTE}"
+
+
+def _score_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Heads, scores, drops, drops of random heads and the paper's values, as the pages of Tables 2 and 3 show them."""
+    columns: dict[str, list[str]] = {"heads": [str(n) for n in frame["heads"]]}
+    rows = [row for _, row in frame.iterrows()]
+    for score, title in _SCORE_TITLES.items():
+        columns[title] = [_with_interval(row, score) for row in rows]
+        columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
+        columns[f"{title} random drop"] = [_random(row, score) for row in rows]
+        columns[f"Paper {title}"] = ["" if pd.isna(value) else f"{value:.2f}" for value in frame[f"paper_{score}"]]
+    if frame["unnamed"].notna().any():
+        columns["remark"] = [_unnamed(clusters) for clusters in frame["unnamed"]]
+    return pd.DataFrame(columns)
+
+
+def _unnamed(clusters: str | None) -> str:
+    if not isinstance(clusters, str):
+        return ""
+    titles = " and ".join(TITLES[cluster] for cluster in clusters.split("+"))
+    return f"not {titles}: the cluster assigned to this type does not fit it"
+
+
+def _random(row: pd.Series, score: str) -> str:
+    mean, least, most = (row[f"{score}_random_{name}"] for name in ("drop", "min", "max"))
+    if pd.isna(mean):
+        return f"none: {row['random_absent']}" if pd.notna(row["random_absent"]) else ""
+    number = int(row["random_sets"])
+    return f"{mean:.1f} ({least:.1f} to {most:.1f}; {number} {'set' if number == 1 else 'sets'})"
+
+
+def _with_interval(row: pd.Series, name: str) -> str:
+    return f"{row[name]:.1f} ({row[f'{name}_ci_low']:.1f} to {row[f'{name}_ci_high']:.1f})"
+
+
+@table(
+    id="options",
+    number="Options",
+    title="Agreement of the types of heads across options, seeds and methods",
+    reads=("head_type_agreement", "head_types"),
+    settings=("fits",),
+    labels=("questions",),
+)
+def options(head_type_agreement: pd.DataFrame, head_types: pd.DataFrame, fits: int) -> Table:
+    """Agreement of clusters when one option is changed (Guan et al. 2020, section 4). ARI: adjusted Rand index against the
+    clusters as chosen (1: identical, 0: chance). Silhouette: how well they are separated (-1 to 1). Stability: mean share of
+    heads in the same cluster over pairs of fits on half of the heads or of the inputs.
+    """
+    notes = [
+        f"Features are means over {head_types['n'].iloc[0]} questions; stability is that of all pairs of {fits} fits. The "
+        "paper calls 3 and 5 clusters stable too, but hard to distinguish by eye.",
+        "Names: share of the attention on special tokens ([CLS], [SEP], comma, full stop), near tokens (the token and the "
+        "nearest of 16 windows) and far ones; fit: by how much the shares that define the type exceed the others. "
+        f"{_names(head_types)}. The names have the largest total fit of all 24 assignments; a cluster whose fit is not above 0 "
+        "is unnamed.",
+    ]
+    names = {"ari": "ARI", "stability_heads": "Stability, halved heads", "stability_inputs": "Stability, halved inputs"}
+    formats = {"clusters": "d", "heads": "d", "ari": ".3f", "silhouette": ".3f"}
+    formats |= dict.fromkeys(("stability_heads", "stability_inputs"), ".1%")
+    return Table(head_type_agreement, notes, names=names, formats=formats)
+
+
+def _names(head_types: pd.DataFrame) -> str:
+    """The clusters of heads in words: size, profile, and fit with the assigned type."""
+    texts = []
+    for kind in TYPES:
+        cluster = head_types[head_types["cluster"] == kind]
+        means = cluster[list(FEATURES)].to_numpy(float).mean(axis=0)[None]
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(PROFILE, profiles(means)[0], strict=True))
+        unnamed = " (unnamed)" if (cluster["type"] == UNNAMED).all() else ""
+        fit = fits_of(means)[0, TYPES.index(kind)]
+        texts.append(f"{TITLES[kind]}{unnamed}: {len(cluster)} heads, {shares}, fit {fit:+.2f}")
+    return "; ".join(texts)
+
+
+@table(
+    id="claims",
+    number="Claims",
+    title="The paper's claims, tested on the run's model",
+    reads=("answers.parquet", "head_types"),
+    settings=("resamples", "seed"),
+    labels=("questions",),
+    megabytes=2000,
+)
+def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> Table:
+    """What the paper says about the order of its numbers, tested on this run's model (Guan et al. 2020, sections 4 and 5).
+    Drops of F1 are in percentage points, on the same questions. Whether a type matters is tested by permuting the types of the
+    heads within each layer.
+    """
+    return claim_table(claim_frame(tested_claims(drops_of(answers), head_types, resamples, seed)))
+
+
+@table(
+    id="dropped",
+    number="Dropped",
+    title="Dropped examples, by reason",
+    gathers=("shards_by_corpus",),
+)
+def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
+    """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
+    that is too long for one has several for the same question. Types and features use the first window of each question.
+    """
+    return dropped_records(shards_by_corpus)
+
+
+@table(
+    id="comparison",
+    number="Comparison",
+    title="Every published number beside this run's",
+    reads=("head_type_summary", "head_types", "table1", "table2", "table3", "baselines"),
+    settings=("fits",),
+    labels=("questions",),
+)
+def comparison(
+    head_type_summary: pd.DataFrame,
+    head_types: pd.DataFrame,
+    table1: pd.DataFrame,
+    table2: pd.DataFrame,
+    table3: pd.DataFrame,
+    baselines: pd.DataFrame,
+    fits: int,
+    labels: Mapping[str, RunLabel],
+) -> Table:
+    """Every published number of Guan et al. (2020) beside this run's, with interval, whether the two can be compared and why.
+    A number is compared only with the same model on the same data; the column why names inconsistencies of the paper.
+    """
+    frames = {"head_type_summary": head_type_summary, "head_types": head_types, "baselines": baselines}
+    frames |= {"table1": table1, "table2": table2, "table3": table3}
+    rows = [Quantity("features", len(set(FEATURES) & set(head_types.columns))), Quantity("types", len(TYPES))]
+    rows += [Quantity("fits", fits), Quantity("half", 50)]
+    unnamed = unnamed_clusters(head_types)
+    for kind in TYPES:
+        # A type that no cluster fits has no share.
+        share = None if kind in unnamed else float((head_types["type"] == kind).mean())
+        rows.append(Quantity(f"share_{kind}", share, len(head_types)))
+    frames["quantities"] = quantities(rows)
+    published = load_published("guan2020")
+    frame = compare(published, measure(published, frames, labels))
+    return value_table(frame, [verdict_counts(frame)])

@@ -1,0 +1,316 @@
+"""Distance features of heads, their types: clusters of the features (Figures 2 to 4), and their stability (Table 1); maps.
+
+The paper fits on a random half, ten times, and reports the share that is consistent. It does not say whether heads or inputs
+are halved, nor whether a head must be consistent in pairs of fits or in all ten: all four are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.manifold import TSNE
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+
+from attention_atlas.attention.cache import Attention, CachedExample
+from attention_atlas.attention.words import widened
+from attention_atlas.corpora.examples import Examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, mean_features, options_of
+from attention_atlas.methods.head_tables import head_rows, map_rows
+from attention_atlas.methods.head_types import TYPES, Labels, clusters, matched, nearest_clusters, shown_types, types_of
+from attention_atlas.models.card import Card
+from attention_atlas.studies.guan2020.rows import FITS, STUDY_MODEL
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of heads.
+
+    Attributes:
+        values: [option, example, layer, head, 21], options as in `alternatives`.
+        records: [example] the examples' records.
+    """
+
+    values: npt.NDArray[np.float32]
+    records: npt.NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+        return self.values.shape[2], self.values.shape[3]
+
+    def by_example(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
+        """[example, head, 21] under some options, heads in the order of layers."""
+        values = self.values[alternatives().index(options)]
+        return values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
+
+    def means(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
+        """[head, 21] means over the examples, with equal weight."""
+        return self.by_example(options).mean(axis=0)
+
+
+def features(attention: Attention, examples: Examples, card: Card) -> Features:
+    """Features of all heads under all options, of the first window of each passage."""
+    later_windows = {e.record for e in examples if e.question is not None and e.id != e.question.question}
+    first_windows = (example for example in attention if example.record not in later_windows)
+    values, records = mean_features(progress(first_windows, label="examples"), card.cls, card.sep, alternatives())
+    return Features(values.astype(np.float32), records.astype(np.int64))
+
+
+Floats = npt.NDArray[np.float64]
+HALVES = ("heads", "inputs")
+_STARTS = 50
+_SEEDS = 5
+_COUNTS = (3, 4, 5)
+
+
+def head_types(
+    features: Features, options: Mapping[str, Any], method: str, fits: int, perplexity: float, seed: int, model: str
+) -> dict[str, pd.DataFrame]:
+    """The type of every head, and what Figures 2 and 3 and the options show.
+
+    Args:
+        method: kmeans or mixture.
+        fits: number of halves of the data for stability.
+        perplexity: of t-SNE; reduced for few heads.
+
+    Returns:
+        types: model, layer, head, type, cluster (the type by which the rows of Tables 2 and 3 select it, which is the head's
+            type unless that is unnamed), n (examples), and the 21 features.
+        plane: layer, head, type, x, y.
+        layers: layer, type, heads, share.
+        summary: quantities: examples, layers, heads.
+        agreement: aspect, setting, clusters, heads, ari (with the clusters of the chosen options), silhouette,
+            stability_heads, stability_inputs.
+    """
+    chosen = options_of(options)
+    means = features.means(chosen)
+    types = types_of(means, seed, method)
+    heads = head_rows(np.asarray(types.names, dtype=object).reshape(features.shape), "type")
+    typed = heads.assign(cluster=types.clusters, n=len(features.records))
+    typed = pd.concat([typed, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
+    typed.insert(0, "model", model)
+    layers, heads_a_layer = features.shape
+    sizes = {"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}
+    return {
+        "types": typed,
+        "plane": heads.assign(**plane(means, perplexity, seed)),
+        "layers": by_layer(heads),
+        "summary": pd.DataFrame(sizes.items(), columns=["quantity", "value"]),
+        "agreement": agreement(features, chosen, method, fits, seed),
+    }
+
+
+def compared(
+    head_types: pd.DataFrame, features: Mapping[str, Features], options: Mapping[str, Any], method: str, fits: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """The tables of `stability` and of `models`."""
+    return {
+        "stability": stability(features, options, fits, seed),
+        "models": models(head_types, features, options, method, seed),
+    }
+
+
+def stability(features: Mapping[str, Features], options: Mapping[str, Any], fits: int, seed: int) -> pd.DataFrame:
+    """model, halved, fits, pairwise with its least and largest value, consistent_in_all, heads, examples: shares of heads."""
+    rows = []
+    for name, measured in features.items():
+        values = measured.by_example(options_of(options))
+        reference, _ = clusters(values.mean(axis=0), len(TYPES), seed)
+        for halve in HALVES:
+            halved = halved_labels(values, halve, len(TYPES), fits, seed)
+            pairs = pairwise_agreement(halved, len(TYPES))
+            shares = {"pairwise": pairs.mean(), "pairwise_min": pairs.min(), "pairwise_max": pairs.max()}
+            shares["consistent_in_all"] = consistent_in_all(halved, reference, len(TYPES))
+            row = {"model": name, "halved": halve, "fits": fits, **shares}
+            rows.append(row | {"heads": values.shape[1], "examples": len(values)})
+    return pd.DataFrame(rows)
+
+
+def models(
+    head_types: pd.DataFrame, features: Mapping[str, Features], options: Mapping[str, Any], method: str, seed: int
+) -> pd.DataFrame:
+    """model, fit, layer, head, type; reused: nearest mean of the study's types; refitted: clusters of the compared model."""
+    reference, study_clusters = head_types[list(FEATURES)].to_numpy(float), head_types["cluster"].tolist()
+    type_of_cluster = dict(zip(study_clusters, head_types["type"], strict=True))
+    frames = []
+    for name, measured in features.items():
+        means = measured.means(options_of(options))
+        if len(means) != len(head_types):
+            raise AtlasError(
+                f"the compared model {name} has {len(means)} heads, but the study's model has {len(head_types)}: compare "
+                "models of one shape."
+            )
+        if name == STUDY_MODEL:
+            by_fit = dict.fromkeys(FITS, tuple(head_types["type"]))
+        else:
+            nearest = nearest_clusters(means, reference, study_clusters)
+            refitted = types_of(means, seed, method).names
+            by_fit = {"reused": tuple(type_of_cluster[cluster] for cluster in nearest), "refitted": refitted}
+        for fit in FITS:
+            rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
+            frames.append(rows.assign(model=name, fit=fit))
+    return pd.concat(frames, ignore_index=True)[["model", "fit", "layer", "head", "type"]]
+
+
+def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[str, npt.NDArray[np.float64]]:
+    """Columns x and y: heads in the plane by t-SNE of their features, not scaled."""
+    feasible = min(perplexity, (len(means) - 1) / 3)
+    places = TSNE(perplexity=feasible, init="pca", random_state=seed).fit_transform(means)
+    return {"x": places[:, 0].astype(np.float64), "y": places[:, 1].astype(np.float64)}
+
+
+def by_layer(heads: pd.DataFrame) -> pd.DataFrame:
+    """Heads of each type in each layer: layer, type, heads, share."""
+    counts = heads.groupby(["layer", "type"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(shown_types(heads["type"])), fill_value=0)
+    table = counts.stack().rename("heads").reset_index()
+    table["share"] = table["heads"] / table.groupby("layer")["heads"].transform("sum")
+    return table
+
+
+def agreement(features: Features, chosen: FeatureOptions, method: str, fits: int, seed: int) -> pd.DataFrame:
+    """Clusters of the heads with one choice changed: agreement with the chosen clusters, silhouette and stability."""
+    means, by_example, count = features.means(chosen), features.by_example(chosen), len(TYPES)
+    reference, _ = clusters(means, count, seed, method)
+    rows: list[dict[str, Any]] = []
+
+    def add(aspect: str, setting: str, values: Floats = means, number: int = count, **changed: Any) -> None:
+        labels, _ = clusters(values, number, **{"seed": seed, "method": method, **changed})
+        separable = 1 < len(set(labels.tolist())) < len(labels)
+        row = {"aspect": aspect, "setting": setting, "clusters": number, "heads": len(labels)}
+        row["ari"] = float(adjusted_rand_score(reference, labels))
+        rows.append(row | {"silhouette": float(silhouette_score(values, labels)) if separable else float("nan")})
+
+    add("as chosen", "")
+    for options in alternatives():
+        if options != chosen:
+            add("features", ", ".join(f"{k} {v}" for k, v in asdict(options).items()), features.means(options))
+    for new_seed in range(seed + 1, seed + 1 + _SEEDS):
+        add("seed", str(new_seed), seed=new_seed)
+    other_method = "mixture" if method == "kmeans" else "kmeans"
+    add("method", other_method, method=other_method)
+    if len(by_example) > 1:
+        middle = len(by_example) // 2
+        add("inputs", "first half", by_example[:middle].mean(axis=0))
+        add("inputs", "second half", by_example[middle:].mean(axis=0))
+    for number in _COUNTS:
+        add("clusters", str(number), number=number)
+        for halve in HALVES:
+            labels = halved_labels(by_example, halve, number, fits, seed)
+            rows[-1][f"stability_{halve}"] = float(pairwise_agreement(labels, number).mean())
+    return pd.DataFrame(rows, columns=[*rows[0], *(f"stability_{halve}" for halve in HALVES)])
+
+
+def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int) -> npt.NDArray[np.intp]:
+    """[fit, head] clusters from random halves.
+
+    Args:
+        features: [example, head, 21].
+        halve: heads: cluster half of the heads by their mean features, and give each other head the nearest centre; inputs:
+            cluster all heads by their mean features over half of the examples.
+        count, fits: number of clusters, and of halves.
+        seed: of the halves and the initial centres.
+    """
+    generator = np.random.default_rng(seed)
+    examples, heads = features.shape[:2]
+    labels = []
+    for fit in range(fits):
+        if halve == "heads":
+            half = generator.permutation(heads)[: max(heads // 2, count)]
+            means = features.mean(axis=0)
+            model = KMeans(count, n_init=_STARTS, random_state=seed + fit).fit(means[half])
+            labels.append(model.predict(means).astype(np.intp))
+        else:
+            half = generator.permutation(examples)[: max(examples // 2, 1)]
+            labels.append(clusters(features[half].mean(axis=0), count, seed + fit)[0])
+    return np.stack(labels)
+
+
+def pairwise_agreement(labels: npt.NDArray[np.intp], count: int) -> Floats:
+    """[pair] share of heads in the same cluster, for every two fits, clusters matched for the largest agreement."""
+    pairs = combinations(range(len(labels)), 2)
+    return np.asarray([(matched(labels[a], labels[b], count) == labels[b]).mean() for a, b in pairs])
+
+
+def consistent_in_all(labels: npt.NDArray[np.intp], reference: Labels, count: int) -> float:
+    """Share of heads that every fit assigns to the cluster of the reference, clusters matched to the reference."""
+    agreed = np.stack([matched(fit_labels, reference, count) == reference for fit_labels in labels])
+    return float(agreed.all(axis=0).mean())
+
+
+_SHORT, _LONG = 24, 64
+"""Smallest and largest number of word pieces of the example. Without such an example the shortest is shown."""
+_CELLS = 24
+"""Largest number of rows and columns of a map of Figure 5."""
+_PER_TYPE = 2
+
+
+def maps(attention: Attention, head_types: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Maps of Figure 1 (the two heads nearest to the mean of each type) and of Figure 5 (all heads, smaller).
+
+    Returns:
+        maps: type, rank, layer, head, example, query, key (from 1), query_token, key_token, weight.
+        map_grid: layer, head, type, example, `pieces`, row, column (from 1), weight (mean over a block of cells).
+    """
+    example = _example(attention)
+    weights = widened(example.maps)
+    typical = [
+        map_rows(example.tokens, weights[row.layer - 1, row.head - 1]).assign(
+            type=row.type, rank=row.rank, layer=row.layer, head=row.head, example=example.id
+        )
+        for row in typical_heads(head_types).itertuples()
+    ]
+    small = shrunk(weights, _CELLS)[head_types["layer"] - 1, head_types["head"] - 1]
+    number, row, column = (places.ravel() for places in np.indices(small.shape))
+    grid = head_types.iloc[number].reset_index(drop=True).assign(example=example.id, pieces=len(example.tokens))
+    grid = grid.assign(row=row + 1, column=column + 1, weight=small.ravel())
+    order = ["type", "rank", "layer", "head", "example", "query", "key", "query_token", "key_token", "weight"]
+    columns = ["layer", "head", "type", "example", "pieces", "row", "column", "weight"]
+    return {"maps": pd.concat(typical, ignore_index=True)[order], "map_grid": grid[columns]}
+
+
+def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
+    """The two heads of each type whose features are nearest to the type's mean: type, rank, layer, head."""
+    rows = []
+    for name in shown_types(types["type"]):
+        type_heads = types[types["type"] == name].reset_index(drop=True)
+        if type_heads.empty:
+            continue
+        values = type_heads[list(FEATURES)].to_numpy(float)
+        nearest = np.argsort(np.square(values - values.mean(axis=0)).sum(axis=1), kind="stable")[:_PER_TYPE]
+        rows += [
+            (name, rank, int(type_heads["layer"][k]), int(type_heads["head"][k])) for rank, k in enumerate(nearest, start=1)
+        ]
+    return pd.DataFrame(rows, columns=["type", "rank", "layer", "head"])
+
+
+def shrunk(maps: npt.NDArray[np.float32], cells: int) -> npt.NDArray[np.float64]:
+    """[..., n, n] as [..., m, m] with m = min(n, cells): means over blocks of rows and columns of similar size."""
+    n = maps.shape[-1]
+    m = min(n, cells)
+    edges = np.linspace(0, n, m + 1).astype(int)[:-1]
+    sizes = np.diff([*edges, n])
+    sums = np.add.reduceat(np.add.reduceat(maps.astype(np.float64), edges, axis=-2), edges, axis=-1)
+    return sums / (sizes[:, None] * sizes[None, :])
+
+
+def _example(attention: Attention) -> CachedExample:
+    """The first example of a suitable length, else the shortest."""
+    shortest = None
+    for example in attention:
+        if _SHORT <= len(example.tokens) <= _LONG:
+            return example
+        if shortest is None or len(example.tokens) < len(shortest.tokens):
+            shortest = example
+    if shortest is None:
+        raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
+    return shortest

@@ -1,0 +1,379 @@
+"""Figures of Michel et al. (2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from attention_atlas.figures.quantities import ACCURACY, BLEU, change
+from attention_atlas.figures.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PAGE,
+    PUBLISHED,
+    PURPLE,
+    SKY,
+    VERMILION,
+    DrawnFigure,
+    centred_edges,
+    legend_below,
+    minus_signs,
+    panels,
+    plain,
+)
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.published.values import load_published, published_rows
+from attention_atlas.studies.michel2019.ablations import PEARSON, SPEARMAN, TRIMMED, in_words
+from attention_atlas.studies.michel2019.claims import KIND_TITLES, TITLES, dispensable_kinds
+from attention_atlas.studies.michel2019.effects import ABLATION, HELDOUT, IMPORTANCE, LEVEL, RANDOM, RECOMPUTED, UNCHANGED
+from attention_atlas.workflow.shown import figure
+
+_COLOURS = {"enc_enc": BLUE, "enc_dec": ORANGE, "dec_dec": GREEN}
+_MARKERS = {"enc_enc": "o", "enc_dec": "s", "dec_dec": "^"}
+"""Kind of attention -> its colour and marker in all figures."""
+_SCORE_LABELS = {"BLEU": BLEU.axis, "accuracy": ACCURACY.axis}
+_CHANGE_LABELS = {"BLEU": "Change in BLEU", "accuracy": change("accuracy")}
+_MASKED_LABEL = "Heads masked (%)"
+_STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
+_LINE = 40
+"""Largest number of letters in a line of a label."""
+_SMALLEST, _LARGEST = 14, 180
+"""Areas of the spot of one head and of the spot of most heads, in square points."""
+ORDERS: Mapping[str, tuple[str, str, Any, str]] = {
+    IMPORTANCE: ("Importance", BLUE, "", "o"),
+    RECOMPUTED: ("Importance, recomputed at each step", SKY, (1, 1), "D"),
+    ABLATION: ("Score with one head masked", VERMILION, (4, 1.5), "s"),
+    HELDOUT: ("Score with one head masked, other examples", PURPLE, (1, 1), "^"),
+    RANDOM: ("Random (mean and range)", GREY, (3, 1.25, 1.5, 1.25), "v"),
+}
+"""Order of pruning -> its title, colour, dashes and marker."""
+_SELF_ATTENTION_MASKED = 80
+"""Percent of self-attention heads masked at the published BLEU: 20 % of them are kept."""
+_EPOCH_MARKERS = "os^DvP*X"
+_APART = 1.4
+"""Least ratio of two labelled epochs."""
+
+
+@figure(
+    id="figure1",
+    number="Figure 1",
+    title="Heads by the change in score when they are masked",
+    reads=("ablation",),
+    settings=("translation_model",),
+    labels=("translation", "classification"),
+)
+def figure1(ablation: pd.DataFrame, translation_model: str) -> DrawnFigure:
+    """Share of heads by the change in score when each is masked alone (Michel et al. 2019, Figure 1). Titles: score without
+    masking, and heads that differ from it by a paired test, before and after correction for all heads. Dashed line: no change.
+    Black outline: the 96 encoder heads of the published Table 1, another model and corpus.
+    """
+    drawn, axes = panels(PAGE / 2, 2.9)
+    published = published_deltas()
+    sizes = []
+    for axis, (name, rows) in zip(axes, ablation.groupby("experiment", sort=False), strict=True):
+        baseline, metric = float(rows["baseline"].iloc[0]), str(rows["metric"].iloc[0])
+        beside = published if name == TRANSLATION else published[:0]
+        changes = rows.assign(change=rows["score"] - baseline)
+        edges = centred_edges(np.concatenate([changes["change"].to_numpy(np.float64), beside]))
+        style = {"bins": list(edges), "stat": "percent", "ax": axis, "legend": False}
+        of_kinds = {"hue": "kind", "hue_order": _kinds(rows), "palette": _COLOURS, "multiple": "stack"}
+        sns.histplot(changes, x="change", **of_kinds, alpha=0.9, linewidth=0.3, **style)
+        if len(beside):
+            sns.histplot(x=beside, element="step", fill=False, color=BLACK, linewidth=1, **style)
+        axis.axvline(0, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+        unmasked = f"{baseline:.1f} {'BLEU' if metric == 'BLEU' else '%'} unmasked"
+        significant, adjusted = ((rows[p] < LEVEL).sum() for p in ("p", "p_adjusted"))
+        tests = f"p < {LEVEL}: {significant}, adjusted for all heads: {adjusted}"
+        axis.set_title(f"{TITLES[str(name)]}: {len(rows)} heads, {unmasked}\n{tests}")
+        axis.set_xlabel(_CHANGE_LABELS[metric])
+        axis.set_ylabel("Heads (%)")
+        sizes.append(f"{rows['n'].iloc[0]} {rows['unit'].iloc[0]}")
+    kinds = [
+        Line2D([], [], color=_COLOURS[kind], marker="s", linestyle="none", label=KIND_TITLES[kind]) for kind in _kinds(ablation)
+    ]
+    beside_style = Line2D([], [], color=BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
+    legend_below(drawn, axes, 4, [*kinds, beside_style])
+    return DrawnFigure(drawn, ablation, f"n = {' and '.join(sizes)}; translation model: {translation_model}")
+
+
+def published_deltas() -> npt.NDArray[np.float64]:
+    """Published changes in BLEU, one for each encoder self-attention head of the paper's Table 1."""
+    ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
+    return published_rows("michel2019", ids)["value"].to_numpy(np.float64)
+
+
+def _kinds(table: pd.DataFrame) -> list[str]:
+    return [kind for kind in KIND_TITLES if (table["kind"] == kind).any()]
+
+
+@figure(
+    id="figure2",
+    number="Figure 2",
+    title="Change in score when a head is masked, on two corpora",
+    reads=("correlation_heads", "correlations"),
+    settings=("translation_model",),
+    labels=("translation", "translation_other", "classification", "classification_other"),
+    files=("correlations.tsv",),
+)
+def figure2(
+    correlation_heads: pd.DataFrame, correlations: pd.DataFrame, translation_model: str, labels: Mapping[str, RunLabel]
+) -> DrawnFigure:
+    """Change in score when each head is masked alone, on two corpora (Michel et al. 2019, Figure 2). Larger spots: several
+    heads with the same changes. Titles: correlations over heads with 95 % bootstrap intervals; extreme heads are circled. All
+    changes on a corpus share the full model's score. Overlong: more than 1.5 times the words of the reference.
+    """
+    spots = heads_by_spot(correlation_heads)
+    most = int(spots["heads"].max())
+    drawn, axes = panels(PAGE / 2, 4.1)
+    for axis, (name, experiment_spots) in zip(axes, spots.groupby("experiment", sort=False), strict=True):
+        _spots(axis, experiment_spots, most)
+        delta = _CHANGE_LABELS[str(experiment_spots["metric"].iloc[0])]
+        axis.set_xlabel(plain(fill(f"{delta}: {labels[str(name)].corpus}", _LINE)))
+        axis.set_ylabel(plain(fill(f"{delta}: {labels[f'{name}_other'].corpus}", _LINE)))
+        heads = correlation_heads[correlation_heads["experiment"] == name]
+        above, second_above = (int((heads[column] > UNCHANGED).sum()) for column in ("delta", "second_delta"))
+        above_text = f"Heads above the full model: {above} (x), {second_above} (y) of {len(heads)}"
+        lines = [TITLES[str(name)], *_correlations(correlations, str(name)), above_text]
+        axis.set_title(minus_signs("\n".join(lines)), fontsize=7.5)
+    kinds = [
+        Line2D([], [], color=_COLOURS[kind], marker=_MARKERS[kind], linestyle="none", label=KIND_TITLES[kind])
+        for kind in _kinds(correlation_heads)
+    ]
+    ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
+    spot: dict[str, Any] = {"color": GREY, "marker": "o", "linestyle": "none", "markeredgewidth": 0}
+    sizes = [
+        Line2D([], [], markersize=_area(heads, most) ** 0.5, label=f"{heads} head{'s' if heads > 1 else ''}", **spot)
+        for heads in sorted({1, most})
+    ]
+    legend_below(drawn, axes, 6, [*kinds, ring, *sizes])
+    sizes_of = correlations.drop_duplicates("experiment").itertuples()
+    count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
+    notes = [f"n = {count}", f"translation model: {translation_model}", *_overlong(correlation_heads)]
+    return DrawnFigure(drawn, correlation_heads, "; ".join(notes))
+
+
+def heads_by_spot(table: pd.DataFrame) -> pd.DataFrame:
+    """Heads of one kind with the same two changes as one row: experiment, kind, metric, delta, second_delta, extreme, heads."""
+    places = table.assign(delta=table["delta"].round(6), second_delta=table["second_delta"].round(6))
+    keys = ["experiment", "kind", "metric", "delta", "second_delta"]
+    return places.groupby(keys, sort=False, as_index=False).agg(extreme=("extreme", "max"), heads=("extreme", "size"))
+
+
+def _spots(axis: Axes, spots: pd.DataFrame, most: int) -> None:
+    sns.scatterplot(
+        spots.sort_values("heads", ascending=False),
+        x="delta",
+        y="second_delta",
+        hue="kind",
+        palette=_COLOURS,
+        style="kind",
+        markers=_MARKERS,
+        size="heads",
+        sizes=(_SMALLEST, _LARGEST if most > 1 else _SMALLEST),
+        size_norm=(1, max(most, 2)),
+        alpha=0.75,
+        linewidth=0,
+        legend=False,
+        ax=axis,
+    )
+    extreme = spots[spots["extreme"] == 1]
+    areas = [_area(heads, most) + 40 for heads in extreme["heads"]]
+    axis.scatter(extreme["delta"], extreme["second_delta"], s=areas, facecolors="none", edgecolors=BLACK, linewidths=0.8)
+    for line in (axis.axhline, axis.axvline):
+        line(0, color=GREY, linewidth=0.6, zorder=0)
+
+
+def _overlong(table: pd.DataFrame) -> list[str]:
+    """Overlong translations of the full model on both corpora, in a few words; empty without a translation model."""
+    counted = table[table["overlong_unmasked"].notna()]
+    if counted.empty:
+        return []
+    row = counted.iloc[0]
+    return [
+        f"overlong translations of the full model: {row['overlong_unmasked']:.0f} (x axis) and "
+        f"{row['second_overlong_unmasked']:.0f} (y axis), median over masked heads {counted['overlong'].median():g} and "
+        f"{counted['second_overlong'].median():g}"
+    ]
+
+
+def _area(heads: int, most: int) -> float:
+    return _SMALLEST + (_LARGEST - _SMALLEST) * (heads - 1) / max(most - 1, 1)
+
+
+def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
+    value = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}[experiment]
+    published = load_published("michel2019")[value].value
+    return [
+        f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
+        + (f"; published: {published}" if row.statistic == PEARSON else "")
+        for row in agreement[agreement["experiment"] == experiment].itertuples()
+    ]
+
+
+@figure(
+    id="figure3",
+    number="Figure 3",
+    title="Score by percent of heads masked, in several orders",
+    reads=("pruning_curves",),
+    settings=("translation_model",),
+    labels=("translation", "classification"),
+    files=("head_importance.tsv",),
+)
+def figure3(pruning_curves: pd.DataFrame, translation_model: str) -> DrawnFigure:
+    """Score by percent of heads masked: by importance, also recomputed at each step, by the score with one head masked, and in
+    random order (Michel et al. 2019, Figure 3). Bands: 95 % bootstrap interval for importance, range of the random orders.
+    Published values are of other models and corpora. head_importance.tsv: importance by four definitions (equation 2, and
+    published code).
+    """
+    drawn, axes = panels(PAGE / 2, 3.4)
+    sizes = []
+    for axis, (name, curves) in zip(axes, pruning_curves.groupby("experiment", sort=False), strict=True):
+        for order, (title, colour, dashes, marker) in ORDERS.items():
+            rows = curves[curves["order"] == order]
+            if rows.empty:
+                continue
+            style = {"color": colour, "dashes": dashes, "marker": marker, "markersize": 3, "linewidth": 1.2, "label": title}
+            # Several random orders: their mean, and their range as a band.
+            band = {"errorbar": ("pi", 100), "err_kws": {"alpha": 0.18, "linewidth": 0}}
+            sns.lineplot(rows, x="percent", y="score", **style, **band, ax=axis)
+        _interval(axis, curves[curves["order"] == IMPORTANCE], BLUE, 0.18)
+        floor = curves["floor"].iloc[0]
+        if floor > 0:
+            axis.axhline(floor, color=BLACK, linewidth=0.8, linestyle=":", label=f"Most frequent label: {floor:.0f} %")
+        axis.set_xlabel(_MASKED_LABEL)
+        axis.set_ylabel(_SCORE_LABELS[curves["metric"].iloc[0]])
+        _published(axis, str(name))
+        axis.set_ylim(bottom=0)
+        axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
+        sizes.append(f"{curves['n'].iloc[0]} {curves['unit'].iloc[0]}")
+    legend_below(drawn, axes, 3)
+    return DrawnFigure(drawn, pruning_curves, f"n = {' and '.join(sizes)}; translation model: {translation_model}")
+
+
+def _interval(axis: Axes, curve: pd.DataFrame, colour: str, alpha: float) -> None:
+    rows = curve.sort_values("percent")
+    axis.fill_between(rows["percent"], rows["ci_low"], rows["ci_high"], color=colour, alpha=alpha, linewidth=0)
+
+
+def _published(axis: Axes, experiment: str) -> None:
+    value = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.prunable"}[experiment]
+    share = published_rows("michel2019", [value])["value"].iloc[0]
+    axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
+    if experiment == CLASSIFICATION:
+        rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
+        label = "third-party rerun of the published code: MNLI (3 classes)"
+        axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
+        # Without any head the classifier gives one of the three labels to all examples.
+        floor = rerun.set_index("percent")["value"][100]
+        floor_label = f"that rerun with all heads masked: {floor:.0f} %"
+        axis.axhline(floor, color=GREY, linewidth=0.8, linestyle=(0, (1, 3)), label=floor_label)
+
+
+def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[Any, str], **style: Any) -> None:
+    """A line with markers for each value of the column `by`, named by its title, in the order of the titles."""
+    titled, order = curves.assign(title=curves[by].map(titles)), list(titles.values())
+    lines = {"hue": "title", "hue_order": order, "style": "title", "style_order": order, "dashes": False, "errorbar": None}
+    sns.lineplot(titled, x="percent", y=y, **lines, ax=axis, **style)
+
+
+@figure(
+    id="figure4",
+    number="Figure 4",
+    title="BLEU by percent of heads masked, for each kind of attention",
+    reads=("pruning_curves_by_kind",),
+    settings=("translation_model",),
+    labels=("translation",),
+)
+def figure4(pruning_curves_by_kind: pd.DataFrame, translation_model: str) -> DrawnFigure:
+    """BLEU by percent of heads masked within one kind of attention, by importance; all other heads are kept (Michel et al.
+    2019, Figure 4). Bands: 95 % bootstrap interval. Published, of another model: BLEU with 20 % of the encoder or decoder heads
+    kept, and where BLEU collapses. The line below names kinds that the model hardly needs.
+    """
+    table = pruning_curves_by_kind
+    drawn, (axis,) = panels(4.8, 3.4, 1)
+    heads = table.groupby("kind")["heads"].first()
+    titles = {kind: f"{KIND_TITLES[kind]} ({heads[kind]} heads)" for kind in _kinds(table)}
+    colours, markers = ([by_kind[kind] for kind in titles] for by_kind in (_COLOURS, _MARKERS))
+    _lines(axis, table, "score", "kind", titles, palette=colours, markers=markers)
+    for kind in titles:
+        _interval(axis, table[table["kind"] == kind], _COLOURS[kind], 0.15)
+    collapse, bleu = published_rows("michel2019", ["m19.fig4.encdec_collapse", "m19.fig4.self_20pct"])["value"]
+    collapse_label = "published: encoder-decoder heads, collapse"
+    axis.axvline(collapse, color=_COLOURS["enc_dec"], linewidth=0.9, linestyle="-.", label=collapse_label)
+    self_label = "published: encoder or decoder heads"
+    axis.plot([_SELF_ATTENTION_MASKED], [bleu], linestyle="none", label=self_label, **PUBLISHED)
+    axis.set_xlabel("Heads of this kind masked (%)")
+    axis.set_ylabel(_SCORE_LABELS["BLEU"])
+    axis.set_ylim(bottom=0)
+    legend_below(drawn, [axis], 3)
+    note = f"n = {table['n'].iloc[0]} sentences; translation model: {translation_model}"
+    return DrawnFigure(drawn, table, "; ".join([note, *dispensable_kinds(table).values()]))
+
+
+@figure(
+    id="figure5",
+    number="Figure 5",
+    title="BLEU by percent of heads masked, during training",
+    reads=("training_curves",),
+    settings=("trained_model",),
+    labels=("dynamics",),
+    needs=("dynamics", "dynamics_importance"),
+)
+def figure5(training_curves: pd.DataFrame, trained_model: str) -> DrawnFigure:
+    """BLEU by percent of heads masked after several epochs of training, also relative to the full model (where that reaches 3
+    BLEU; Michel et al. 2019, Figure 5). Heads of all kinds are masked by their importance after the same epoch. Right: the
+    full model by epoch, and the published one (diamonds), another model and corpus.
+    """
+    baselines = training_curves.groupby("epoch")["baseline"].first()
+    titles = {epoch: f"epoch {epoch}: BLEU {baseline:.1f}" for epoch, baseline in baselines.items()}
+    in_percent = training_curves.assign(share=100 * training_curves["share"])
+    drawn, axes = panels(PAGE / 3, 3.0, 3)
+    # Light to dark in the order of training; markers distinguish the epochs in print.
+    colours = sns.color_palette("crest", len(titles))
+    markers = [_EPOCH_MARKERS[number % len(_EPOCH_MARKERS)] for number in range(len(titles))]
+    labels = {"score": _SCORE_LABELS["BLEU"], "share": "BLEU (% of the full model's)"}
+    for axis, (column, label) in zip(axes[:2], labels.items(), strict=True):
+        _lines(axis, in_percent, column, "epoch", titles, palette=colours, markers=markers, linewidth=1.2)
+        axis.set_xlabel(_MASKED_LABEL)
+        axis.set_ylabel(label)
+    _by_epoch(axes[2], baselines)
+    for axis in axes:
+        axis.set_ylim(bottom=0)
+    legend_below(drawn, axes, 4)
+    n, heads = training_curves["n"].iloc[0], training_curves["heads"].iloc[0]
+    return DrawnFigure(drawn, training_curves, f"n = {n} sentences; {heads} heads; translation model: {trained_model}")
+
+
+def _labels(epochs: Sequence[int]) -> list[str]:
+    """Labels of epochs on a logarithmic axis, the last one first: empty where a label would touch the next one."""
+    shown: list[int] = []
+    for epoch in reversed(epochs):
+        if not shown or shown[-1] / epoch >= _APART:
+            shown.append(epoch)
+    return [str(epoch) if epoch in shown else "" for epoch in epochs]
+
+
+def _by_epoch(axis: Axes, baselines: pd.Series) -> None:
+    """Draw BLEU of the full model by epoch: this run's and the published one."""
+    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
+    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
+    axis.plot(baselines.index, baselines, color=BLUE, **style)
+    axis.plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label="published: full model", **PUBLISHED)
+    axis.set_xscale("log")
+    epochs = sorted({*baselines.index, *published["epoch"]})
+    axis.set_xticks(epochs, _labels(epochs))
+    axis.minorticks_off()
+    axis.set_xlabel("Epoch")
+    axis.set_ylabel(_SCORE_LABELS["BLEU"])

@@ -1,0 +1,364 @@
+"""Keyphrase extraction by several methods, attention among them, on the same test documents.
+
+Rankers give the phrases of every text, the best first. All rank the same candidates, except "yake", which extracts phrases.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.keyphrases import located, spans_of, stem
+from attention_atlas.corpora.text import WORD
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.models.card import Card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import locate
+from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
+from attention_atlas.stats.significance import mean_interval
+from attention_atlas.studies.stefanik2021.scores import (
+    ATTENTION_METHODS,
+    MOST_PHRASES,
+    percent,
+    phrase_counts,
+    resampled_percent,
+)
+
+
+class SentenceEncoder(NamedTuple):
+    """A `SentenceTransformer`, and whether it is trained for sentences; a plain encoder's hidden states are averaged."""
+
+    model: Any
+    trained: bool
+
+
+def load_sentence_encoder(entry: Mapping[str, Any]) -> SentenceEncoder:
+    """An encoder from its registry entry, on the device of the configuration; errors of `locate`."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = locate(entry)
+    # sentence-transformers adds this file to models of sentences.
+    trained = (folder / "modules.json").is_file()
+    return SentenceEncoder(SentenceTransformer(str(folder), device=pick_device(), local_files_only=True), trained)
+
+
+_log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
+Phrase = tuple[str, ...]
+"""Words of a phrase in lower case."""
+Candidates = dict[Phrase, list[tuple[int, int]]]
+"""Phrases of a text with their occurrences: first word, and word after the last."""
+Rankings = list[list[Phrase]]
+"""[document] phrases, the best first."""
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents of one split with a keyphrase in their text, their candidate phrases, and the stems of their gold phrases."""
+
+    examples: list[Example]
+    candidates: list[Candidates]
+    gold: list[set[Phrase]]
+
+    @property
+    def texts(self) -> list[Sequence[str]]:
+        """Words of each document."""
+        return [example.words for example in self.examples]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one method: metric -> [document] F1 in percent, mean over its repetitions (seeds); and for
+    phrase_f1_all_occurrences, [repetition, document, 3] right, answered and expected phrases in the text.
+    """
+
+    f1: Mapping[str, Floats]
+    phrases: Floats
+
+    def mean(self, metric: str) -> float:
+        """Score of all documents."""
+        return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
+
+    count: int | None
+    development: Scores | None
+    test: Scores
+
+
+def extraction(
+    development: Examples,
+    test: Examples,
+    scores: pd.DataFrame,
+    removals: Mapping[str, pd.DataFrame],
+    encoder: Annotated[SentenceEncoder, load_sentence_encoder],
+    card: Card,
+    max_phrase_words: int,
+    resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """One row for each method and metric, in percent, see `method_rows`.
+
+    A tagger proposes the phrases that it tags; a ranker as many (column phrases, at most `MOST_PHRASES`) as are best on
+    development documents. Only phrases that occur in the text are gold, and only documents with such a phrase are used.
+
+    Args:
+        development, test: documents.
+        scores, removals: of the words of all documents, see `detection`; seed -> answers of a tagger, see `removal`.
+        encoder, card: of the embedding ranker.
+        max_phrase_words: greatest number of words of a candidate phrase.
+        resamples, seed: of the bootstrap over documents.
+
+    Raises:
+        AtlasError: a document has no scores, or none has a keyphrase in its text.
+    """
+    documents = {"development": _documents(development, max_phrase_words), "test": _documents(test, max_phrase_words)}
+    rankers: dict[str, Callable[[Documents], Rankings]] = {
+        "position": lambda split: by_position(split.candidates),
+        "tf_idf": lambda split: by_tf_idf(split.candidates),
+        "yake": lambda split: by_yake(split.texts, max_phrase_words),
+        "embedding": lambda split: by_embedding(split.texts, split.candidates, encoder),
+        "word_statistics": lambda split: by_words(split.candidates, _of_words(scores, "word_statistics", split.examples)),
+        "best_head": lambda split: by_words(split.candidates, _of_words(scores, "best_head", split.examples)),
+        "regression": lambda split: by_words(split.candidates, _of_words(scores, "regression", split.examples)),
+    }
+    evaluated = {}
+    for name, rank in rankers.items():
+        rankings = {split: rank(of_split) for split, of_split in documents.items()}
+        count = best_number(rankings["development"], documents["development"].gold)
+        _log.info("%s: %d phrases per document", name, count)
+        by_split = [_scores([rankings[split]], documents[split], count) for split in ("development", "test")]
+        evaluated[name] = Evaluated(count, *by_split)
+    tagged = [_tagged(answers, documents["test"].examples) for answers in removals.values()]
+    evaluated["fine_tuned"] = Evaluated(None, None, _scores(tagged, documents["test"], None))
+    source = "a sentence encoder" if encoder.trained else "not trained for sentences: mean of its last hidden states"
+    return method_rows(evaluated, f"{card.name}, {source}", resamples, seed)
+
+
+def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
+    with_gold = [example for example in examples if gold_of(example)]
+    if not with_gold:
+        raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
+    return Documents(with_gold, [candidates_of(e.words, max_phrase_words) for e in with_gold], [gold_of(e) for e in with_gold])
+
+
+def _of_words(scores: pd.DataFrame, column: str, examples: Sequence[Example]) -> list[Floats]:
+    """Scores of the words of each document."""
+    by_name = dict(iter(scores.sort_values("place").groupby("document")[column]))
+    word_scores = []
+    for example in examples:
+        values = by_name.get(example.id)
+        if values is None or len(values) != len(example.words):
+            raise AtlasError(
+                f"document {example.id} has no attention in this run: the corpus of `documents` must contain those of "
+                "`development` and `test`."
+            )
+        word_scores.append(values.to_numpy(np.float64))
+    return word_scores
+
+
+def _tagged(answers: pd.DataFrame, examples: Sequence[Example]) -> Rankings:
+    """The phrases that a tagger with all heads tags in each test document."""
+    whole = answers[(answers["split"] == "test") & (answers["order"] == "one") & (answers["count"] == 0)]
+    tags = dict(zip(whole["record"], whole["answer"], strict=True))
+    return [tagged_phrases(example.words, tags[example.record]) for example in examples]
+
+
+def _scores(repetitions: Sequence[Rankings], documents: Documents, count: int | None) -> Scores:
+    """Scores of the repetitions of one method, which proposes the first `count` phrases of each ranking (None: all)."""
+    f1: dict[str, list[list[float]]] = {"f1_at_5": [], "f1_at_10": [], "f1_at_m": []}
+    phrases = []
+    for rankings in repetitions:
+        pairs, proposed = list(zip(rankings, documents.gold, strict=True)), [ranking[:count] for ranking in rankings]
+        f1["f1_at_5"].append([f1_by_number(*pair, 5)[-1] for pair in pairs])
+        f1["f1_at_10"].append([f1_by_number(*pair, 10)[-1] for pair in pairs])
+        f1["f1_at_m"].append(
+            [f1_by_number(*pair, max(1, len(pair[0])))[-1] for pair in zip(proposed, documents.gold, strict=True)]
+        )
+        phrases.append(
+            [
+                phrase_counts(marked(example.words, of_document), "".join(example.layers["tags"]))
+                for example, of_document in zip(documents.examples, proposed, strict=True)
+            ]
+        )
+    percents = {metric: 100 * np.mean(values, axis=0) for metric, values in f1.items()}
+    return Scores(percents, np.array(phrases, dtype=np.float64))
+
+
+def best_number(ranked: Rankings, gold: Sequence[set[Phrase]]) -> int:
+    """The number of first phrases of a ranking, up to `MOST_PHRASES`, with the best mean F1; the smallest one if tied."""
+    scores = [f1_by_number(*pair, MOST_PHRASES) for pair in zip(ranked, gold, strict=True)]
+    # Equal means that are summed in different ways differ by rounding.
+    return int(np.argmax(np.mean(scores, axis=0).round(12))) + 1
+
+
+def f1_by_number(ranked: Sequence[Phrase], gold: set[Phrase], most: int) -> Floats:
+    """[most] F1 of the first phrase of a ranking, the first two, and so on; compared by stems, equal stems count once.
+
+    Precision is over the ranked phrases: a ranking of three has precision over three, also for a larger number.
+    """
+    first = list(dict.fromkeys(map(stems, ranked)))[:most]
+    hits = np.cumsum([phrase in gold for phrase in first] + [False] * (most - len(first)))
+    proposed = np.minimum(np.arange(1, most + 1), len(first))
+    return 2 * hits / (proposed + len(gold))
+
+
+def method_rows(evaluated: Mapping[str, Evaluated], encoder: str, resamples: int, seed: int) -> pd.DataFrame:
+    """One row for each method and metric.
+
+    f1_at_5, f1_at_10, f1_at_m: compared by stems, mean over documents. phrase_f1_all_occurrences: exact match of the proposed
+    phrases at all of their occurrences in the text, over all documents. development: the same score on development documents,
+    of the methods that rank. reference: see `reference_method`. difference: of a method from it on test documents, paired,
+    with Student's 95 % interval over documents; empty for phrase_f1_all_occurrences, which is not a mean over documents.
+    """
+    reference = reference_method(evaluated)
+    rows = []
+    for name, method in evaluated.items():
+        development, test = method.development, method.test
+        for metric in (*test.f1, "phrase_f1_all_occurrences"):
+            row = {"method": name, "metric": metric, "value": test.mean(metric), "phrases": method.count}
+            row |= {"documents": test.phrases.shape[1], "encoder": encoder if name == "embedding" else None}
+            if development:
+                row |= {"development": development.mean(metric), "development_documents": development.phrases.shape[1]}
+            if metric == "phrase_f1_all_occurrences":
+                low, high = percentile_interval(resampled_percent(test.phrases, resamples, seed).mean(axis=1))
+            else:
+                values = test.f1[metric]
+                low, high = bootstrap_ratio(values, np.ones(len(values)), resamples, seed)
+                difference = values - evaluated[reference].test.f1[metric]
+                ends = dict(zip(("difference_low", "difference_high"), mean_interval(difference), strict=True))
+                row |= {"difference": difference.mean(), **ends}
+            rows.append(row | {"ci_low": float(low), "ci_high": float(high)})
+    columns = ["method", "metric", "value", "ci_low", "ci_high", "phrases", "documents", "development", "development_documents"]
+    columns += ["reference", "difference", "difference_low", "difference_high", "encoder"]
+    frame = pd.DataFrame(rows).assign(reference=reference)[columns]
+    return frame.astype({"phrases": "Int64", "development_documents": "Int64"})
+
+
+def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
+    """The method that neither reads attention weights nor is fine-tuned with the best F1@M on development documents."""
+    by_method = {
+        name: method.development.mean("f1_at_m")
+        for name, method in evaluated.items()
+        if method.development is not None and name not in ATTENTION_METHODS
+    }
+    return max(by_method, key=by_method.__getitem__)
+
+
+# --- phrases of a document ------------------------------------------------------------------------------------------------
+
+
+def candidates_of(words: Sequence[str], max_phrase_words: int) -> Candidates:
+    """Sequences of words without punctuation that neither begin nor end with a stop word, in text order."""
+    lowered = [word.lower() for word in words]
+    plain = [any(letter.isalpha() for letter in word) for word in lowered]
+    candidates: Candidates = {}
+    for start in range(len(lowered)):
+        for stop in range(start + 1, min(start + max_phrase_words, len(lowered)) + 1):
+            if not plain[stop - 1]:
+                break
+            if lowered[start] not in ENGLISH_STOP_WORDS and lowered[stop - 1] not in ENGLISH_STOP_WORDS:
+                candidates.setdefault(tuple(lowered[start:stop]), []).append((start, stop))
+    return candidates
+
+
+def gold_of(example: Example) -> set[Phrase]:
+    """Stems of the gold phrases that occur in the text."""
+    return {stems(WORD.findall(phrase.text)) for phrase in example.keyphrases or () if phrase.present}
+
+
+def stems(words: Iterable[str]) -> Phrase:
+    """Porter stems of words, by which phrases are compared."""
+    return tuple(map(stem, words))
+
+
+def tagged_phrases(words: Sequence[str], tags: Sequence[str]) -> list[Phrase]:
+    """The distinct tagged phrases of a text, in text order."""
+    return list(dict.fromkeys(tuple(word.lower() for word in words[start:stop]) for start, stop in spans_of(tags)))
+
+
+def marked(words: Sequence[str], phrases: Iterable[Phrase]) -> str:
+    """Tags of a text with these phrases, one letter per word: the inverse of `tagged_phrases`."""
+    return "".join(located("", words, [" ".join(phrase) for phrase in phrases], False).tags)
+
+
+# --- rankers --------------------------------------------------------------------------------------------------------------
+
+
+def by_position(candidates: Sequence[Candidates]) -> Rankings:
+    """By first occurrence; longer phrases first if they begin at the same word."""
+    return [sorted(of_text, key=lambda phrase: (of_text[phrase][0][0], -len(phrase))) for of_text in candidates]
+
+
+def by_tf_idf(candidates: Sequence[Candidates]) -> Rankings:
+    """By TF-IDF of the whole phrase over these texts (scikit-learn's, logarithmic)."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    # Every occurrence of a candidate counts.
+    occurrences = [[phrase for phrase, places in of_text.items() for _ in places] for of_text in candidates]
+    vectorizer = TfidfVectorizer(analyzer=list, sublinear_tf=True, norm=None)
+    matrix = vectorizer.fit_transform(occurrences)
+    rankings = []
+    for row, of_text in enumerate(candidates):
+        weights = matrix[row].toarray()[0]
+        rankings.append(ranked(of_text, [weights[vectorizer.vocabulary_[phrase]] for phrase in of_text]))
+    return rankings
+
+
+def by_yake(texts: Sequence[Sequence[str]], max_phrase_words: int) -> Rankings:
+    """By YAKE's candidates and scores; its input is the words joined by spaces."""
+    import yake
+
+    extractor = yake.KeywordExtractor(lan="en", n=max_phrase_words, top=MOST_PHRASES)
+    rankings: Rankings = []
+    for words in progress(texts, label="YAKE"):
+        scored = extractor.extract_keywords(" ".join(words))
+        # "yake" orders phrases with equal scores by a set.
+        best = sorted(scored, key=lambda item: (float(item[1]), item[0].lower()))
+        rankings.append([tuple(phrase.lower().split()) for phrase, _ in best])
+    return rankings
+
+
+def by_embedding(texts: Sequence[Sequence[str]], candidates: Sequence[Candidates], encoder: SentenceEncoder) -> Rankings:
+    """By the cosine of a phrase's embedding to that of its text (KeyBERT)."""
+    from keybert import KeyBERT
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    ranker = KeyBERT(model=encoder.model)
+    rankings: Rankings = []
+    for words, of_text in progress(list(zip(texts, candidates, strict=True)), label="KeyBERT"):
+        names = [" ".join(phrase) for phrase in of_text]
+        if not names:
+            rankings.append([])
+            continue
+        # The vectorizer returns the candidates; the library's tokenizer would miss some of them.
+        counter = CountVectorizer(analyzer=lambda _, names=names: names)
+        scored = dict(ranker.extract_keywords(" ".join(words), vectorizer=counter, top_n=len(names)))
+        rankings.append(ranked(of_text, [float(scored.get(name, 0.0)) for name in names]))
+    return rankings
+
+
+def by_words(candidates: Sequence[Candidates], scores: Sequence[Floats]) -> Rankings:
+    """By the mean score of the words of a phrase ([word] of each text), at the occurrence where it is largest."""
+    return [
+        ranked(of_text, [max(values[start:stop].mean() for start, stop in places) for places in of_text.values()])
+        for of_text, values in zip(candidates, scores, strict=True)
+    ]
+
+
+def ranked(phrases: Iterable[Phrase], scores: Sequence[float]) -> list[Phrase]:
+    """Phrases from the largest score to the smallest; the earlier first if they tie."""
+    in_order = list(phrases)
+    return [in_order[place] for place in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")]

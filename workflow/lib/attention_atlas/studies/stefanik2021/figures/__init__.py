@@ -1,1 +1,0 @@
-"""Figures of the study, one module each; they draw the tables of the same names."""

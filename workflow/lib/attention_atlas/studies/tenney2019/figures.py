@@ -1,0 +1,427 @@
+"""Figures of Tenney et al. (2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import fill, shorten
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.figures.style import (
+    BLACK,
+    BLUE,
+    COLUMN,
+    GREY,
+    INTERVAL,
+    NOTE,
+    ORANGE,
+    PAGE,
+    PUBLISHED,
+    TALLEST,
+    VALUE,
+    DrawnFigure,
+    interval_rows,
+    legend_below,
+    page_figure,
+    plain,
+    use_style,
+)
+from attention_atlas.published.values import load_published, published_rows
+from attention_atlas.studies.tenney2019.summary import at_step_limit
+from attention_atlas.workflow.shown import figure
+
+LAYER_LABEL = "Layer (0: embeddings)"
+NOISE = "gain within noise"
+"""Shown in place of statistics of a gain that the bootstrap does not distinguish from 0."""
+LIMITED = "*"
+"""Mark of F1 on layer 0 where most probes trained to the step limit."""
+_KINDS = {
+    "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
+    "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
+}
+"""Column -> columns of its interval, end of the published ids, colour, marker, place in its row, label."""
+_LOSS = "#f6dcab"
+_LINE: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
+"""Style of published layers: a line, since there is no room for a mark at each layer."""
+_BAR: dict[str, Any] = {"saturation": 1, "native_scale": True, "linewidth": 0, "legend": False}
+_SMALL = 6.5
+"""Font size in points of the texts of small panels."""
+_MOST_TARGETS, _MOST_SENTENCES = 4, 5
+"""Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
+_SPAN, _LABEL_LINE = 26, 30
+"""Largest number of letters in a line above a panel: of a target's span, and of a label."""
+_LABELS = {
+    "coreference": {"1": "coreferent", "0": "not coreferent"},
+    "pos": {"``": "`` (opening quotation mark)", "''": "'' (closing quotation mark)"},
+}
+"""Task -> labels of its corpora that do not speak for themselves -> what they mean."""
+_COLOURS = {1: BLUE, 0: ORANGE}
+"""Whether a label is the right one -> its colour."""
+_LAYERS = {"large": 24, "base": 12}
+"""Published model -> its layers. Only BERT-large has published mixing weights."""
+
+
+@figure(
+    id="figure1",
+    number="Figure 1",
+    title="Expected layer, centre of gravity and F1 of each task",
+    reads=("summary/tasks",),
+    labels=("tasks",),
+)
+def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
+    """Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, with 95 % intervals, and F1
+    on layer 0 and on all layers (Tenney et al. 2019, Figure 1). Hollow diamonds: published values of BERT, at the same relative
+    depth. Asterisk: most probes on layer 0 trained to the step limit.
+    """
+    table = summary_tasks
+    layers = int(table["layers"].max())
+    published = published_beside(layers)
+    titles = {str(task): _task_label(table, str(task)) for task in table["task"]}
+    drawn, ((axis,),) = page_figure(1, 1, PAGE - 0.1, 0.5 * len(table) + 1.0)
+    rows = []
+    for column, (interval, *_, kind) in _KINDS.items():
+        # Intervals are cut at the ends of the axis.
+        ends = {f"ci_{end}": table[f"{interval}_{end}"].clip(-0.5, layers + 0.5) for end in ("low", "high")}
+        rows.append(pd.DataFrame({"title": table["task"].map(titles), "kind": kind, "value": table[column], **ends}))
+    sns.pointplot(
+        interval_rows(pd.concat(rows, ignore_index=True)),
+        x="value",
+        y="title",
+        order=list(titles.values()),
+        hue="kind",
+        hue_order=[kind[-1] for kind in _KINDS.values()],
+        palette=[kind[2] for kind in _KINDS.values()],
+        markers=[kind[3] for kind in _KINDS.values()],
+        dodge=0.32,
+        estimator=VALUE,
+        errorbar=INTERVAL,
+        linestyle="none",
+        markersize=5,
+        err_kws={"linewidth": 1.4},
+        ax=axis,
+    )
+    for place, noise in enumerate(table["within_noise"]):
+        if noise:
+            axis.text(layers + 0.45, place - 0.16, NOISE, color=BLUE, fontsize=7, ha="right", va="center", style="italic")
+    for column, (_, quantity, colour, _, shift, _) in _KINDS.items():
+        marks = published.values(quantity)
+        marks = marks[marks["task"].isin(titles)]
+        depth = published.depth_of_gains if column == "expected_layer" else published.depth
+        heights = [list(titles).index(task) + shift for task in marks["task"]]
+        axis.plot(depth(marks["value"]), heights, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
+    _ends_of_scores(axis, table, layers, published)
+    axis.set_xlim(-0.5, layers + 0.5)
+    axis.set_xlabel(LAYER_LABEL)
+    axis.set_ylabel("")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
+    axis.set_axisbelow(True)
+    extra = [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)]
+    if len(at_step_limit(table)):
+        extra.append(Line2D([], [], linestyle="none", label=f"F1{LIMITED}: most probes at the step limit"))
+    legend_below(drawn, [axis], 3, extra)
+    return DrawnFigure(drawn, table, _counted(table))
+
+
+def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
+    """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
+    ours = table.set_index("task")
+    limited = at_step_limit(table)
+    of_paper = [published.values(f".f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
+    columns = {
+        1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
+        1.16: (f"published\n0 and {published.layers}", pd.concat(of_paper, axis=1), NOTE),
+    }
+    for x, (title, scores, colour) in columns.items():
+        style: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
+        axis.text(x, -0.6, title, va="bottom", **style)
+        for place, task in enumerate(table["task"]):
+            if task in scores.index:
+                first, last = scores.loc[task]
+                mark = LIMITED if colour == "black" and task in limited else " "
+                axis.text(x, place, f"{first:.1f}{mark}  {last:.1f}", va="center", **style)
+
+
+@figure(
+    id="figure2",
+    number="Figure 2",
+    title="Mixing weights and differential scores of each task",
+    reads=("summary/layers",),
+    labels=("tasks",),
+    files=("summary/mixing_weights.tsv", "summary/probe_scores.tsv"),
+)
+def figure2(summary_layers: pd.DataFrame) -> DrawnFigure:
+    """Left: mixing weights of a probe on all layers. Right: gain of each layer in F1 (differential score), as a share of the
+    largest gain over layer 0. Error bars: 95 % intervals. K: divergence from equal weights or shares, in bits. Black line:
+    published values of BERT, at the same relative depth (Tenney et al. 2019, Figure 2).
+    """
+    return _layer_bars(summary_layers)
+
+
+@figure(
+    id="figure_a3",
+    number="Figure A.3",
+    title="Mixing weights and differential scores of two models",
+    reads=("second_model/layers", "summary/layers"),
+    labels=("tasks",),
+    needs=("second_model",),
+)
+def figure_a3(second_model_layers: pd.DataFrame, summary_layers: pd.DataFrame) -> DrawnFigure:
+    """Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2, without the
+    paper's K (Tenney et al. 2019, Figure A.3).
+    """
+    return _layer_bars(pd.concat([second_model_layers, summary_layers]))
+
+
+def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
+    """Mixing weights and differential scores of each task, for one model or several, aligned at their last layers."""
+    models = {str(model): model_rows for model, model_rows in table.groupby("model", sort=False)}
+    tasks = [task for task in EDGE_TASKS if (table["task"] == task).any()]
+    most = int(table["layer"].max())
+    use_style()
+    drawn = plt.figure(figsize=(PAGE, min(0.86 * len(tasks) + 0.9, TALLEST - 0.7)), layout="constrained")
+    parts = drawn.subfigures(1, len(models), squeeze=False)[0]
+    beside = {}
+    for part, (model, rows) in zip(parts, models.items(), strict=True):
+        axes = part.subplots(len(tasks), 2, squeeze=False, sharex=True)
+        published = published_beside(int(rows["layer"].max()))
+        beside[published.label] = Line2D([], [], label=published.label, **_LINE)
+        weights, shares = published.weights(), published.shares()
+        # Beside a second model there is no room for the paper's divergences.
+        of_weights, of_shares = (published.divergences(name) if len(models) == 1 else {} for name in ("K_s", "K_delta"))
+        for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
+            task_rows = rows[rows["task"] == task].sort_values("layer")
+            if not len(task_rows):
+                weight_axis.axis("off")
+                score_axis.axis("off")
+                continue
+            _weights(weight_axis, task_rows, weights[weights["task"] == task], of_weights.get(task))
+            _shares(score_axis, task_rows, shares[shares["task"] == task], of_shares.get(task))
+        _label_axes(axes, rows, most)
+        if len(models) > 1:
+            part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
+        if part is parts[0]:
+            for axis, task in zip(axes[:, 0], tasks, strict=True):
+                name = _task_label(table, task, 12)
+                axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
+    equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
+    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="negative gain")
+    noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
+    legend_below(drawn, [], 2, [equal, loss, *beside.values(), noise])
+    return DrawnFigure(drawn, table, _counted(table))
+
+
+def _label_axes(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
+    layers = int(rows["layer"].max())
+    for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
+        axis.set_title(title, pad=14, fontsize=7)
+    for axis in axes[-1]:
+        axis.set_xlabel(LAYER_LABEL, fontsize=7)
+        axis.set_xlim(layers - most - 0.6, layers + 0.6)
+        axis.set_xticks([layer for layer in range(layers + 1) if layers <= 8 or layer % (3 if layers <= 12 else 6) == 0])
+    for axis in axes.flat:
+        axis.tick_params(labelsize=_SMALL)
+        axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
+
+
+def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
+    _bars(axis, rows, "weight", color=BLUE)
+    axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
+    axis.plot(published["layer"], published["value"], **_LINE)
+    axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
+    _above(axis, _divergence("K(s)", rows["k_s"].iloc[0], in_paper))
+
+
+def _divergence(name: str, value: float, in_paper: float | None) -> str:
+    """A divergence in words, with that of the paper where it is published."""
+    return f"{name} = {value:.2f}" + ("" if in_paper is None else f" (paper {in_paper:.2f})")
+
+
+def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
+    f1_range = f"F1 {rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
+    # A share of a gain that is noise can be of any size and sign.
+    if rows["within_noise"].iloc[0] or not np.isfinite(rows["k_delta"].iloc[0]):
+        _above(axis, f"{f1_range} (noise)")
+    else:
+        gains = rows[rows["layer"] > 0].assign(loss=lambda frame: frame["share"] < 0)
+        _bars(axis, gains, "share", hue="loss", palette={False: ORANGE, True: _LOSS})
+        _above(axis, f"{_divergence('K(Δ)', rows['k_delta'].iloc[0], in_paper)}   {f1_range}")
+    axis.plot(published["layer"], published["value"], **_LINE)
+    axis.axhline(0, color=BLACK, linewidth=0.6)
+
+
+def _bars(axis: Axes, rows: pd.DataFrame, name: str, **colours: Any) -> None:
+    """Bars of a column by layer, with its intervals."""
+    bars = rows.rename(columns={name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"})
+    bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high", *(["loss"] if "loss" in bars else [])]])
+    error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}
+    sns.barplot(bars, x="layer", y="value", dodge=False, width=0.78, estimator=VALUE, ax=axis, **_BAR, **error_bars, **colours)
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+
+
+def _above(axis: Axes, words: str) -> None:
+    # Higher than half a tick label, which may stand at the top of the axis.
+    place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 4), "textcoords": "offset points"}
+    axis.annotate(words, (1, 1), **place, fontsize=_SMALL, ha="right", va="bottom")
+
+
+@figure(
+    id="figure3",
+    number="Figure 3",
+    title="Predictions for ambiguous targets, layer by layer",
+    reads=("traces",),
+    labels=("tasks",),
+    text_files=("figure3.svg", "figure3.png", "figure3.pdf", "figure3.tsv"),
+)
+def figure3(traces: pd.DataFrame) -> DrawnFigure:
+    """Probability by layer of the gold label and of the likeliest wrong one, mean over seeds, normalised over labels (Tenney et
+    al. 2019, Figure 3): all targets of the paper's sentences, then targets of development sentences for which no label has a
+    mean probability above 0.7. At most five sentences and four targets of each are drawn.
+    """
+    use_style()
+    groups = [_drawn_targets(sentence_rows) for _, sentence_rows in traces.groupby("sentence")][:_MOST_SENTENCES]
+    if not groups:
+        drawn, axis = plt.subplots(figsize=(COLUMN, 0.8))
+        axis.axis("off")
+        axis.text(0.5, 0.5, "no sentence has more than one target in doubt", ha="center", va="center")
+        return DrawnFigure(drawn, traces)
+    columns = max(len(targets) for targets in groups)
+    size = (min(PAGE, 1.75 * columns), min(1.55 * len(groups) + 0.5, TALLEST - 0.6))
+    drawn = plt.figure(figsize=size, layout="constrained")
+    parts = drawn.subfigures(len(groups), 1, squeeze=False)[:, 0]
+    for part, targets in zip(parts, groups, strict=True):
+        words = shorten(str(targets[0]["words"].iloc[0]), 26 * columns, placeholder=" …")
+        part.suptitle(plain(words), x=0.01, ha="left", fontsize=7.5, style="italic")
+        axes = part.subplots(1, columns, sharey=True, squeeze=False)[0]
+        for axis in axes[len(targets) :]:
+            axis.axis("off")
+        for axis, target in zip(axes, targets, strict=False):
+            _trace(axis, target, last=part is parts[-1])
+        axes[0].set_ylabel("Probability", fontsize=7)
+    kinds = ("gold label", BLUE), ("likeliest wrong label", ORANGE)
+    squares = [Line2D([], [], color=colour, marker="s", linestyle="none", label=label) for label, colour in kinds]
+    legend_below(drawn, [], 2, squares)
+    of_table = traces["sentence"].nunique()
+    shown = f"{len(groups)} of {of_table}" if of_table > len(groups) else str(of_table)
+    sentences = f"{shown} sentences" if of_table > 1 else "1 sentence"
+    return DrawnFigure(drawn, traces, sentences)
+
+
+def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Targets of a sentence, one of each task first, in the paper's order of tasks."""
+    targets = rows[["task", "target"]].drop_duplicates()
+    targets["in_task"] = targets.groupby("task").cumcount()
+    targets["of_paper"] = targets["task"].map({task: k for k, task in enumerate(EDGE_TASKS)})
+    drawn = targets.sort_values(["in_task", "of_paper"]).head(_MOST_TARGETS).sort_values(["of_paper", "in_task"])
+    return [rows[(rows["task"] == row.task) & (rows["target"] == row.target)] for row in drawn.itertuples()]
+
+
+def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
+    colours: dict[str, Any] = {"hue": "gold", "hue_order": list(_COLOURS), "palette": list(_COLOURS.values())}
+    sns.barplot(rows, x="layer", y="probability", errorbar=None, ax=axis, **_BAR, **colours)
+    axis.set_ylim(0, 1)
+    axis.set_yticks([0, 0.5, 1])
+    axis.set_xlabel(LAYER_LABEL if last else "", fontsize=7)
+    axis.set_ylabel("")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axis.tick_params(labelsize=_SMALL)
+    task = str(rows["task"].iloc[0])
+    for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
+        label = str(rows.loc[rows["gold"] == gold, "label"].iloc[0])
+        label = shorten(_LABELS.get(task, {}).get(label, label), _LABEL_LINE, placeholder="…")
+        place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
+        axis.annotate(plain(label), (0, 1), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
+    first, second = rows["span1"].iloc[0], rows["span2"].iloc[0]
+    lines = [EDGE_TASKS[task], _ends(str(first))]
+    if isinstance(second, str) and second:
+        lines.append(f"→ {_ends(second)}")
+    axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
+
+
+def _ends(span: str) -> str:
+    """A span, or where it is long its first and last word, which show how far it reaches, with the punctuation beyond them."""
+    if len(span) <= _SPAN:
+        return span
+    words = span.split()
+    places = [place for place, word in enumerate(words) if any(map(str.isalnum, word))]
+    if len(places) < 2:
+        return _cut(span)
+    first, last = " ".join(words[: places[0] + 1]), " ".join(words[places[-1] :])
+    return f"{_cut(first, (_SPAN - 3) // 2)} … {_cut(last, (_SPAN - 3) // 2)}"
+
+
+def _cut(text: str, letters: int = _SPAN) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
+    """A task, in lines of at most `width` letters, with the number of sentences that it is evaluated on."""
+    sentences = table.loc[table["task"] == task, "sentences"].iloc[0]
+    return f"{fill(EDGE_TASKS[task], width, break_long_words=False)}\nn = {sentences}"
+
+
+def _counted(table: pd.DataFrame) -> str:
+    """The meaning of n, for a footnote."""
+    return f"n: sentences evaluated; probes of {table['seeds'].iloc[0]} seeds"
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A published model (base or large), drawn beside a model of a run that has `drawn_layers`."""
+
+    size: str
+    layers: int
+    drawn_layers: int
+
+    @property
+    def label(self) -> str:
+        """Its name in a legend."""
+        place = "" if self.layers == self.drawn_layers else f", {self.layers} layers scaled to {self.drawn_layers}"
+        return f"published: BERT-{self.size}{place}"
+
+    def depth(self, layers: pd.Series) -> pd.Series:
+        """Layers of the published model, from 0 on, at the same relative depth of the drawn one."""
+        return layers * self.drawn_layers / self.layers
+
+    def depth_of_gains(self, layers: pd.Series) -> pd.Series:
+        """The same for layers that gain F1 and for expected layers: there is none below 1, so layer 1 is drawn at layer 1."""
+        return 1 + (layers - 1) * (self.drawn_layers - 1) / (self.layers - 1)
+
+    def values(self, quantity: str) -> pd.DataFrame:
+        """Published values of a quantity of all tasks: task, value, and layer where it has one."""
+        ids = [name for name in load_published("tenney2019") if name.startswith("t19.") and name.endswith(quantity)]
+        rows = published_rows("tenney2019", [name for name in ids if name.split(".")[1] == self.size])
+        return rows if len(rows) else pd.DataFrame(columns=["id", "value", "task", "layer"])
+
+    def divergences(self, name: str) -> dict[str, float]:
+        """Task -> published divergence from equal weights (`K_s`) or shares (`K_delta`), in bits; empty where there is none."""
+        rows = self.values(f".{name}")
+        return dict(zip(rows["task"], rows["value"], strict=True))
+
+    def weights(self) -> pd.DataFrame:
+        """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""
+        rows = self.values(".mix_weights")
+        return rows.assign(layer=self.depth(rows["layer"]), value=rows["value"] * (self.layers + 1) / (self.drawn_layers + 1))
+
+    def shares(self) -> pd.DataFrame:
+        """Gains of layers in F1 as a share of the largest gain over layer 0, drawn likewise."""
+        rows = self.values(".f1_by_layer").sort_values(["task", "layer"])
+        scores = rows.groupby("task")["value"]
+        span = scores.transform("max") - scores.transform("first")
+        shares = rows.assign(value=scores.diff() / span * self.layers / self.drawn_layers)
+        return shares[shares["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
+
+
+def published_beside(layers: int) -> PublishedModel:
+    """The published model drawn beside a model: that with as many layers, else BERT-large, as in the paper's figures."""
+    name = next((name for name, count in _LAYERS.items() if count == layers), "large")
+    return PublishedModel(name, _LAYERS[name], layers)

@@ -1,0 +1,260 @@
+"""Artefacts of a run: those that it builds and why it skips others; target rules, links of pages, summary at the end."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.paths import Config, shard_paths, study_runs
+from attention_atlas.workflow.requirements import (
+    MISSING,
+    Requirement,
+    described,
+    is_built,
+    may_be_skipped,
+    missing_requirements,
+    needed_resources,
+)
+from attention_atlas.workflow.resources import caches
+from attention_atlas.workflow.study import Artifact, Study, artifacts_of, is_part_of, studies
+
+
+@dataclass(frozen=True)
+class ListedArtifact:
+    """An artefact of a run."""
+
+    study: Study
+    artifact: Artifact
+    skipped: str = ""  # why the run does not build it; empty if it does
+
+    @property
+    def name(self) -> str:
+        """Study and artefact."""
+        return f"{self.study.id}/{self.artifact.id}"
+
+    def paths(self, run: str) -> list[str]:
+        """Its files in a run."""
+        return self.study.paths(self.artifact, run)
+
+
+def listed_artifacts(config: Config, run: str) -> list[ListedArtifact]:
+    """Artefacts of the studies of a run, by the configuration `without_missing`, in the order of their declarations."""
+    named = {**config, "runs": config.get("named_runs", config["runs"])}
+    reasons: dict[str, list[str]] = {}
+    for need in needed_resources(named, config, artifacts_of(named, [run])):
+        for name in need.skipped:
+            reasons.setdefault(name, []).append(need.sentence)
+    listed = []
+    for study in studies().values():
+        if study.id not in config["runs"][run]:
+            continue
+        for artifact in study.artifacts:
+            absent = [key for key in artifact.needs if not named["runs"][run][study.id].get(key)]
+            if absent:
+                reason = f"The run names no {' and no '.join(absent)} (runs.{run}.{study.id})."
+            elif is_built(config, run, study, artifact):
+                reason = ""
+            else:
+                reason = " ".join(reasons.get(f"{study.id}/{artifact.id}", [])) or "A corpus or model that it needs is missing."
+            listed.append(ListedArtifact(study, artifact, reason))
+    return listed
+
+
+def built_tables(config: Config, run: str) -> dict[str, str]:
+    """`study/name` -> file, for all tables of the studies that a run builds; overviews are built from these."""
+    tables: dict[str, str] = {}
+    for study in studies().values():
+        if study.overview or study.id not in config["runs"][run]:
+            continue
+        for artifact in study.artifacts:
+            if is_built(config, run, study, artifact):
+                names = [name for name in artifact.files if name.endswith(".tsv")]
+                tables |= {f"{study.id}/{PurePosixPath(name).stem}": study.measured_path(name, run) for name in names}
+    return tables
+
+
+class Targets:
+    """Inputs of the target rules, for a resolved configuration.
+
+    Args:
+        config: the resolved configuration, without missing optional resources (see `without_missing`).
+        warn: called with a message on skipped artefacts.
+        named: the configuration with missing resources; default: `config`.
+    """
+
+    def __init__(self, config: Config, warn: Callable[[str], None], named: Config | None = None):
+        self.config = config
+        self.named = config if named is None else named
+        self.warn = warn
+        self._warned: set[str] = set()
+
+    def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
+        """Files of the artefacts of all target runs, optionally of one kind or one study.
+
+        An artefact is not part of a run that does not name a corpus or a model that it needs. Artefacts whose corpora or models
+        are missing are skipped (`missing: skip`), or raise an error that lists what is missing.
+        """
+
+        def files(wildcards: Any) -> list[str]:
+            selected = [
+                (run, declared, artifact)
+                for run, declared, artifact in artifacts_of(self.named)
+                if study in (None, declared.id) and kind in (None, artifact.kind)
+            ]
+            paths: list[str] = []
+            for run, declared, artifact in selected:
+                for extra in declared.extras(self.config, run):
+                    if extra.problem:
+                        self._warn_once(f"run {run}, {declared.id}: {extra.lacking}: {extra.problem}")
+                if is_built(self.config, run, declared, artifact):
+                    paths += declared.paths(artifact, run)
+            self._report([one for one in needed_resources(self.named, self.config, selected) if one.state == MISSING])
+            return paths
+
+        return files
+
+    def index_pages(self, wildcards: Any) -> list[str]:
+        """Index pages of all target runs."""
+        return [studies()["scoreboard"].path("index.html", run) for run in study_runs(self.config, "scoreboard")]
+
+    def attention(self, wildcards: Any) -> list[str]:
+        """Attention caches of all target runs."""
+        paths: list[str] = []
+        missing: dict[str, Requirement] = {}
+        for (run, model, corpus), records in caches(self.config).items():
+            if absent := missing_requirements(self.config, [model], [corpus]):
+                missing |= absent
+            else:
+                paths += shard_paths(self.config, run, model, corpus, "attention", "safetensors", records)
+        self._report(list(missing.values()))
+        return list(dict.fromkeys(paths))
+
+    def _warn_once(self, sentence: str) -> None:
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            self.warn(sentence)
+
+    def _report(self, missing: list[Requirement]) -> None:
+        """Report missing resources, one line each: as an error, or as a warning if the artefacts that need them are skipped."""
+        if not missing:
+            return
+
+        def listed(requirements: list[Requirement]) -> str:
+            return "\n".join(f"- {text}" for _, text in described(requirements))
+
+        needed = [one for one in missing if not may_be_skipped(self.config, one)]
+        if needed:
+            raise AtlasError(
+                f"Missing, but needed by the target runs ({', '.join(self.config['targets'])}):\n{listed(needed)}\n"
+                "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
+                "that does not need them."
+            )
+        self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed(missing)}")
+
+
+Links = list[tuple[str, str]]
+"""Text and address of each link."""
+_COMPARISON = "comparison.html"
+
+
+def page_links(config: Config, run: str, study: Study, name: str) -> Links:
+    """Links of a page (a file below the study's folder, such as table1.html); none for a page that belongs to no artefact."""
+    artifact = next((artifact for artifact in study.artifacts if name in artifact.files), None)
+    # The atlas of heads has no table with its name.
+    if artifact is None or (study.overview and f"{PurePosixPath(name).stem}.tsv" not in artifact.files):
+        return []
+    tables = [file for file in artifact.files if file.endswith(".tsv")]
+    links = [(f"TSV: {file}", _relative(file, name)) for file in tables]
+    links += [
+        (f"{artifact.number}: {file}", _relative(file, name)) for file in artifact.files if file.endswith((".svg", ".pdf"))
+    ]
+    built = (each for each in study.artifacts if _COMPARISON in each.files)
+    if name != _COMPARISON and any(is_part_of(config, run, study, each) for each in built):
+        links.append((f"Comparison with the paper{'s' if study.overview else ''}", _relative(_COMPARISON, name)))
+    sources = [each for each in studies().values() if each.id in config["runs"][run]] if study.overview else [study]
+    papers = [each.paper for each in sources if each.paper is not None and each.paper.url]
+    return [*links, *((f"Paper: {paper.citation}", paper.url) for paper in papers)]
+
+
+def _relative(file: str, page: str) -> str:
+    """Address of a file from a page; both are below the study's folder."""
+    return "../" * (len(PurePosixPath(page).parts) - 1) + file
+
+
+@dataclass(frozen=True)
+class BuiltStudy:
+    """A study of a run with failed jobs."""
+
+    study: str
+    built: tuple[str, ...]  # ids of the artefacts with all files up to date
+    absent: tuple[str, ...]  # ids of the remaining ones
+    comparison: Path | None  # this table if it is up to date; None if it is not, or if the study has none
+    claims: Path | None
+
+
+def built_studies(folder: Path, run: str, outputs: Collection[str], to_do: Collection[str]) -> list[BuiltStudy]:
+    """The studies of a run, without overviews, and which of their artefacts are built.
+
+    Args:
+        folder: folder of the workflow, which contains `results`.
+        run: name of the run.
+        outputs: outputs of all jobs of the run.
+        to_do: outputs of the jobs that still have to run.
+    """
+
+    def up_to_date(path: str) -> bool:
+        return path in outputs and path not in to_do and (folder / path).is_file()
+
+    def table(study: Study, name: str) -> Path | None:
+        path = study.path(name, run)
+        return folder / path if up_to_date(path) else None
+
+    listed = []
+    for study in studies().values():
+        parts = [artifact for artifact in study.artifacts if set(study.paths(artifact, run)) <= set(outputs)]
+        if study.overview or not parts:
+            continue
+        built = [artifact.id for artifact in parts if all(map(up_to_date, study.paths(artifact, run)))]
+        absent = [artifact.id for artifact in parts if artifact.id not in built]
+        tables = (table(study, "comparison.tsv"), table(study, "claims.tsv"))
+        listed.append(BuiltStudy(study.id, tuple(built), tuple(absent), *tables))
+    return listed
+
+
+_PAGES = {
+    "index.html": "all tables and figures",
+    "atlas/atlas.html": "all heads",
+    "scoreboard.html": "values and claims by study",
+}
+
+
+def summary(config: Config, failed: bool = False) -> str:
+    """A few lines for each target run, by the files that exist; if some jobs `failed`, also how to go on."""
+    lines: list[str] = []
+    for run in config["targets"]:
+        listed = listed_artifacts(config, run)
+        skipped = sum(bool(entry.skipped) for entry in listed)
+        counts = []
+        for kind in ("table", "figure"):
+            of_kind = [entry for entry in listed if not entry.skipped and entry.artifact.kind == kind]
+            built = [entry for entry in of_kind if all(Path(path).is_file() for path in entry.paths(run))]
+            counts.append(f"{len(built)} of {len(of_kind)} {kind}s")
+        lines += [f"{run}: {config['runs'][run].get('title', run)}", f"  {' and '.join(counts)}"]
+        if skipped:
+            lines.append(f"  {skipped} skipped: `make check RUN={run}` says why")
+        scoreboard = Path(f"results/{run}/scoreboard.tsv")
+        if scoreboard.is_file():
+            with scoreboard.open(encoding="utf-8", newline="") as rows:
+                total = next(row for row in csv.DictReader(rows, delimiter="\t") if row["study"] == "all")
+            verdicts = {name.removeprefix("claims_").replace("_", " "): name for name in total if name.startswith("claims_")}
+            lines.append(f"  claims: {', '.join(f'{total[name]} {verdict}' for verdict, name in verdicts.items())}")
+        pages = {f"results/{run}/{page}": title for page, title in _PAGES.items()}
+        lines += [f"  open {page} ({title})" for page, title in pages.items() if Path(page).is_file()]
+    if failed:
+        lines.append("Start the same command again to continue, or summarise the studies that are built:")
+        lines += [f"  make results RUN={run} PARTIAL=yes" for run in config["targets"]]
+    return "\n".join(lines)

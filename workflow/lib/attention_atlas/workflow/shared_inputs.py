@@ -1,0 +1,220 @@
+"""Inputs and parameters of the rules that all studies share: models, corpora, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.corpora.records import reader_module
+from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.io.hub_files import is_commit, reference_of
+from attention_atlas.models.devices import FLOAT32
+from attention_atlas.workflow.paths import (
+    Config,
+    base_of,
+    card_path,
+    companions_of,
+    is_fine_tuned,
+    keeps_epochs,
+    limit_of,
+    shard_paths,
+)
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.requirements import missing_requirements, raw_path
+from attention_atlas.workflow.resources import model_megabytes
+
+Wildcards = Any
+"""Wildcards of a job: attributes by name (`snakemake.io.Wildcards`)."""
+Parameter = Callable[[Wildcards], Any]
+WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
+"""Keys of a model's registry entry that its weights depend on."""
+MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
+"""Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
+NOT_IN_EXAMPLES = frozenset(
+    (
+        # Names and descriptions.
+        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
+        # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
+        *("limit", "mean_tokens"),
+        # Cached maps.
+        "level",
+        # Files that are inputs of the job.
+        *("source", "trees", "translations", "encoding"),
+    )
+)
+"""Keys of a corpus's registry entry on which its examples do not depend, except through input files."""
+
+
+class Registry(dict[str, Any]):
+    """A registry of the configuration; looking up an unknown name raises an error of one sentence."""
+
+    def __init__(self, entries: Mapping[str, Any], kind: str):
+        super().__init__(entries)
+        self.kind = kind
+
+    def __missing__(self, name: str) -> Any:
+        raise AtlasError(f"there is no {self.kind} '{name}'{did_you_mean(name, self)}.")
+
+
+class SharedInputs:
+    """Inputs and parameters of the rules that all studies share: models, corpora, attention."""
+
+    def __init__(self, config: Config):
+        # Paths that a user requests may contain any name.
+        registries = {key: Registry(config[key], kind) for key, kind in (("models", "model"), ("corpora", "corpus"))}
+        self.config: Config = {**config, **registries}
+
+    # --- models -----------------------------------------------------------------------------------------------------
+
+    def described_models(self) -> list[str]:
+        """Models with their own weights, from which their cards are made."""
+        return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name))
+
+    def fine_tuned_models(self, epochs: bool) -> list[str]:
+        """Models that are trained in the workflow and keep checkpoints of some epochs, or only their final weights."""
+        models = self.config["models"]
+        return [name for name in models if is_fine_tuned(self.config, name) and keeps_epochs(self.config, name) == epochs]
+
+    def of_model(self, key: str) -> Parameter:
+        """A key of the entry of the model in the path."""
+        return lambda wildcards: self.config["models"][wildcards.model][key]
+
+    def weights_entry(self, run: str, model: str) -> dict[str, Any]:
+        """The part of a model's registry entry that its weights depend on, with the folder of a model made in the workflow."""
+        entry = self.config["models"][model]
+        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
+        if is_fine_tuned(self.config, model):
+            weights["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+            # The entry's init says which weights training starts from.
+            weights["init"] = "pretrained"
+        if "untrained" in entry["source"]:
+            weights["source"] = {"path": f"results/{run}/models/{model}/untrained"}
+        if "hub" in entry["source"] and not is_commit(reference_of(entry["source"])):
+            # All jobs use the commit that describe_model fetched.
+            weights["source"] = entry["source"] | {"card": card_path(run, model)}
+        if (precision := self.config["gpu_precision"]) != FLOAT32:
+            weights["gpu_precision"] = precision
+        return weights
+
+    def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Entry of the model in the path."""
+        return self.weights_entry(wildcards.run, wildcards.model)
+
+    def with_precision(self, model: str) -> str:
+        """Name of a model in tables and figures, with the precision of matrix products on a GPU unless it is float32."""
+        precision = self.config["gpu_precision"]
+        return model if precision == FLOAT32 else f"{model} ({precision})"
+
+    def model_files(self, wildcards: Wildcards) -> list[str]:
+        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
+
+        Packages and commits of the hub do not change, so their files are not inputs.
+
+        Raises:
+            AtlasError: the model is missing; names the folder or the package.
+        """
+        for requirement in missing_requirements(self.config, [wildcards.model], []).values():
+            raise AtlasError(requirement.sentence)
+        source = self.config["models"][wildcards.model]["source"]
+        if "path" in source:
+            return sorted(str(path) for path in Path(source["path"]).iterdir() if path.suffix in MODEL_SUFFIXES)
+        untrained = "untrained" in source
+        return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
+
+    def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
+        source = self.config["models"][wildcards.model]["source"]
+        if "untrained" not in source:
+            raise AtlasError(f"model {wildcards.model} has weights already: the workflow does not initialise it.")
+        return dict(source["untrained"])
+
+    def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
+        """The parallel text from which the vocabulary of an untrained model is learnt."""
+        corpus = self._untrained_source(wildcards)["corpus"]
+        translations = self.config["corpora"][corpus].get("translations")
+        return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
+
+    def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
+        entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
+        corpus = self.config["corpora"][source["corpus"]]
+        return source | {
+            "layers": entry["layers"],
+            "heads": entry["heads"],
+            **{key: corpus[key] for key in ("languages", "order", "seed", "skip")},
+            "records": limit_of(self.config, wildcards.run, source["corpus"]),
+        }
+
+    # --- fine-tuning ------------------------------------------------------------------------------------------------
+
+    def base_card(self, wildcards: Wildcards) -> str:
+        """Card of the model that a fine-tuned one is trained from."""
+        return card_path(wildcards.run, base_of(self.config, wildcards.model))
+
+    def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Where fine-tuning starts from: the weights of the base model, or random weights."""
+        entry = self.config["models"][wildcards.model]
+        base = self.weights_entry(wildcards.run, base_of(self.config, wildcards.model))
+        return base if entry["init"] == "pretrained" else base | {"init": entry["init"], "seed": entry["seed"]}
+
+    def training_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Hyperparameters of a model's fine-tuning, and whether its labels are scores."""
+        training: dict[str, Any] = self.config["models"][wildcards.model]["training"]
+        task = self.config["corpora"][training["corpus"]].get("task")
+        return training | {"regression": task is not None and TASKS[task].regression}
+
+    def training_examples(self, wildcards: Wildcards) -> list[str]:
+        """Examples that a model is fine-tuned on."""
+        corpus = self.training_settings(wildcards)["corpus"]
+        return shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
+
+    def training_limit(self, wildcards: Wildcards) -> int:
+        """Maximum number of records that a model is fine-tuned on."""
+        return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
+
+    # --- corpora ----------------------------------------------------------------------------------------------------
+
+    def of_corpus(self, key: str) -> Parameter:
+        """A key of the entry of the corpus in the path."""
+        return lambda wildcards: self.config["corpora"][wildcards.corpus][key]
+
+    def raw_file(self, wildcards: Wildcards) -> str:
+        """The raw file of the corpus in the path."""
+        return raw_path(self.config, wildcards.run, wildcards.corpus)
+
+    def companion_files(self, wildcards: Wildcards) -> list[str]:
+        """The treebank of a coreference corpus, or the translations of a parallel corpus, if the corpus names one."""
+        return [raw_path(self.config, wildcards.run, name) for name in companions_of(self.config, wildcards.corpus)]
+
+    def order_of_rows(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Order and seed for sampling rows of a hub data set; empty for files that are downloaded completely."""
+        entry = self.config["corpora"][wildcards.corpus]
+        return {key: entry[key] for key in ("order", "seed")} if "hub" in entry["source"] else {}
+
+    def example_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """The part of the registry entry of the corpus in the path that its examples depend on."""
+        entry = self.config["corpora"][wildcards.corpus]
+        return {key: value for key, value in entry.items() if key not in NOT_IN_EXAMPLES}
+
+    def examples_code(self, wildcards: Wildcards) -> str:
+        """Digest of the code that makes examples of the corpus in the path: that of its reader, but not of others."""
+        return script_digest("build_examples.py", modules=(reader_module(self.config["corpora"][wildcards.corpus]["reader"]),))
+
+    def shard_start(self, wildcards: Wildcards) -> int:
+        """The first record of the shard in the path."""
+        return int(wildcards.shard) * int(self.config["corpora"][wildcards.corpus]["shard"])
+
+    def examples_in_path(self, wildcards: Wildcards) -> list[str]:
+        """All examples of the corpus in the path, for the model in it."""
+        return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
+
+    def path_memory(self, wildcards: Wildcards, attempt: int) -> int:
+        """Megabytes of a job that runs the model in the path on the corpus in the path, or trains it."""
+        model = self.config["models"][wildcards.model]
+        corpus = wildcards.get("corpus") or model["training"]["corpus"]
+        return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
+
+    def corpus_limit(self, wildcards: Wildcards) -> int:
+        """Records of the corpus in the path that the run reads at most."""
+        return limit_of(self.config, wildcards.run, wildcards.corpus)

@@ -1,0 +1,25 @@
+# What rules of studies take over by `use rule measured as x with:`, for the environments without and with torch: `run.py` calls the
+# function that their `params` name. Resources are those of a job that reads tables; a rule that states some states all.
+
+from attention_atlas.workflow.resources import gpus, memory, minutes
+
+
+rule measured:
+    log:
+        "results/logs/measured.log",
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(120),
+    script:
+        "../scripts/run.py"
+
+
+use rule measured as measured_by_model with:
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(240),
+        gpu=gpus(config),
