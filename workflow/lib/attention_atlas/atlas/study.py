@@ -255,7 +255,8 @@ def evidence(inputs: StudyInputs, run: str, name: str) -> dict[str, str]:
 
 def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
     """Model -> the table of the relations of each head, if the run has one."""
-    by_model = {model: tables[HEAD_RELATIONS] for model, tables in page_tables(inputs, run).items()}
+    of_page = page_tables(inputs, run)
+    by_model = {model: tables[HEAD_RELATIONS] for model, tables in of_page.items() if HEAD_RELATIONS in tables}
     of_base = head_tables(inputs, run).get(HEAD_RELATIONS)
     return by_model | ({inputs.base_model(run): of_base} if of_base else {})
 
