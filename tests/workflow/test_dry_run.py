@@ -89,14 +89,6 @@ def test_the_attention_of_all_artefacts_is_declared(workspace):
     assert caches[0] == caches[1] != set()
 
 
-def test_tables_and_figures_together_are_all(workspace):
-    kinds = {rule: set(workspace.jobs("--", rule)) - {rule} for rule in ("tables", "figures", "all")}
-    assert kinds["tables"] | kinds["figures"] == kinds["all"] - {"scoreboard_index"}
-    assert "scoreboard_index" in kinds["all"], "the page of all of them"
-    assert "clark2019_figure2" not in kinds["tables"]
-    assert "clark2019_table1" not in kinds["figures"]
-
-
 def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
     assert done.returncode != 0
@@ -176,12 +168,6 @@ def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent
     assert {"tenney2019_figure_a3", "michel2019_table1", "michel2019_table5", "michel2019_comparison"}.isdisjoint(rules)
     line = next(line for line in done.stdout.splitlines() if line.startswith("- model absent: "))
     assert "Skipped: tenney2019: figure_a3. Built without it: tenney2019: figure1," in line
-
-
-def test_a_missing_model_is_named_when_its_table_is_asked_for(workspace, absent_models):
-    done = workspace.snakemake("--dry-run", *absent_models, "--", "results/mine/tenney2019/figure_a3.svg", check=False)
-    assert done.returncode != 0
-    assert "model absent: the folder models/absent does not exist." in done.stdout
 
 
 def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):
