@@ -92,22 +92,18 @@ class Translation:
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """See `Experiment`."""
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """See `Experiment`."""
         if not examples:
             raise AtlasError("there is nothing to translate: use a corpus with reader parallel, and a limit of one or more.")
         return references_of(examples)
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """See `Experiment`."""
         options = (self.beams, self.length_penalty)
         return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, *options)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """See `Experiment`."""
         tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
         return target_loss(self.model, inputs, tokens)
 
@@ -122,22 +118,18 @@ class Classification:
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """See `Experiment`."""
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """See `Experiment`."""
         labels = labels_of(examples)
         classes_of(self.model, labels)
         return labels
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """See `Experiment`."""
         names = classes_of(self.model, [])
         return [predicted(logits, names, False) for logits in logits_under(self.model, examples, plans, self.pad)]
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """See `Experiment`."""
         labels = labels_of(batch)
         names = classes_of(self.model, labels)
         targets = torch.tensor([names.index(label) for label in labels], device=self.model.device)
@@ -145,12 +137,7 @@ class Classification:
 
 
 def open_experiment(opened: Mapping[str, Any]) -> Experiment:
-    """Load a model for its experiment, in float32 (derivatives by head gates are small).
-
-    Args:
-        opened: reader of the corpus (glue: classification, parallel: translation), registry entry (`model`), and files of the
-            model (`card`, `tokenizer`); beams and length_penalty of translations.
-    """
+    """Load a model for its experiment, in float32 (derivatives by head gates are small); opened: of `StudyInputs.opened`."""
     pad = read_card(opened["card"]).pad or 0
     entry = {**opened["model"], "dtype": "float32"}
     if opened["reader"] == "glue":
@@ -232,12 +219,7 @@ def pruned(
 ) -> pd.DataFrame:
     """Answers with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
 
-    Args:
-        examples, scored_examples: that the model is evaluated on, and that importance is computed on.
-        answers, derivatives: of `masked` and `gradients`.
-        importance: its definition, scaled and batch.
-        pruning: step and classification_step (percent of heads), random_orders, recomputed.
-        seed: of the random orders.
+    The model is evaluated on `examples`, importance is computed on `scored_examples`; seed: of the random orders.
     """
     heads, values = derivatives.heads, _importance(derivatives, importance)
     pruning_steps: list[Step] = []
@@ -318,9 +300,6 @@ def timing(
     spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` the status
     is unstable, and there is no speedup. length: mean over batches of the tokens of an example, padding included. Batch sizes
     above the number of examples are left out.
-
-    Args:
-        speed: share (percent of the heads that are pruned), batches (their sizes), repeats (timed passes over the examples).
     """
     if not examples:
         raise AtlasError("there is nothing to time: use a limit of one or more.")
