@@ -143,17 +143,9 @@ def _in_order(
 ) -> Iterator[Claim]:
     """Every task of a stage comes before every task of the next stage.
 
-    Tasks that cannot be placed leave the order of all tasks untested, unless the others refute it or leave it undecided; the
-    order of the others is then a second claim.
-
-    Args:
-        words, place: the claim, and its place in the paper.
-        stages: tasks, stage by stage.
-        layers, paper: task -> layer, for tasks that can be placed; and in the paper.
-        missing: task -> why it cannot be placed.
-        ours: what the run has.
-        difference: claim of an earlier and a later task, at a level.
-        units: what intervals resample, and how many.
+    Tasks that cannot be placed (missing: task -> why) leave the order of all tasks untested, unless the others refute it or
+    leave it undecided; the order of the others is then a second claim. layers, paper: task -> layer, here and in the paper;
+    difference: claim of an earlier and a later task, at a level; units: what intervals resample, and how many.
     """
 
     def statement(without: Mapping[str, str]) -> str:

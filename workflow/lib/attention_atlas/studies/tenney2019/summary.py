@@ -37,9 +37,7 @@ STEP_LIMITS = ["at_step_limit", "best_at_step_limit"]
 """Share of probes that trained to the largest number of steps, since early stopping did not end them before; and of those whose
 best evaluation was at that last step, so that their F1 was still rising. More steps could raise the F1 of either."""
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
-_PROBE_SCORES = [
-    "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
-]  # fmt: skip
+_PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps", "best_step"]
 _ERRORS = 2.0
 """Number of standard errors within which the total gain is noise."""
 _CONSTANT_ANSWER = "constant_answer"
@@ -64,20 +62,14 @@ def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
 def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     """[..., L] gain of each layer from 1 on in the cumulative scores [..., L + 1] (equation 3); may be negative.
 
-    Args:
-        scores: of probes on layers 0 to l, for each l.
-        running_max: use the best score so far, which never falls.
+    running_max: use the best score so far, which never falls.
     """
     by_layer = np.asarray(scores, dtype=np.float64)
     return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
 
 
 def shares_of_gain(scores: npt.ArrayLike) -> Floats:
-    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything.
-
-    Args:
-        scores: [..., L + 1] of probes on layers 0 to l, for each l.
-    """
+    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything."""
     by_layer = np.asarray(scores, dtype=np.float64)
     largest = by_layer.max(axis=-1, keepdims=True) - by_layer[..., :1]
     return differential_scores(by_layer) / np.where(largest > 0, largest, np.nan)
@@ -94,10 +86,7 @@ def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
 
 
 def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
-    """[...] K(Delta): divergence of the positive differential scores from equal ones over layers 1 to L, in bits.
-
-    NaN where no layer gains anything.
-    """
+    """[...] K(Delta): divergence of the positive differential scores from equal ones, in bits; NaN where no layer gains."""
     return divergence_of_weights(np.maximum(differential_scores(scores), 0))
 
 
@@ -176,25 +165,13 @@ def summary(
     random_scores: Frames = {},  # noqa: B006
     random_counts: Frames = {},  # noqa: B006
 ) -> dict[str, pd.DataFrame]:
-    """Tables of a model.
+    """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    Args:
-        scores, weights, counts, constant: of `probing.probes`.
-        training, tasks: settings of all tasks and of each task, see `recipe_of`.
-        model: name of the probed model.
-        resamples, seed: of the bootstrap over documents (or sentences) and seeds.
-        random_scores, random_counts: the same of a model with random layers, if there is one.
-
-    Returns:
-        probe_scores: of all probes; `layer` is the top one of a probe on the layers 0 to l.
-        mixing_weights: of all probes.
-        tasks: one row for each task (Figure 1); `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all.
-        layers: one row for each task and layer (Figure 2).
-        ends: scores on layer 0 and on all layers, with controls.
-        options: the effect of each option.
-        resamples: statistics of each task in each resample, for the intervals of claims. `expected_layer` is missing where
-            layers gain nothing; the others are F1 on all layers less that on layer 0 (`gain`), of the control task
-            (`selectivity`), of label frequencies, and on the model with random layers.
+    probe_scores: `layer` is the top one of a probe on the layers 0 to l. tasks: one row for each task (Figure 1);
+    `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all. layers: one row for each task and layer (Figure
+    2). ends: scores on layer 0 and on all layers, with controls. resamples: statistics of each task in each resample, for the
+    intervals of claims: `expected_layer` is missing where layers gain nothing; the others are F1 on all layers less that on
+    layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the model with random layers.
     """
     tables: dict[str, list[pd.DataFrame]] = {}
     for number, task in enumerate(scores):
@@ -417,11 +394,8 @@ def traces(cases: Frames, sentences: int) -> pd.DataFrame:
     """Traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
 
     As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
-    tasks, then those where the prediction changes for the most targets between the first and the last layer.
-
-    Args:
-        cases: of `probing.probes`.
-        sentences: largest number of sentences of the development set.
+    tasks, then those where the prediction changes for the most targets between the first and the last layer; at most
+    `sentences` of the development set.
     """
     frames = [frame for frame in cases.values() if len(frame)]
     table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)
