@@ -73,10 +73,7 @@ CORRELATIONS = [
     *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
     *("second_data", "unit"),
 ]
-HEAD_IMPORTANCE = [
-    *("model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "unnormalised"),
-    *("spearman", "n", "unit"),
-]
+HEAD_IMPORTANCE = ["model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "spearman", "n", "unit"]
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
 """Columns of a step of pruning: the score with its interval, that of the full model, their difference."""
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n", "unit"]
@@ -125,13 +122,7 @@ def masked_heads(
 
 
 def on_two_corpora(
-    name: str,
-    first: MaskedScores,
-    second: MaskedScores,
-    same_file: bool,
-    extremes: int,
-    resamples: int,
-    seed: int,
+    name: str, first: MaskedScores, second: MaskedScores, same_file: bool, extremes: int, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Effects of single heads on two corpora (`FIGURE2`), and their correlations over heads (`CORRELATIONS`).
 
@@ -271,7 +262,6 @@ def head_importance(
                 importance=values,
                 ci_low=low,
                 ci_high=high,
-                unnormalised=unnormalised(of, definition, batch),
                 spearman=spearman(values, importance(of, PAPER, batch)),
                 n=n,
                 unit=UNITS[BLEU if name == TRANSLATION else ACCURACY],

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from scipy.stats import t
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import model_inputs
@@ -51,9 +50,9 @@ from attention_atlas.models.loading import load_trained, locate
 from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
 from attention_atlas.models.tokenizer_files import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
+from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
-    EVEN,
     GLOBAL,
     HELDOUT,
     IMPORTANCE,
@@ -61,7 +60,6 @@ from attention_atlas.studies.michel2019.effects import (
     LARGEST_SPREAD,
     RANDOM,
     RECOMPUTED,
-    VARIANTS,
     WHOLE,
     best_of_layers,
     masked_scores,
@@ -309,8 +307,9 @@ def timing(
         raise AtlasError(f"{len(examples)} examples fill no batch of {sizes}: lower speed.batches, or raise speed.records.")
     in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
     heads = head_importance[in_classifier].reset_index(drop=True)
-    places = {variant: places_of(variant, heads, speed["share"]) for variant in VARIANTS}
-    models = {variant: _pruned_model(model, heads.iloc[places[variant]]) for variant in VARIANTS}
+    count = len(heads) * speed["share"] // 100
+    pruned_heads = {WHOLE: heads[:0], GLOBAL: heads.loc[heads["importance"].nsmallest(count).index]}
+    models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
     rows = []
     for batch in batches:
         _log.info("batches of %d", batch)
@@ -323,7 +322,7 @@ def timing(
             row = {
                 "variant": variant,
                 "batch": batch,
-                "heads": len(heads) - len(places[variant]),
+                "heads": len(heads) - len(pruned_heads[variant]),
                 "spread": whole_spread,
                 "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
                 "parameters": sum(w.numel() for w in weights),
@@ -331,15 +330,12 @@ def timing(
                 "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
             }
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
-    device, threads = str(model.device), torch.get_num_threads()
-    title = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
-    return pd.DataFrame(rows).assign(
-        repeats=speed["repeats"],
-        n=len(examples),
-        unit="examples",
-        device=torch.cuda.get_device_name() if device.startswith("cuda") else title,
-        dtype=str(model.dtype),
-    )[TIMING]
+    threads = torch.get_num_threads()
+    device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
+    if model.device.type == "cuda":
+        device = torch.cuda.get_device_name()
+    common = {"repeats": speed["repeats"], "n": len(examples), "unit": "examples", "device": device, "dtype": str(model.dtype)}
+    return pd.DataFrame(rows).assign(**common)[TIMING]
 
 
 def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:
@@ -361,30 +357,10 @@ def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
     The speedup is a geometric mean over repeats with its interval by Student's t; NaN if the full model's spread is above
     `LARGEST_SPREAD`.
     """
-    repeats = len(speeds)
-    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if repeats > 1 else np.nan}
-    names = ("speedup", "speedup_low", "speedup_high")
-    if spread(baseline) > LARGEST_SPREAD:
-        return row | dict.fromkeys(names, np.nan)
-    gains = np.log(speeds / baseline)
-    reach = t.ppf(0.975, repeats - 1) * gains.std(ddof=1) / np.sqrt(repeats) if repeats > 1 else np.nan
-    ends = (gains.mean(), gains.mean() - reach, gains.mean() + reach)
-    return row | dict(zip(names, 100 * np.expm1(ends), strict=True))
-
-
-def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
-    """Indices of the heads that are pruned in a variant, in percent of all; importance: of `ablations.head_importance`."""
-    count, groups = len(importance) * share // 100, importance.groupby(["kind", "layer"], sort=False)
-    if variant == WHOLE:
-        return []
-    if variant == GLOBAL:
-        return sorted(importance["importance"].nsmallest(count).index)
-    if variant == EVEN:
-        smallest = (layer["importance"].nsmallest(len(layer) * share // 100) for _, layer in groups)
-        return sorted(place for values in smallest for place in values.index)
-    layers = groups["unnormalised"].sum().sort_values(kind="stable").index
-    pruned_layers = layers[groups.size()[layers].cumsum() <= count]
-    return sorted(place for layer in pruned_layers for place in groups.indices[layer])
+    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if len(speeds) > 1 else np.nan}
+    gains = np.log(speeds / baseline if spread(baseline) <= LARGEST_SPREAD else np.full_like(speeds, np.nan))
+    ends = np.expm1([gains.mean(), *mean_interval(gains)])
+    return row | dict(zip(("speedup", "speedup_low", "speedup_high"), 100 * ends, strict=True))
 
 
 @torch.inference_mode()

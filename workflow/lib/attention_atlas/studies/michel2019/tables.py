@@ -47,11 +47,7 @@ TABLE4 = [
     *("spread", "status", "published_examples_per_second", "published_speedup", "parameters", "megabytes", "length", "repeats"),
     *("n", "unit"),
 ]
-_ATTENTION = {
-    "enc_enc": "encoder self-attention",
-    "enc_dec": "encoder-decoder attention",
-    "dec_dec": "decoder self-attention",
-}
+_ATTENTION = {"enc_enc": "encoder self-attention", "enc_dec": "encoder-decoder attention", "dec_dec": "decoder self-attention"}
 
 
 @table(
@@ -175,9 +171,8 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, notes: Sequence[st
     labels=("classification",),
 )
 def table4(timing: pd.DataFrame, speed: Mapping[str, Any]) -> Table:
-    """Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the least
-    important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4). Only times change between
-    runs. paper: on a GTX 1080 Ti.
+    """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
+    sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
     """
     published = load_published("michel2019")
     # The paper prunes half of the heads, the least important ones of the model.
@@ -312,10 +307,7 @@ def baseline_warning(rows: pd.DataFrame) -> list[str]:
         "figure3",
         "figure4",
     ),
-    optional={
-        "training_statistics": ("dynamics", "training_statistics.tsv"),
-        "figure5": ("dynamics", "figure5.tsv"),
-    },
+    optional={"training_statistics": ("dynamics", "training_statistics.tsv"), "figure5": ("dynamics", "figure5.tsv")},
     settings=("importance", "translation_model"),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),

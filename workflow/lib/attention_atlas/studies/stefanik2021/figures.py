@@ -10,6 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.quantities import F1, HEAD, LAYER, change
 from attention_atlas.figures.style import (
     BLACK,
@@ -80,28 +81,13 @@ def relative_attention(relative_attention: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawn, relative_attention, f"n = {relative_attention['n'].iloc[0]} documents")
 
 
-def _draw_heads(
-    axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False, width: float = PAGE / 2
-) -> None:
-    """Draw the column `value` of all heads as a heat map with its colour bar, and a dot on each head of `marked`.
-
-    Colours begin at 0 for positive values, and are symmetric around 0 for others; `width` of the panel is in inches.
-    """
+def _draw_heads(axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False) -> None:
+    """Draw the column `value` of all heads with a colour bar (from 0 if positive, else symmetric around 0), dots on `marked`."""
     most = float(np.nanmax(np.abs(heads["value"]))) or 1.0
-    sns.heatmap(
-        heads.pivot(index="layer", columns="head", values="value"),
-        cmap=SEQUENTIAL if positive else DIVERGING,
-        vmin=0 if positive else -most,
-        vmax=most,
-        linewidths=0.4,
-        # Below 0.22 inches per head, colour bar included, numbers of all heads would overlap.
-        xticklabels=1 if width / heads["head"].max() > 0.22 else 2,
-        cbar_kws={"label": label, "shrink": 0.85},
-        ax=axis,
-    )
-    # The cell of layer 1 and head 1 has its centre at (0.5, 0.5).
-    axis.plot(marked["head"] - 0.5, marked["layer"] - 0.5, "o", color=BLACK, markersize=2.2, markeredgewidth=0)
-    axis.tick_params(rotation=0, length=0)
+    colours, least = (SEQUENTIAL, 0) if positive else (DIVERGING, -most)
+    dots = list(marked[["layer", "head"]].itertuples(index=False, name=None))
+    cells = draw_head_grid(axis, heads, "value", colours, least, most, dots)
+    axis.figure.colorbar(cells, ax=axis, label=label, shrink=0.85)
     axis.set(xlabel=HEAD, ylabel=LAYER)
 
 
@@ -166,7 +152,7 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
         ("Scalar mix", heads["mix_weight"], "Softmax weight", none),
     )
     for axis, (title, values, label, marked) in zip(axes, shown, strict=True):
-        _draw_heads(axis, heads.assign(value=values), label, marked, positive=title == "Scalar mix", width=PAGE / 3)
+        _draw_heads(axis, heads.assign(value=values), label, marked, positive=title == "Scalar mix")
         axis.set_title(title)
     return DrawnFigure(drawn, heads, f"{len(heads)} heads")
 

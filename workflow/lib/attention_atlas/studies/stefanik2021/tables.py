@@ -193,11 +193,7 @@ def comparison(
 
 
 @table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped documents, by reason",
-    gathers=("shards_by_corpus",),
-    needs=("documents",),
+    id="dropped", number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",)
 )
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of documents kept and dropped in each corpus of the study, by reason."""

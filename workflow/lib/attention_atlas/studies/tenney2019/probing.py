@@ -246,10 +246,7 @@ def _traces(
 
 
 def traced_cases(
-    targets: Sequence[Mapping[str, Any]],
-    labels: Sequence[str],
-    by_seed: Sequence[npt.NDArray[np.float32]],
-    unambiguous: bool,
+    targets: Sequence[Mapping[str, Any]], labels: Sequence[str], by_seed: Sequence[npt.NDArray[np.float32]], unambiguous: bool
 ) -> Iterator[dict[str, Any]]:
     """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
 

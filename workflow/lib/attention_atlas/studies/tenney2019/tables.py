@@ -233,12 +233,7 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
     ]
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped sentences, by reason",
-    gathers=("shards_by_corpus",),
-)
+@table(id="dropped", number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)
