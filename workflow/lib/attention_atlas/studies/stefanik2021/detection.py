@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -125,18 +125,12 @@ def head_ranking(features: Floats, key: Bools, documents: Ints, calibrated: Cali
     probability; slide_rank: rank by it. share: of keyphrase words; n: number of words (n_unit); documents: their number.
     """
     low, high = clustered_auc_intervals(features, key, documents)
-    ranking = head_rows(aucs(features, key).reshape(-1, heads), "auc").assign(
-        average_precision=[average_precision_score(key, column) for column in features.T],
-        cross_entropy=calibrated.cross_entropy.sum(axis=0) / len(key),
-        cross_entropy_none=calibrated.base.sum() / len(key),
-        slide_entropy=calibrated.slide.sum(axis=0),
-        share=key.mean(),
-        n=len(key),
-        auc_low=low,
-        auc_high=high,
-        documents=len(calibrated.base),
-        n_unit="words",
-    )
+    columns: dict[str, Any] = {"average_precision": [average_precision_score(key, column) for column in features.T]}
+    columns |= {"cross_entropy": calibrated.cross_entropy.sum(axis=0) / len(key)}
+    columns |= {"cross_entropy_none": calibrated.base.sum() / len(key), "slide_entropy": calibrated.slide.sum(axis=0)}
+    columns |= {"share": key.mean(), "n": len(key), "auc_low": low, "auc_high": high}
+    ranking = head_rows(aucs(features, key).reshape(-1, heads), "auc")
+    ranking = ranking.assign(**columns, documents=len(calibrated.base), n_unit="words")
     ranking = ranking.sort_values("cross_entropy", kind="stable", ignore_index=True)
     return ranking.assign(slide_rank=ranking["slide_entropy"].rank(method="first").astype(int))
 
