@@ -181,20 +181,9 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     p_count = np.empty(len(p))
     for places in masked.keys.groupby("kind").indices.values():
         p_count[places] = count_p(int((p[places] < LEVEL).sum()), delta[places], null[places], LEVEL)
-    return masked.keys.assign(
-        metric=masked.metric,
-        score=masked.baseline + delta,
-        baseline=masked.baseline,
-        delta=delta,
-        ci_low=low,
-        ci_high=high,
-        p=p,
-        p_sacrebleu=p_sacrebleu,
-        p_adjusted=np.maximum(p, adjusted_p(delta, null)),
-        p_count=p_count,
-        n=len(masked.base),
-        unit=masked.unit,
-    )
+    scores = {"score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta, "ci_low": low, "ci_high": high}
+    tests = {"p": p, "p_sacrebleu": p_sacrebleu, "p_adjusted": np.maximum(p, adjusted_p(delta, null)), "p_count": p_count}
+    return masked.keys.assign(metric=masked.metric, **scores, **tests, n=len(masked.base), unit=masked.unit)
 
 
 def best_of_layers(masked: MaskedScores) -> npt.NDArray[np.intp]:
@@ -231,14 +220,12 @@ def heldout_effects(selection: MaskedScores, measured: MaskedScores, resamples: 
     return rows.assign(selection_delta=best.deltas, selection_n=len(best.base))[FURTHER]
 
 
+Resamples = Floats | tuple[float, float]
+"""Values of resampled examples, or the ends of an interval."""
+
+
 def statistic_row(
-    statistic: str,
-    experiment: str,
-    part: object,
-    value: object,
-    resampled: Floats | tuple[float, float],
-    n: int,
-    level: float = COVERAGE,
+    statistic: str, experiment: str, part: object, value: object, resampled: Resamples, n: int, level: float = COVERAGE
 ) -> Row:
     """A row with the percentile interval of values of resampled examples, widened for few examples, or with the given ends."""
     low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))

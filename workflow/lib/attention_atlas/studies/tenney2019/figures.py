@@ -91,23 +91,12 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         # Intervals are cut at the ends of the axis.
         ends = {f"ci_{end}": table[f"{interval}_{end}"].clip(-0.5, layers + 0.5) for end in ("low", "high")}
         rows.append(pd.DataFrame({"title": table["task"].map(titles), "kind": kind, "value": table[column], **ends}))
-    sns.pointplot(
-        interval_rows(pd.concat(rows, ignore_index=True)),
-        x="value",
-        y="title",
-        order=list(titles.values()),
-        hue="kind",
-        hue_order=[kind[-1] for kind in _KINDS.values()],
-        palette=[kind[2] for kind in _KINDS.values()],
-        markers=[kind[3] for kind in _KINDS.values()],
-        dodge=0.32,
-        estimator=VALUE,
-        errorbar=INTERVAL,
-        linestyle="none",
-        markersize=5,
-        err_kws={"linewidth": 1.4},
-        ax=axis,
-    )
+    _, _, colours, markers, _, kinds = (list(values) for values in zip(*_KINDS.values(), strict=True))
+    of_kinds: dict[str, Any] = {"hue": "kind", "hue_order": kinds, "palette": colours, "markers": markers, "dodge": 0.32}
+    style: dict[str, Any] = {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1.4}, "markersize": 5}
+    points = interval_rows(pd.concat(rows, ignore_index=True))
+    order = list(titles.values())
+    sns.pointplot(points, x="value", y="title", order=order, **of_kinds, **style, linestyle="none", ax=axis)
     for place, noise in enumerate(table["within_noise"]):
         if noise:
             axis.text(layers + 0.45, place - 0.16, NOISE, color=BLUE, fontsize=7, ha="right", va="center", style="italic")
@@ -118,9 +107,7 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         heights = [list(titles).index(task) + shift for task in marks["task"]]
         axis.plot(depth(marks["value"]), heights, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
     _ends_of_scores(axis, table, layers, published)
-    axis.set_xlim(-0.5, layers + 0.5)
-    axis.set_xlabel(LAYER_LABEL)
-    axis.set_ylabel("")
+    axis.set(xlim=(-0.5, layers + 0.5), xlabel=LAYER_LABEL, ylabel="")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
@@ -257,8 +244,7 @@ def _bars(axis: Axes, rows: pd.DataFrame, name: str, **colours: Any) -> None:
     bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high", *(["loss"] if "loss" in bars else [])]])
     error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}
     sns.barplot(bars, x="layer", y="value", dodge=False, width=0.78, estimator=VALUE, ax=axis, **_BAR, **error_bars, **colours)
-    axis.set_xlabel("")
-    axis.set_ylabel("")
+    axis.set(xlabel="", ylabel="")
 
 
 def _above(axis: Axes, words: str) -> None:
@@ -321,10 +307,8 @@ def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
 def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     colours: dict[str, Any] = {"hue": "gold", "hue_order": list(_COLOURS), "palette": list(_COLOURS.values())}
     sns.barplot(rows, x="layer", y="probability", errorbar=None, ax=axis, **_BAR, **colours)
-    axis.set_ylim(0, 1)
-    axis.set_yticks([0, 0.5, 1])
+    axis.set(ylim=(0, 1), yticks=[0, 0.5, 1], ylabel="")
     axis.set_xlabel(LAYER_LABEL if last else "", fontsize=7)
-    axis.set_ylabel("")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axis.tick_params(labelsize=_SMALL)
     task = str(rows["task"].iloc[0])

@@ -143,10 +143,8 @@ def probe_tables(
     device, layers = pick_device(), states["training"].layers
     if LEXICAL in plan.layer0 and not states["training"].lexical:
         raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
-    _log.info(
-        "%s: %d labels, %d sentences to train on, %d to evaluate on",
-        targets.task, len(targets.labels), len(targets.training), len(targets.development),
-    )  # fmt: skip
+    sizes = len(targets.labels), len(targets.training), len(targets.development)
+    _log.info("%s: %d labels, %d sentences to train on, %d to evaluate on", targets.task, *sizes)
     parts = {"training": targets.training, "development": targets.development}
     states_of = {id(sentence.example): states[name] for name, part in parts.items() for sentence in part}
 
@@ -184,16 +182,10 @@ def _units(targets: TaskTargets) -> Units:
 
 def _scores(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
-    return pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys]).assign(
-        f1=f1_of(counts.sum(axis=1)),
-        labels=len(targets.labels),
-        training_targets=training,
-        targets=evaluated,
-        steps=trained.steps,
-        best_step=trained.best_steps,
-        unit=units.name,
-        units=units.count,
-    )
+    sizes = {"labels": len(targets.labels), "training_targets": training, "targets": evaluated}
+    steps = {"steps": trained.steps, "best_step": trained.best_steps}
+    rows = pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys])
+    return rows.assign(f1=f1_of(counts.sum(axis=1)), **sizes, **steps, unit=units.name, units=units.count)
 
 
 def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
@@ -229,18 +221,11 @@ def _traces(
         for sentence in sentences:
             example = sentence.example
             for target, gold in zip(sentence.targets, sentence.truth, strict=True):
-                spans = {"span1": target.span1, "span2": target.span2}
-                rows.append(
-                    {
-                        "id": example.id,
-                        "record": example.record,
-                        # Numbered among all targets of the example, since a record may have only some of them.
-                        "target": numbers[example.record],
-                        **{name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()},
-                        "words": " ".join(example.words),
-                        "gold": gold,
-                    }
-                )
+                # Targets are numbered among all of the example, since a record may have only some of them.
+                row = {"id": example.id, "record": example.record, "target": numbers[example.record], "gold": gold}
+                for name, span in (("span1", target.span1), ("span2", target.span2), ("words", (0, len(example.words)))):
+                    row[name] = " ".join(example.words[slice(*span)]) if span else ""
+                rows.append(row)
                 numbers[example.record] += 1
     return rows, np.concatenate(probabilities, axis=1)
 

@@ -324,9 +324,8 @@ def _first_and_last(task: _Task) -> pd.DataFrame:
     """The table `ends` of a task."""
     rows = []
     early, answer, scores, sizes = task.rows(), task.constant, task.scores, task.sizes
-    early_f1s, control_f1s, equal_f1s, shuffled_f1s = (
-        task.f1(condition) for condition in (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
-    )
+    conditions = (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
+    early_f1s, control_f1s, equal_f1s, shuffled_f1s = map(task.f1, conditions)
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
     random_f1s = task.f1(RANDOM_ENCODER).drop(columns=0, errors="ignore")
     of_constant = float(f1_of(answer[ANSWERS].sum())) if len(answer) else np.nan
