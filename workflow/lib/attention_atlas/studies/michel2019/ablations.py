@@ -250,13 +250,13 @@ def head_importance(
         n = len(of.gradient)
         for definition in DEFINITIONS:
             values = importance(of, definition, batch)
-            low = high = np.nan
+            ends: tuple[Any, Any] = (np.nan, np.nan)
             if definition in (PAPER, CODE):
                 drawn = resampled_counts(n, resamples, seed)
                 resampled = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in drawn]
-                low, high = percentile_interval(np.concatenate(resampled))
+                ends = percentile_interval(np.concatenate(resampled))
             agreement = spearman(values, importance(of, PAPER, batch))
-            columns = {"importance": values, "ci_low": low, "ci_high": high, "spearman": agreement, "n": n}
+            columns = {"importance": values, "ci_low": ends[0], "ci_high": ends[1], "spearman": agreement, "n": n}
             columns |= {"model": models[name], "task": name, "definition": definition}
             unit = UNITS[BLEU if name == TRANSLATION else ACCURACY]
             tables.append(of.heads.assign(**columns, unit=unit)[HEAD_IMPORTANCE])

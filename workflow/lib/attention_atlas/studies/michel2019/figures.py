@@ -114,8 +114,10 @@ def _kinds(table: pd.DataFrame) -> list[str]:
 
 
 def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
-    shapes = {kind: {"color": _COLOURS[kind], "marker": markers[kind], "label": KIND_TITLES[kind]} for kind in _kinds(table)}
-    return [Line2D([], [], linestyle="none", **shape) for shape in shapes.values()]
+    return [
+        Line2D([], [], linestyle="none", color=_COLOURS[kind], marker=markers[kind], label=KIND_TITLES[kind])
+        for kind in _kinds(table)
+    ]
 
 
 @figure(

@@ -87,7 +87,8 @@ class Scores:
         return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
 
 
-class Evaluated(NamedTuple):
+@dataclass(frozen=True)
+class Evaluated:
     """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
 
     count: int | None
@@ -118,9 +119,10 @@ def extraction(
         "tf_idf": lambda split: by_tf_idf(split.candidates),
         "yake": lambda split: by_yake(split.texts, max_phrase_words),
         "embedding": lambda split: by_embedding(split.texts, split.candidates, encoder),
+        "word_statistics": lambda split: by_words(split.candidates, _of_words(scores, "word_statistics", split.examples)),
+        "best_head": lambda split: by_words(split.candidates, _of_words(scores, "best_head", split.examples)),
+        "regression": lambda split: by_words(split.candidates, _of_words(scores, "regression", split.examples)),
     }
-    for name in ("word_statistics", "best_head", "regression"):
-        rankers[name] = lambda split, name=name: by_words(split.candidates, _of_words(scores, name, split.examples))
     evaluated = {}
     for name, rank in rankers.items():
         rankings = {split: rank(of_split) for split, of_split in documents.items()}

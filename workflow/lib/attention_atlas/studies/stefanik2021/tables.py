@@ -87,12 +87,12 @@ def _relative_attention(table: pd.DataFrame) -> Claim:
     low, high = heads["adjusted_low"].to_numpy(), heads["adjusted_high"].to_numpy()
     more, less = int((low > 0).sum()), int((high < 0).sum())
     # The intervals are simultaneous for all heads, so their ends bound the largest value.
-    numbers = (100 * float(values.max()) for values in (heads["value"], low, high))
+    value, least, most = (100 * float(values.max()) for values in (heads["value"], low, high))
     return Claim(
         "Some heads attend to keyphrase words more than to other words",
         f"{more} of {len(heads)} heads more, {less} less; intervals are for all heads at once",
         "relative attention of the head with the largest, percentage points",
-        *(*numbers, int(heads["n"].iloc[0]), DOCUMENTS),
+        *(value, least, most, int(heads["n"].iloc[0]), DOCUMENTS),
     )
 
 
