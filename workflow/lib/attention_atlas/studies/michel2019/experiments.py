@@ -160,10 +160,8 @@ def masked(experiment: Opened, examples: Examples, second_examples: Examples) ->
     """
     all_masks = list(masks(experiment.shape))
     single_heads = [mask for mask in all_masks if mask.masked == ONE]
-    return {
-        "answers": _answers(experiment, all_masks, examples),
-        "second_answers": _answers(experiment, single_heads, second_examples),
-    }
+    answers = _answers(experiment, all_masks, examples)
+    return {"answers": answers, "second_answers": _answers(experiment, single_heads, second_examples)}
 
 
 def heldout(experiment: Opened, examples: Examples, answers: pd.DataFrame) -> pd.DataFrame:
@@ -310,7 +308,7 @@ def timing(
     count = len(heads) * speed["share"] // 100
     pruned_heads = {WHOLE: heads[:0], GLOBAL: heads.loc[heads["importance"].nsmallest(count).index]}
     models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for batch in batches:
         _log.info("batches of %d", batch)
         starts = range(0, len(examples), batch)
@@ -319,16 +317,10 @@ def timing(
         whole_spread = spread(speeds[WHOLE])
         for variant, variant_model in models.items():
             weights = list(variant_model.parameters())
-            row = {
-                "variant": variant,
-                "batch": batch,
-                "heads": len(heads) - len(pruned_heads[variant]),
-                "spread": whole_spread,
-                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
-                "parameters": sum(w.numel() for w in weights),
-                "megabytes": sum(w.nbytes for w in weights) / 1e6,
-                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
-            }
+            row: dict[str, Any] = {"variant": variant, "batch": batch, "heads": len(heads) - len(pruned_heads[variant])}
+            row |= {"spread": whole_spread, "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE}
+            row |= {"parameters": sum(w.numel() for w in weights), "megabytes": sum(w.nbytes for w in weights) / 1e6}
+            row["length"] = np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs])
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
     threads = torch.get_num_threads()
     device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
