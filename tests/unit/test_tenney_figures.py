@@ -125,7 +125,7 @@ def test_figure_3_names_signs_of_corpora_and_shows_both_ends_of_long_spans(tmp_p
     texts = saved(figure3(rows[FIGURE3]), tmp_path).texts
     assert {"`` (opening quotation mark)", "NN", "coreferent", "not coreferent", "S", "VP"} <= set(texts)
     assert "Coreference\nHundreds of … of Baghdad" in texts
-    assert 'Constituents\n" Hundreds … home , " .' in texts
+    assert 'Constituents\n" Hundreds of … home , " .' in texts
     assert texts.count(LAYER_LABEL) == 3
 
 

@@ -325,8 +325,9 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
 
 
 def _short(span: str) -> str:
-    """A span, or where it is long its first and last letters, which show how far it reaches."""
-    return span if len(span) <= _SPAN else f"{span[: _SPAN // 2 - 2].strip()} … {span[2 - _SPAN // 2 :].strip()}"
+    """A span, or where it is long its first and last words, which show how far it reaches."""
+    first, last = (shorten(text, _SPAN // 2, placeholder="") for text in (span, span[::-1]))
+    return span if len(span) <= _SPAN else f"{first} … {last[::-1]}"
 
 
 def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
