@@ -76,12 +76,7 @@ _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_session
 
 
 def install(model: PreTrainedModel) -> None:
-    """Make `model` compute attention through the engine; installing twice has no effect.
-
-    Raises:
-        AtlasError: the model's code does not use the attention interface, so that its attention can neither be
-            observed nor changed.
-    """
+    """Make `model` compute attention through the engine; installing twice has no effect."""
     sites = _sites(model)
     if any(getattr(module, "reorder_and_upcast_attn", False) for module in sites.layers):
         raise AtlasError(
@@ -97,21 +92,12 @@ def install(model: PreTrainedModel) -> None:
 
 
 def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
-    """Number of layers and heads of each kind of attention in `model`, encoder first; some layers may have no attention.
-
-    Raises:
-        AtlasError: the model's code does not use the attention interface, or its layers cannot be distinguished.
-    """
+    """Number of layers and heads of each kind of attention in `model`, encoder first; some layers may have no attention."""
     return _sites(model).shape
 
 
 def self_attention(model: nn.Module) -> tuple[SiteKind, int, int]:
-    """Kind, layers and heads of the self-attention that the studies measure: the encoder's, or that of a decoder-only model.
-
-    Raises:
-        AtlasError: as for `attention_shape`; or the maps would not be complete: the encoder's attention cannot be observed,
-            some layers have no attention, or learnt sinks take a part of each row.
-    """
+    """Kind, layers and heads of the self-attention that the studies measure: the encoder's, or that of a decoder-only model."""
     sites = _sites(model)
     kind, (layers, heads) = next(iter(sites.shape.items()))
     name = type(model).__name__
@@ -139,9 +125,6 @@ def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
     """Names of the attention modules of each kind in `model`, by layer; a module that layers share occurs once.
 
     Layers without attention have none.
-
-    Raises:
-        AtlasError: as for `attention_shape`.
     """
     sites = _sites(model)
     name_of_module = {module: name for name, module in model.named_modules()}
@@ -180,9 +163,6 @@ def watch(
         fused: use torch's scaled dot-product attention, which keeps no probabilities, in layers that the plan does not change
             or in which it only removes heads. Equal to eager up to rounding, and faster on long inputs. It has no effect in
             training, with observers, and on models whose attention it cannot compute.
-
-    Raises:
-        AtlasError: the engine is not installed on the model, or the plan does not fit it.
     """
     sites = _sites(model)
     if used := _other_implementations(sites):
@@ -456,11 +436,7 @@ def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.
 def _check_weighted_values(
     attention_class: type[nn.Module], output: torch.Tensor, probabilities: torch.Tensor, value: torch.Tensor
 ) -> None:
-    """Check once for each class that the outputs of heads are their values weighted by the probabilities.
-
-    Raises:
-        AtlasError: they are not, so that changed probabilities do not determine the output.
-    """
+    """Check once for each class that the outputs of heads are their values weighted by the probabilities."""
     if attention_class in _weighted:
         return
     difference = (_weighted_values(probabilities, value) - output).abs().max()

@@ -78,11 +78,7 @@ class Pieces:
 
 
 def open_tokenizer(path: str | Path) -> Tokenizer:
-    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text.
-
-    Raises:
-        AtlasError: the file is missing or is not a tokenizer.
-    """
+    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text."""
     if not Path(path).is_file():
         raise AtlasError(f"{path}: there is no tokenizer.json here.")
     try:
@@ -98,9 +94,6 @@ class WordPieces:
 
     The word pieces are those of running text if the tokenizer splits it at the ends of all words. Where it would join two words
     in one token (the do and n't of don't), each word still has its own tokens. No word becomes a special token.
-
-    Raises:
-        AtlasError: the file is missing, or the tokenizer splits a text differently from its words.
     """
 
     def __init__(self, path: str | Path) -> None:

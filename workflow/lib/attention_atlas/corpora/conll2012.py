@@ -81,35 +81,21 @@ class LabelledSpan:
 
 @dataclass(frozen=True)
 class Document:
-    """One part of a document.
+    """One part of a document."""
 
-    Attributes:
-        id: name, with the part if there are several.
-        words: all words.
-        sentence: for each word the number of its sentence, from 0.
-        tags: part of speech of each word, "_" if the file has none.
-        parses: for each sentence its bracketed parse, "" if the file has none.
-        spans: mentions ordered by start, longer ones first.
-        entities: named entities with their types, ordered by end.
-        propositions: for each predicate its arguments and itself (`PREDICATE`), in the order of the columns.
-    """
-
-    id: str
+    id: str  # name, with the part if there are several
     words: tuple[str, ...]
-    sentence: tuple[int, ...]
-    tags: tuple[str, ...]
-    parses: tuple[str, ...]
-    spans: tuple[Span, ...]
-    entities: tuple[LabelledSpan, ...] = ()
+    sentence: tuple[int, ...]  # for each word the number of its sentence, from 0
+    tags: tuple[str, ...]  # part of speech of each word, "_" if the file has none
+    parses: tuple[str, ...]  # for each sentence its bracketed parse, "" if the file has none
+    spans: tuple[Span, ...]  # mentions ordered by start, longer ones first
+    entities: tuple[LabelledSpan, ...] = ()  # named entities with their types, ordered by end
+    # for each predicate its arguments and itself (`PREDICATE`), in the order of the columns
     propositions: tuple[tuple[LabelledSpan, ...], ...] = ()
 
 
 def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "english") -> Iterator[Document]:
-    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`.
-
-    Raises:
-        AtlasError: there is no document, a document occurs twice, or a line is malformed; names file and line.
-    """
+    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`."""
     file_of: dict[str, str] = {}
     for name, lines in column_files(Path(path), files=files, language=language):
         for document in _documents(name, lines):
@@ -131,15 +117,8 @@ def column_files(
 ) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     """Name and numbered lines of each file in a source, in the order of the names.
 
-    Args:
-        path: file, folder or archive; a single file may have any name.
-        by_base_name: order by the names without their folders.
-        files: pattern of the names of files to read from a folder or an archive.
-        language: read no file in folders of other languages (`LANGUAGES`).
-        below: read only files in folders of this name, if there are such folders.
-
-    Raises:
-        AtlasError: there is no such file, no file matches, or the archive is damaged.
+    `by_base_name`: order by the names without their folders; `language`: read no file in folders of other languages
+    (`LANGUAGES`); `below`: read only files in folders of this name, if there are such folders.
     """
 
     def order(name: str) -> str:
@@ -337,11 +316,7 @@ def sentence_starts(document: Document) -> list[tuple[int, int]]:
 
 
 def sentence_parse(document: Document, number: int) -> Constituents:
-    """The constituents of a sentence, counted from 0.
-
-    Raises:
-        AtlasError: its parse cannot be read, or differs from the sentence in its number of words.
-    """
+    """The constituents of a sentence, counted from 0."""
     # Imported here because it is slow and needed only for parses.
     from nltk import Tree as Constituents
 
@@ -366,11 +341,7 @@ def sentence_parse(document: Document, number: int) -> Constituents:
 def write_conll2012(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number.
-
-    Raises:
-        AtlasError: columns are missing, or the layers of a sentence do not match its words; names data set and sentence.
-    """
+    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number."""
     written = 0
     for row in rows:
         _check(row, ("document_id", "sentences"), source["hub"])

@@ -67,31 +67,16 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence or a pair.
+    """A sentence or a pair."""
 
-    Attributes:
-        id: its row in the file, from 1.
-        texts: one or two texts.
-        label: class, or the number as text.
-        tagged: the texts in words, if the file has such layers.
-    """
-
-    id: str
+    id: str  # its row in the file, from 1
     texts: tuple[str, ...]
-    label: str
-    tagged: tuple[Tagged, ...] = ()
+    label: str  # class, or the number as text
+    tagged: tuple[Tagged, ...] = ()  # the texts in words, if the file has such layers
 
 
 def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
-    """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records.
-
-    Args:
-        path: JSON lines (.jsonl), otherwise tab-separated with a header.
-        task: one of `TASKS`.
-
-    Raises:
-        AtlasError: a column is missing, a row is longer than the header, or a score is not a number; names file and line.
-    """
+    """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records."""
     for number, (where, row) in enumerate(_rows(path, task), start=1):
         if isinstance(row, str):
             yield Dropped(str(number), "incomplete row", row)

@@ -39,23 +39,14 @@ _READ = (".txt", ".key", _ABSTRACT, ".uncontr", ".contr")
 
 @dataclass(frozen=True)
 class KeyphraseDocument:
-    """A document.
-
-    Attributes:
-        id: its name.
-        words: the words.
-        tags: for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`.
-        phrases: the gold phrases as given, without duplicates that differ only in case.
-        absent: those of them that are not in the text.
-        spaces: whether a space stands before each word; empty if unknown.
-    """
+    """A document."""
 
     id: str
     words: tuple[str, ...]
-    tags: tuple[str, ...]
-    phrases: tuple[str, ...]
-    absent: tuple[str, ...]
-    spaces: tuple[bool, ...] = ()
+    tags: tuple[str, ...]  # for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`
+    phrases: tuple[str, ...]  # the gold phrases as given, without duplicates that differ only in case
+    absent: tuple[str, ...]  # those of them that are not in the text
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word; empty if unknown
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -93,15 +84,8 @@ def read_keyphrases(
 ) -> Iterator[KeyphraseDocument]:
     """Yield the documents in the order of their names or lines.
 
-    Args:
-        path: archive, folder, or JSON lines.
-        stemmed: match phrases by the Porter stems of their words instead of the words; case is always ignored. Existing tags
-            of a file are used unchanged.
-        keyphrase_set: set of keyphrases in Inspec's archive: `UNCONTROLLED`, `CONTROLLED` or `BOTH`.
-        names: ranges (first and last, in alphabetical order) of document names; all documents if empty.
-
-    Raises:
-        AtlasError: there is no document, a text or its keys are missing, or a line is malformed; names the file.
+    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. Existing tags of a
+    file are used unchanged; `names`: ranges (first and last, in alphabetical order) of document names; all documents if empty.
     """
     place = Path(path)
     is_empty = True

@@ -33,53 +33,32 @@ LONGEST_SENTENCE, LONGEST_ELEMENT, GAP = 12, 3, 2
 
 @dataclass(frozen=True)
 class Passage:
-    """One passage of GAP.
-
-    Attributes:
-        id: its name.
-        words: words and punctuation marks of the text.
-        pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
-        a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
-        document: address of the page that it is taken from; None if the file has none.
-        spaces: whether a space stands before each word.
-    """
+    """One passage of GAP."""
 
     id: str
     words: tuple[str, ...]
-    pronoun: tuple[int, int]
+    pronoun: tuple[int, int]  # pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names
     a: tuple[int, int]
     b: tuple[int, int]
-    a_coreferent: bool
+    a_coreferent: bool  # a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false
     b_coreferent: bool
-    document: str | None = None
-    spaces: tuple[bool, ...] = ()
+    document: str | None = None  # address of the page that it is taken from; None if the file has none
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word
 
 
 @dataclass(frozen=True)
 class FrameSentence:
-    """A sentence with a frame.
-
-    Attributes:
-        id: its name.
-        sentence: words separated by spaces.
-        target: word that evokes the frame.
-        elements: phrases that fill the frame's core elements.
-        frame: name of the frame, "" if unknown.
-    """
+    """A sentence with a frame."""
 
     id: str
-    sentence: str
-    target: str
-    elements: tuple[str, ...]
-    frame: str = ""
+    sentence: str  # words separated by spaces
+    target: str  # word that evokes the frame
+    elements: tuple[str, ...]  # phrases that fill the frame's core elements
+    frame: str = ""  # name of the frame, "" if unknown
 
 
 def read_gap(path: str | Path) -> Iterator[Passage]:
-    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text.
-
-    Raises:
-        AtlasError: a column is missing, or offsets do not point at the names; names file and line.
-    """
+    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text."""
     rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
     _, header = next(rows, (1, []))
     absent = [name for name in COLUMNS[:-1] if name not in header]
@@ -141,11 +120,7 @@ def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Exa
 
 
 def read_frames(path: str | Path) -> Iterator[FrameSentence]:
-    """Yield the sentences of a JSON list, or those of a FrameNet folder that meet the paper's rules.
-
-    Raises:
-        AtlasError: the source is neither, or an entry lacks a key; names the entry.
-    """
+    """Yield the sentences of a JSON list, or those of a FrameNet folder that meet the paper's rules."""
     if Path(path).is_dir():
         yield from _from_framenet(Path(path))
         return

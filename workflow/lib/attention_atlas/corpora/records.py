@@ -51,21 +51,14 @@ _WORDS: dict[str, Callable[[Any], int]] = {
 
 @dataclass(frozen=True)
 class Dropped:
-    """A dropped record and the reason, or text that yielded no record.
+    """A dropped record and the reason, or text that yielded no record."""
 
-    Attributes:
-        id: its name, or where the text starts.
-        reason, detail: reason and details.
-        unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs.
-        record: number of the record; for text without a record, number of the next one.
-    """
-
-    id: str
-    reason: str
+    id: str  # its name, or where the text starts
+    reason: str  # reason, detail: reason and details
     detail: str = ""
-    unit: str = RECORD
+    unit: str = RECORD  # unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs
     n: int = 1
-    record: int = 0
+    record: int = 0  # number of the record; for text without a record, number of the next one
 
 
 def reader_module(reader: str) -> str:
@@ -79,16 +72,7 @@ def reader_function(reader: str, kind: str) -> Any:
 
 
 def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = None) -> Iterable[Any]:
-    """What the reader of a corpus yields, in the order of the file; for trees and edge probing, functions that build a record.
-
-    Args:
-        entry: registry entry of the corpus.
-        raw: its file.
-        companion: its second file, see `build_shard`.
-
-    Raises:
-        AtlasError: (during iteration) the file is malformed; names file and line.
-    """
+    """What the reader of a corpus yields, in the order of the file; for trees and edge probing, functions that build a record."""
     if entry["reader"] in _LINE_READERS:
         return raw_lines(raw)
     records: Iterable[Any] = reader_function(entry["reader"], "records")(entry, raw, companion)

@@ -63,15 +63,8 @@ def fetch(
 ) -> None:
     """Copy or download a corpus's raw file to `target`, atomically.
 
-    Args:
-        source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
-        reader: the corpus's reader; rows of a hub data set are written in a format that it reads.
-        mirror: folder that is searched first, for `source["mirror"]`; default: the environment variable ATLAS_DATA.
-        order, seed: for a hub data set, whose first `rows` rows in this order are written, see `hub_rows`.
-        rows_out: table to write: origins of the rows of a hub data set (`ROWS`); empty for other sources.
-
-    Raises:
-        AtlasError: the checksum is wrong, or the file is not in the mirror and cannot be downloaded.
+    `mirror`: folder that is searched first, for `source["mirror"]`; default: the environment variable ATLAS_DATA; `rows_out`:
+    table to write: origins of the rows of a hub data set (`ROWS`); empty for other sources.
     """
     if "hub" in source:
         _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
@@ -107,11 +100,7 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
 
 
 def check_sha256(path: str | Path, expected: str) -> None:
-    """Check that a file has the expected SHA-256, compressed or decompressed.
-
-    Raises:
-        AtlasError: neither checksum matches.
-    """
+    """Check that a file has the expected SHA-256, compressed or decompressed."""
     digest = sha256(path)
     if digest == expected:
         return
@@ -130,13 +119,7 @@ def check_sha256(path: str | Path, expected: str) -> None:
 def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
     """Check that some files of an archive, in the order of their names regardless of folders, have this SHA-256.
 
-    Args:
-        path: the archive.
-        expected: SHA-256 of the concatenated contents of these files.
-        files: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
-
-    Raises:
-        AtlasError: the checksum is wrong, or the file is not an archive.
+    `files`: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
     """
     digest = hashlib.sha256()
     folder, _, pattern = files.rpartition("/")
@@ -265,10 +248,6 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
     Parquet files are streamed: the row groups of all files in random order, and the rows of `_ROW_GROUPS` of them at a time in
     random order. A larger sample contains the smaller ones, and up to `_BUFFER` rows the order is a permutation of all of them.
     Data sets in other formats are loaded completely, see `record_order`.
-
-    Args:
-        source: hub (a repository, or a local folder with the same layout), revision, config and split.
-        order, seed: shuffled or file.
     """
     import datasets
 
@@ -284,11 +263,7 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
 
 
 def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
-    """A source of kind hub with the folder of the user's files, or with its commit.
-
-    Raises:
-        AtlasError: the folder has a different commit or a damaged file, or the hub cannot be reached for the commit.
-    """
+    """A source of kind hub with the folder of the user's files, or with its commit."""
     if is_placed(DATASETS, source):
         folder = at_hand(DATASETS, source)
         assert folder is not None
@@ -357,9 +332,6 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str |
     """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads.
 
     The mirror folder is searched first, below sacrebleu/ in the layout of ~/.sacrebleu.
-
-    Raises:
-        AtlasError: sacrebleu does not know a name, cannot download it, or its archive has a wrong checksum.
     """
     from sacrebleu.utils import get_reference_files, get_source_file
 

@@ -28,16 +28,10 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True)
 class UsersText:
-    """Kind of text in a file.
-
-    Attributes:
-        path: the file.
-        has_trees: whether it is CoNLL-U; otherwise it has one sentence per line.
-        sentences: number of sentences in the file.
-    """
+    """Kind of text in a file."""
 
     path: Path
-    has_trees: bool
+    has_trees: bool  # whether it is CoNLL-U; otherwise it has one sentence per line
     sentences: int
 
     @property
@@ -63,9 +57,6 @@ def users_text(path: str | Path) -> UsersText:
     """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped.
 
     A file is CoNLL-U if its name ends in .conllu or .conll, or if its first line has ten columns.
-
-    Raises:
-        AtlasError: the file is missing, empty or not UTF-8; it is a different kind of table; or a tree is missing or malformed.
     """
     file = Path(path)
     if file.is_dir():
@@ -89,11 +80,7 @@ def users_text(path: str | Path) -> UsersText:
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers.
-
-    Raises:
-        AtlasError: the file is missing, is not UTF-8, or has no such line.
-    """
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers."""
     is_empty = True
     for number, line in read_lines(path):
         if sentence := line.strip():

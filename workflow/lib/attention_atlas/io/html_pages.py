@@ -17,15 +17,7 @@ Links = Iterable[tuple[str, str]]
 
 
 def link_pages(files: Mapping[str, str | Path], links: Mapping[str, Links]) -> None:
-    """Insert links below the headings of pages; pages without a heading are not changed.
-
-    Args:
-        files: name -> file; not all need to be pages.
-        links: name of a page among them -> its links.
-
-    Raises:
-        OSError: the page does not exist.
-    """
+    """Insert links below the headings of pages; pages without a heading are not changed."""
     for name, of_page in links.items():
         page = Path(files[name]).read_text(encoding="utf-8")
         items = "".join(f"<li><a href='{escape(address)}'>{escape(text)}</a></li>" for text, address in of_page)

@@ -21,15 +21,7 @@ from attention_atlas.io.tables import write_table
 
 
 def installed_text(package: str, name: str) -> str:
-    """Text of a file of an installed package, without importing the package.
-
-    Args:
-        package: name of the distribution.
-        name: name of the file, without its folder.
-
-    Raises:
-        AtlasError: the package is not installed or has no such file.
-    """
+    """Text of a file of an installed package, without importing the package."""
     try:
         path = next(file for file in files(package) or () if file.name == name)
     except (PackageNotFoundError, StopIteration) as error:
@@ -38,11 +30,7 @@ def installed_text(package: str, name: str) -> str:
 
 
 def script_text(package: str, name: str) -> str:
-    """The same for a script embedded in a page: escaped so that it cannot close its script element.
-
-    Raises:
-        AtlasError: the package is not installed or has no such file.
-    """
+    """The same for a script embedded in a page: escaped so that it cannot close its script element."""
     return installed_text(package, name).replace("</script", "<\\/script")
 
 
@@ -66,17 +54,12 @@ _FOLDED_FROM = 90
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of the columns of a page.
+    """Layout of the columns of a page."""
 
-    Attributes:
-        group: column that defines collapsible groups, in the order in which its values first appear; empty for none.
-        marks: column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`.
-        folded: columns with long texts, of which only the first words are shown at first.
-    """
-
-    group: str = ""
+    group: str = ""  # column that defines collapsible groups, in the order in which its values first appear; empty for none
+    # column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`
     marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    folded: Sequence[str] = ()
+    folded: Sequence[str] = ()  # columns with long texts, of which only the first words are shown at first
 
 
 PLAIN = Layout()
@@ -84,19 +67,12 @@ PLAIN = Layout()
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its page.
+    """A table with its page."""
 
-    Attributes:
-        frame: the numbers, written as TSV.
-        notes: paragraphs above the table, below the caption.
-        page: the columns of the page; default: the numbers.
-        names, formats, layout: as in `write_html_table`.
-    """
-
-    frame: pd.DataFrame
-    notes: Sequence[str] = ()
-    page: pd.DataFrame | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
+    frame: pd.DataFrame  # the numbers, written as TSV
+    notes: Sequence[str] = ()  # paragraphs above the table, below the caption
+    page: pd.DataFrame | None = None  # the columns of the page; default: the numbers
+    names: Mapping[str, str] = field(default_factory=dict)  # names, formats, layout: as in `write_html_table`
     formats: Mapping[str, str] = field(default_factory=dict)
     layout: Layout = PLAIN
 
@@ -109,15 +85,7 @@ class Table:
         links: Mapping[str, Links],
         run_title: str = "",
     ) -> None:
-        """Write the numbers (`tsv`, if they are among the files) and the page (`html`).
-
-        Args:
-            files: kind -> file.
-            labels: models and corpora, which the page names; without any, it names the run.
-            heading, caption: of the page.
-            links: name of the page among the files -> its links.
-            run_title: title of the run.
-        """
+        """Write the numbers (`tsv`, if they are among the files) and the page (`html`)."""
         if "tsv" in files:
             write_table(self.frame, files["tsv"])
         self.write_page(files["html"], heading, [*(joint_lines(labels.values()) or [run_title]), caption])
@@ -140,17 +108,8 @@ def write_html_table(
 ) -> None:
     """Write a frame as one HTML page.
 
-    Args:
-        frame: the table; a missing value becomes an empty cell.
-        path: file to write.
-        title: heading of the page.
-        notes: paragraphs above the table (run, model, corpus, description of the columns).
-        names: column -> heading.
-        formats: column -> format specification of its numbers, such as ".1%" or "+d"; three decimals otherwise.
-        layout: columns to group by, to colour and to fold.
-
-    Raises:
-        AtlasError: the table is long and the package that makes it interactive is not installed.
+    `names`: column -> heading; `formats`: column -> format specification of its numbers, such as ".1%" or "+d"; three decimals
+    otherwise.
     """
     names, formats = names or {}, formats or {}
     long = len(frame) > LONG

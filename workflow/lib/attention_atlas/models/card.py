@@ -19,38 +19,23 @@ TRAINED_HERE = "trained here"
 
 @dataclass(frozen=True)
 class ModelCard:
-    """Facts about a model.
-
-    Attributes:
-        name: name in the registry.
-        origin: origin of the weights, in words.
-        model_type: architecture family in transformers.
-        layers, heads: shape of the (encoder) self-attention.
-        max_tokens: longest input in tokens, special tokens included.
-        cls, sep: vocabulary entries of the tokens at the start and end of a text, None if the model has none.
-        pad: id of the padding token, None if the vocabulary has none.
-        weights_sha256: checksum of the weights file; empty for random initialisation.
-        init: pretrained, random, or random_encoder (pre-trained word and position embeddings, random encoder).
-        seed: seed of random initialisation.
-        dtype: precision of the forward pass.
-        mask: id of the mask token, None if the vocabulary has none.
-        batches: order of the examples in training batches (random, by_length); empty for models not trained in the workflow.
-    """
+    """Facts about a model."""
 
     name: str
-    origin: str
-    model_type: str
-    layers: int
+    origin: str  # origin of the weights, in words
+    model_type: str  # architecture family in transformers
+    layers: int  # layers, heads: shape of the (encoder) self-attention
     heads: int
-    max_tokens: int
-    cls: str | None
+    max_tokens: int  # longest input in tokens, special tokens included
+    cls: str | None  # cls, sep: vocabulary entries of the tokens at the start and end of a text, None if the model has none
     sep: str | None
-    pad: int | None
-    weights_sha256: str
-    init: str
+    pad: int | None  # id of the padding token, None if the vocabulary has none
+    weights_sha256: str  # checksum of the weights file; empty for random initialisation
+    init: str  # pretrained, random, or random_encoder (pre-trained word and position embeddings, random encoder)
     seed: int
     dtype: str
-    mask: int | None = None
+    mask: int | None = None  # id of the mask token, None if the vocabulary has none
+    # order of the examples in training batches (random, by_length); empty for models not trained in the workflow
     batches: str = ""
 
     @property
@@ -65,11 +50,7 @@ def write_card(card: ModelCard, path: str | Path) -> None:
 
 
 def read_card(path: str | Path) -> ModelCard:
-    """Read a card.
-
-    Raises:
-        AtlasError: the file is missing or not a model card.
-    """
+    """Read a card."""
     try:
         return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -90,15 +71,7 @@ def packaged_folder(source: Mapping[str, Any]) -> Path | None:
 
 
 def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
-    """Folder of a source of kind package, path or hub; None if its files are not on this machine.
-
-    Args:
-        source: source in a model's registry entry.
-        mirror: see `hub_files.at_hand`.
-
-    Raises:
-        AtlasError: the mirror has a different commit of the repository.
-    """
+    """Folder of a source of kind package, path or hub; None if its files are not on this machine."""
     if "package" in source:
         return packaged_folder(source)
     if "path" in source:
@@ -121,11 +94,7 @@ _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:
-    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them.
-
-    Raises:
-        AtlasError: config.json is not a JSON object; names the file.
-    """
+    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them."""
     file = Path(folder, "config.json")
     try:
         settings: Any = json.loads(file.read_text(encoding="utf-8"))

@@ -23,13 +23,10 @@ def gpu_here() -> bool:
 
 
 def pick_device() -> str:
-    """ "cpu" or "cuda", according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
+    """The device, cpu or cuda, according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
 
     The workflow sets it from `device` in the configuration. It is not a parameter of jobs, since results on GPU and CPU are
     equal up to rounding.
-
-    Raises:
-        AtlasError: the variable requires a GPU and there is none, or its value is unknown.
     """
     wanted = os.environ.get(DEVICE_VARIABLE, "auto")
     if wanted not in ("auto", "cpu", "cuda"):
@@ -62,9 +59,6 @@ def set_gpu_precision(entry: Mapping[str, Any]) -> None:
     """Set the precision of float32 matrix products on a GPU for the rest of the job; products on a CPU stay as they are.
 
     It is also set to float32, because some containers set tf32 for every program (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE).
-
-    Args:
-        entry: registry entry of the model that is loaded; `gpu_precision` is float32 where it is missing.
     """
     import torch
 

@@ -44,20 +44,7 @@ def extract_shard(
     description_out: str | Path,
     threads: int = 1,
 ) -> None:
-    """Write the attention maps of one shard of examples.
-
-    Args:
-        model_entry: registry entry of the model.
-        card_path: its model card.
-        examples_path: Parquet file of the shard's examples.
-        corpus: name of the corpus, for the description.
-        level: `tokens` or `words` (mean over query tokens, sum over key tokens).
-        out, description_out: files to write; see `cache`.
-        threads: threads of the forward passes.
-
-    Raises:
-        AtlasError: the model cannot be loaded, or its values are not finite.
-    """
+    """Write the attention maps of one shard of examples."""
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples([examples_path]))
@@ -92,9 +79,6 @@ def attention_maps(
     """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`.
 
     See `each_example`.
-
-    Raises:
-        AtlasError: the model gives values that are not finite.
     """
     maps = {e.record: example_maps for e, example_maps in each_example(model, examples, pad, level, batch_tokens)}
     return {e.record: maps[e.record] for e in examples}
@@ -114,19 +98,9 @@ def each_example(
     Examples of similar length share a batch of at most `batch_tokens` padded tokens. Only the maps of one batch, and those of
     one layer in the model's precision, are in memory.
 
-    Args:
-        model: model with the attention engine installed.
-        examples: its inputs.
-        pad: id of the padding token.
-        level: `tokens`, or `words`: n words and special tokens.
-        batch_tokens: maximum padded tokens per batch, with at least one example.
-        reuse_memory: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
-            memory for the first time can take several times as long as filling it.
-        values: function from the examples of a batch to an observer of its value vectors (see `engine.watch`).
-
-    Raises:
-        AtlasError: as for `engine.self_attention`; or the model gives values that are not finite, or maps that are not those of
-            one pass over the tokens.
+    `reuse_memory`: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
+    memory for the first time can take several times as long as filling it; `values`: function from the examples of a batch to
+    an observer of its value vectors (see `engine.watch`).
     """
     kind, layers, _ = self_attention(model)
     shapes = map_shapes(model, examples, level)
@@ -206,11 +180,7 @@ def _padding_matters(model: PreTrainedModel, kind: SiteKind, examples: Sequence[
 
 
 def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
-    """Check that one layer's maps [head, query, key] are what their kind of attention says.
-
-    Raises:
-        AtlasError: keys are not the tokens, rows do not sum to 1, or only a decoder's maps may be and are causal.
-    """
+    """Check that one layer's maps [head, query, key] are what their kind of attention says."""
     wrong = ""
     if maps.shape[1] != maps.shape[2]:
         wrong = f"{maps.shape[1]} tokens attend to {maps.shape[2]} keys, which are not the tokens"

@@ -39,17 +39,7 @@ _NEVER = -1e9
 
 
 def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str | Path, folder: str | Path) -> None:
-    """Write configuration, weights and tokenizer of a translation model.
-
-    Args:
-        checkpoint: `model.pt`; weights and settings are read without running any code in it.
-        dictionary: `dict.en.txt`, the same for both languages.
-        merges: `bpecodes` of subword-nmt.
-        folder: folder for `FILES`; the configuration is written last.
-
-    Raises:
-        AtlasError: a file cannot be read, or the model has a different architecture.
-    """
+    """Write configuration, weights and tokenizer of a translation model."""
     from safetensors.torch import save_file
 
     settings, state = read_checkpoint(checkpoint)
@@ -63,11 +53,7 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
 
 
 def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
-    """Settings and weights of a checkpoint, read without running code that it may contain.
-
-    Raises:
-        AtlasError: it cannot be read this way, or the model has a different architecture.
-    """
+    """Settings and weights of a checkpoint, read without running code that it may contain."""
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -97,13 +83,7 @@ def marian_weights(
 ) -> dict[str, torch.Tensor]:
     """Weights by their names in Marian.
 
-    Args:
-        state: weights by their names in fairseq.
-        settings: settings of the checkpoint.
-        size: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
-
-    Raises:
-        AtlasError: a weight has no counterpart in Marian.
+    `size`: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
     """
     weights: dict[str, torch.Tensor] = {}
     for name, value in state.items():
@@ -175,11 +155,7 @@ def _configuration(settings: argparse.Namespace, size: int) -> Any:
 
 
 def _dictionary(path: str | Path, size: int) -> list[str]:
-    """Entries in the order of their ids.
-
-    Raises:
-        AtlasError: there are more entries than in the model, or an entry has no count.
-    """
+    """Entries in the order of their ids."""
     entries = list(SPECIAL)
     for number, line in read_lines(path):
         entry, _, count = line.rstrip("\n").rpartition(" ")
@@ -193,11 +169,7 @@ def _dictionary(path: str | Path, size: int) -> list[str]:
 
 
 def _merges(path: str | Path) -> list[tuple[str, str]]:
-    """Pairs of subwords in the order in which they are merged.
-
-    Raises:
-        AtlasError: a line is not a pair.
-    """
+    """Pairs of subwords in the order in which they are merged."""
     pairs = []
     for number, line in read_lines(path):
         if line.startswith("#version") or not line.strip():

@@ -18,26 +18,13 @@ _NAMED = 3
 
 
 def check_loss(loss: torch.Tensor, when: str, remedy: str) -> None:
-    """Check that the losses of a training, of any shape, are finite.
-
-    Args:
-        loss: the losses.
-        when: step or epoch.
-        remedy: what to change, with the setting's value.
-
-    Raises:
-        AtlasError: a loss is not finite.
-    """
+    """Check that the losses of a training, of any shape, are finite."""
     if not loss.isfinite().all():
         raise AtlasError(f"the training diverged: at {when} the loss is not finite. {remedy}.")
 
 
 def check_weights(model: torch.nn.Module, where: str, remedy: str) -> None:
-    """Check that all weights of a model are finite.
-
-    Raises:
-        AtlasError: a weight is not; the message starts with `where` and ends with `remedy`.
-    """
+    """Check that all weights of a model are finite."""
     weights = dict(model.named_parameters())
     infinite = [name for name, values in weights.items() if not values.isfinite().all()]
     if infinite:
@@ -58,17 +45,7 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: Path) -> list[str]:
-    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler.
-
-    Args:
-        model: loaded with `ignore_mismatched_sizes`.
-        loading_info: what `from_pretrained` reports of it.
-        folder: folder of the checkpoint.
-
-    Raises:
-        AtlasError: a weight of the encoder is missing or has a wrong shape, the checkpoint has more layers than the
-            configuration says, or a weight is not finite.
-    """
+    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler."""
     shapes = {
         name: f"{name} {list(stored)} instead of {list(built)}" for name, stored, built in loading_info["mismatched_keys"]
     }
@@ -105,14 +82,7 @@ def _is_computed(model: PreTrainedModel, name: str) -> bool:
 
 
 def _cause(lacking: Collection[str], stored: Collection[str], unexpected: Collection[str], folder: Path) -> str:
-    """The likely cause of missing weights, and the remedy.
-
-    Args:
-        lacking: their names without the prefix of the base model.
-        stored: names of the model's weights that are in the checkpoint.
-        unexpected: names in the checkpoint that the model does not have.
-        folder: folder of the checkpoint.
-    """
+    """The likely cause of missing weights, and the remedy."""
     prefixes = {name.removesuffix(end) for name in unexpected for end in lacking if name.endswith(f".{end}")}
     if prefixes:
         return (

@@ -73,16 +73,7 @@ def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -
 def untrained_logits(
     entry: Mapping[str, Any], examples: Sequence[Example], pad: int, classes: int, seeds: Sequence[int], device: str = "cpu"
 ) -> torch.Tensor:
-    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once.
-
-    Args:
-        entry: registry entry of a model without a task head.
-        examples: the examples.
-        pad: id of the padding token.
-        classes: number of outputs of the layer, 1 for a score.
-        seeds: seeds of the layer's weights.
-        device: device of the model.
-    """
+    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once."""
     model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
     model = in_evaluation(model, device).requires_grad_(False)
     classifier = model.classifier
@@ -103,11 +94,7 @@ def untrained_logits(
 
 
 def labels_of(examples: Sequence[Example]) -> list[str]:
-    """Labels of the examples.
-
-    Raises:
-        AtlasError: an example has no label.
-    """
+    """Labels of the examples."""
     labels = [example.label for example in examples]
     if not examples or None in labels:
         raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
@@ -122,11 +109,7 @@ def predicted(scores: torch.Tensor, classes: Sequence[str], regression: bool) ->
 
 
 def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
-    """Names of the classes of a model, in the order of its outputs.
-
-    Raises:
-        AtlasError: the model does not know one of the labels.
-    """
+    """Names of the classes of a model, in the order of its outputs."""
     names = _output_names(model)
     if not set(labels) <= set(names):
         raise AtlasError(
@@ -161,11 +144,7 @@ def span_of_pieces(example: Example) -> tuple[int, int] | None:
 
 
 def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
-    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens.
-
-    Raises:
-        AtlasError: an example has no question.
-    """
+    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens."""
     allowed = torch.zeros((len(batch), length), dtype=torch.bool)
     for row, example in enumerate(batch):
         allowed[row, : len(example.word)] = torch.tensor(example.word) >= question_of(example).size
@@ -177,13 +156,8 @@ def best_spans(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The span of at most `longest` passage tokens with the largest sum of start and end score.
 
-    Args:
-        start, end: [example, token] scores.
-        allowed: [example, token] from `passage_pieces`.
-        longest: maximum number of tokens in a span.
-
-    Returns:
-        First token, last token and score of each example, [example] each.
+    `start`, `end`: [example, token] scores; `allowed`: [example, token] from `passage_pieces`. Returns first token, last token
+    and score of each example, [example] each.
     """
     length = start.shape[1]
     low = torch.finfo(torch.float32).min / 4
@@ -198,13 +172,7 @@ def best_spans(
 def answer_texts(
     batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
 ) -> list[tuple[str, float]]:
-    """Answer (whole words of the passage) and score for each example of a batch.
-
-    Args:
-        batch: the examples.
-        start, end: [example, token] scores of the model.
-        allowed: [example, token] from `passage_pieces`.
-    """
+    """Answer (whole words of the passage) and score for each example of a batch."""
     firsts, lasts, scores = best_spans(start, end, allowed)
     answers = []
     for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
@@ -222,11 +190,7 @@ def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def gold_tags(example: Example) -> tuple[str, ...]:
-    """The tag of each word.
-
-    Raises:
-        AtlasError: the example has no tags.
-    """
+    """The tag of each word."""
     if "tags" not in example.layers:
         raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
     return example.layers["tags"]

@@ -28,14 +28,7 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def byte_tokenizer(settings: Any) -> PreTrainedTokenizerFast:
-    """A tokenizer that encodes text as <s> and the bytes of its words, with a space between words.
-
-    Args:
-        settings: the model's configuration; only vocab_size and max_position_embeddings are used.
-
-    Raises:
-        AtlasError: the vocabulary is too small to contain the bytes.
-    """
+    """A tokenizer that encodes text as <s> and the bytes of its words, with a space between words."""
     from tokenizers import Tokenizer, decoders, models, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -68,15 +61,7 @@ def is_marian(folder: Path) -> bool:
 
 
 def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
-    """The tokenizer of one language.
-
-    Args:
-        folder: folder of the model.
-        pieces: `SOURCE` for sentences, `TARGET` for their translations.
-
-    Raises:
-        AtlasError: a file cannot be read, or has a different format.
-    """
+    """The tokenizer of one language."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     vocabulary = _vocabulary(folder / _VOCABULARY)

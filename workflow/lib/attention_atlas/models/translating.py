@@ -36,11 +36,7 @@ _ROOM = 10
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:
-    """The translation of each example.
-
-    Raises:
-        AtlasError: an example has no translation.
-    """
+    """The translation of each example."""
     known = [example.label for example in examples if example.label is not None]
     if len(known) < len(examples):
         raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")
@@ -48,11 +44,7 @@ def references_of(examples: Sequence[Example]) -> list[str]:
 
 
 def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
-    """Tokens of the translation of each example, including the end-of-sentence token.
-
-    Raises:
-        AtlasError: an example has no translation, or there is no tokenizer.
-    """
+    """Tokens of the translation of each example, including the end-of-sentence token."""
     return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(references_of(examples))]
 
 
@@ -70,17 +62,7 @@ def translate_under(
 
     The encoder output is computed once for all plans that do not change it, otherwise from the first changed layer on.
 
-    Args:
-        model: model with the engine installed, in evaluation mode.
-        examples: the sentences.
-        pad: id of the padding token.
-        tokenizer: tokenizer of the model, to decode translations.
-        plans: interventions on heads; each names the kind of attention.
-        beams, length_penalty: settings of the search (Michel et al. 2019: 5 and 1).
-        batch_tokens: tokens in a batch of sentences, including padding.
-
-    Returns:
-        For the unchanged model and for each plan, the translations in the order of the examples.
+    Returns for the unchanged model and for each plan, the translations in the order of the examples.
     """
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
     unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
@@ -107,11 +89,6 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
     """Cross-entropy of the tokens of translations, each given the tokens before it, summed over a batch.
 
     If a translation is longer than the model's number of positions, only the tokens at these positions count.
-
-    Args:
-        model: the translation model.
-        inputs: its sentences, `batches.model_inputs`.
-        pieces: token ids of each translation, including the end-of-sentence token.
     """
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
@@ -149,14 +126,8 @@ _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
     """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
 
-    Args:
-        settings: layers, heads, hidden, feed_forward, positions, vocabulary; languages of the text; order, seed, skip
-            and records of the corpus, so that the vocabulary is learnt from its records.
-        texts: files of a parallel corpus, see `read_parallel`.
-        folder: folder for `FILES`; the configuration is written last.
-
-    Raises:
-        AtlasError: the text cannot be read.
+    `settings`: layers, heads, hidden, feed_forward, positions, vocabulary; languages of the text; order, seed, skip and records
+    of the corpus, so that the vocabulary is learnt from its records.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import MarianConfig, PreTrainedTokenizerFast

@@ -42,11 +42,7 @@ _TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "paralle
 
 
 def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the complete configuration: runs inherited, checked, and every default filled in.
-
-    Raises:
-        AtlasError: one sentence that names the key, the problem and, if possible, the most similar known name.
-    """
+    """Return the complete configuration: runs inherited, checked, and every default filled in."""
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
     _accept_licences(config)
@@ -78,11 +74,7 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
 
 
 def entries_of(path: Path) -> dict[str, Any]:
-    """The entries of a configuration file, or of a profile of Snakemake; none if it is empty.
-
-    Raises:
-        AtlasError: there is no such file, it is not YAML, or it has no keys.
-    """
+    """The entries of a configuration file, or of a profile of Snakemake; none if it is empty."""
     try:
         entries = read_yaml(path)
     except OSError as error:
@@ -236,11 +228,7 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
 
 
 def _fill_shapes(config: dict[str, Any]) -> None:
-    """Set layers, heads and hidden_size of all models, in place: from the base or config.json if available, else the entry.
-
-    Raises:
-        AtlasError: an entry contradicts its base or config.json, or the shape of a hub model is unknown.
-    """
+    """Set layers, heads and hidden_size of all models, in place: from the base or config.json if available, else the entry."""
     models = config["models"]
     for name, entry in sorted(models.items(), key=lambda item: "fine_tuned" in item[1]["source"]):
         source = entry["source"]

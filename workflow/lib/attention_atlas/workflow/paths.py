@@ -125,15 +125,7 @@ def has_files(config: Config, corpora: Iterable[str]) -> bool:
 def shard_paths(
     config: Config, run: str, model: str, corpus: str, folder: str, suffix: str, records: int | None = None
 ) -> list[str]:
-    """Paths of the shards with the first records of a corpus (default: all that the run reads).
-
-    Args:
-        config: the resolved configuration.
-        run, model, corpus: names in the configuration; examples are those of the model with the same tokenizer as `model`.
-        folder: attention or examples.
-        suffix: file suffix, without the dot.
-        records: number of records.
-    """
+    """Paths of the shards with the first records of a corpus (default: all that the run reads)."""
     owner = tokenised_by(config, model) if folder == "examples" else model
     return [
         f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}"

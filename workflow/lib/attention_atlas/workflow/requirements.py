@@ -115,11 +115,7 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
 
 
 def raw_path(config: Config, run: str, corpus: str) -> str:
-    """The raw file of a corpus: the user's own, generated, or fetched.
-
-    Raises:
-        AtlasError: the user's file is missing (names file, licence and expected layout), or its licence is not accepted.
-    """
+    """The raw file of a corpus: the user's own, generated, or fetched."""
     source = config["corpora"][corpus]["source"]
     licence = config["corpora"][corpus].get("accept_licence")
     if licence is not None and licence not in config["accept_licences"]:

@@ -111,9 +111,6 @@ class SharedInputs:
         """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
 
         Packages and commits of the hub do not change, so their files are not inputs.
-
-        Raises:
-            AtlasError: the model is missing; names the folder or the package.
         """
         for requirement in missing_requirements(self.config, [wildcards.model], []).values():
             raise AtlasError(requirement.sentence)

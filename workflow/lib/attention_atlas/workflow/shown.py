@@ -102,10 +102,7 @@ class Marked(Shown):
     def of(self, folder: str | Path, *overlays: str | Path, **changes: Any) -> Any:
         """The same of a built run: `figure2.of("results/sample")`.
 
-        Args:
-            folder: of the run; its settings are in the config.yaml beside `results`.
-            overlays: further configuration files that the run was made with.
-            changes: parameters with other values.
+        `overlays`: further configuration files that the run was made with.
         """
         from attention_atlas.workflow.notebook import of_run
 
@@ -137,15 +134,7 @@ def _caption(docstring: str | None) -> str:
 
 @functools.cache
 def shown(study: str, folder: Path = STUDIES) -> tuple[Shown, ...]:
-    """What a study shows, read from the source: figures before tables, each in the order of its module.
-
-    Args:
-        study: id of the study.
-        folder: of the studies.
-
-    Raises:
-        TypeError: the parameters of a function are not those of its mark.
-    """
+    """What a study shows, read from the source: figures before tables, each in the order of its module."""
     items = []
     for path in sorted(Path(LIBRARY if (LIBRARY / study).is_dir() else folder, study).glob("*.py")):
         source = path.read_text(encoding="utf-8")

@@ -78,9 +78,6 @@ class StudyInputs(SharedInputs):
     def pair(self, wildcards: Wildcards, role: str) -> Pair:
         """Model and corpus in the path; where it names none, those of a role, which may have wildcards
         (`{wildcards.experiment}`), of a member of a group, or of the variant in the path.
-
-        Raises:
-            AtlasError: the run names no corpus for the role.
         """
         if role in self.study.groups:
             model, corpus = self.member(wildcards, role)[1]
@@ -90,11 +87,7 @@ class StudyInputs(SharedInputs):
         return wildcards.get("model", model), wildcards.get("corpus", corpus)
 
     def member(self, wildcards: Wildcards, group: str) -> tuple[str, Pair]:
-        """The member of a group that the path names (`{task}`), or the first one: its name, its model and corpus.
-
-        Raises:
-            AtlasError: the group has none of this name in the run.
-        """
+        """The member of a group that the path names (`{task}`), or the first one: its name, its model and corpus."""
         members = self.study.groups[group](self.config, wildcards.run)
         name = wildcards.get("task") or next(iter(members))
         if name not in members:
@@ -212,8 +205,7 @@ class StudyInputs(SharedInputs):
     def corpora_in_path(self, **settings: Sequence[str]) -> Nested:
         """Name -> shards of examples for the model in the path, and number of records, see `examples.read_corpus`.
 
-        Args:
-            settings: name -> keys of the setting that names the corpus, see `settings`; without those that a run does not name.
+        `settings`: name -> keys of the setting that names the corpus, see `settings`; without those that a run does not name.
         """
 
         def by_name(wildcards: Wildcards) -> dict[str, list[Any]]:
@@ -292,11 +284,9 @@ class StudyInputs(SharedInputs):
     def parameters(self, call: str, *settings: str, resources: Sequence[str] = (), **renamed: str) -> dict[str, Any]:
         """The `params` of a rule: the function that it calls, settings, and the digest of its code.
 
-        Args:
-            call: `module:function` of the study.
-            settings: settings of the study, or values of `Study.inputs`, that are parameters under their names.
-            resources: data files below workflow/resources that the function reads.
-            renamed: parameter -> setting (nested keys with dots).
+        `call`: `module:function` of the study; `settings`: settings of the study, or values of `Study.inputs`, that are
+        parameters under their names; `resources`: data files below workflow/resources that the function reads; `renamed`:
+        parameter -> setting (nested keys with dots).
         """
         function = f"{self.study.id}.{call}"
         values = {parameter: self.of_run(key) for parameter, key in ({key: key for key in settings} | renamed).items()}
@@ -333,12 +323,7 @@ class StudyInputs(SharedInputs):
         return lambda wildcards: limit_of(self.config, wildcards.run, self.pair(wildcards, role)[1])
 
     def limits(self, *same: str, **roles: str | tuple[str, ...]) -> Callable[[Wildcards], dict[str, int]]:
-        """The same for each parameter: parameter -> role, or role and keys of a setting, see `bounded`.
-
-        Args:
-            same: roles that are the names of their parameters.
-            roles: parameter -> role.
-        """
+        """The same for each parameter: parameter -> role, or role and keys of a setting, see `bounded`."""
         functions = {
             parameter: self.limit(role) if isinstance(role, str) else self.bounded(*role)
             for parameter, role in {**dict(zip(same, same, strict=True)), **roles}.items()
