@@ -271,7 +271,7 @@ _TAG = re.compile(r"[BI]-\S+")
 
 
 def _entity_sentences(raw: Path) -> Iterator[_Sentence]:
-    """Sentences with nested entities in LitBank's format: one word per line with columns of B- and I- tags, then a blank line."""
+    """Sentences with nested entities in LitBank's format: a word a line with columns of B- and I- tags, then a blank line."""
     # LitBank's repository also has files with the same names for events.
     for name, lines in column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []

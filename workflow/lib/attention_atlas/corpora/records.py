@@ -72,7 +72,7 @@ def reader_function(reader: str, kind: str) -> Any:
 
 
 def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = None) -> Iterable[Any]:
-    """What the reader of a corpus yields, in the order of the file; for trees and edge probing, functions that build a record."""
+    """What the reader of a corpus yields, in the order of the file; for trees and edges, functions that build a record."""
     if entry["reader"] in _LINE_READERS:
         return raw_lines(raw)
     records: Iterable[Any] = reader_function(entry["reader"], "records")(entry, raw, companion)
