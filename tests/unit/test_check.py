@@ -8,7 +8,6 @@ import yaml
 from small_config import SHIPPED, SMALL, changed, give_model, with_family
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.sources import keeping
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow import check
@@ -135,26 +134,6 @@ def test_a_mirror_folder_that_does_not_exist_is_named(complete, monkeypatch):
     assert "\nThe mirror folder nowhere/mirror does not exist" in checked(data_mirror="nowhere/mirror")[0]
     monkeypatch.setenv("ATLAS_DATA", "absent-folder")
     assert "\nThe mirror folder absent-folder does not exist" in checked()[0]
-
-
-def test_rows_of_a_data_set_are_present_where_they_are_kept_and_not_where_only_its_card_is(complete, monkeypatch, tmp_path):
-    commit = "1" * 40
-    source = {"hub": "a/rows", "revision": commit, "split": "train", "column": "text", "rows": 30}
-    base = changed("corpora/trees/source", source)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
-    card = tmp_path / "hub" / "hub" / "datasets--a--rows" / "snapshots" / commit / "README.md"
-    card.parent.mkdir(parents=True)
-    card.touch()
-    assert needed(base)["corpus trees"].state == DOWNLOADED
-    entry = resolve(base)["corpora"]["trees"]
-    drawing = {**source, "config": None, "order": entry["order"], "seed": entry["seed"], "written_as": "_write"}
-    with keeping(drawing) as (raw, rows):
-        raw.touch()
-        assert needed(base)["corpus trees"].state == DOWNLOADED, "not complete yet"
-        rows.touch()
-    assert needed(base)["corpus trees"].state == PRESENT
-    assert needed(changed("corpora/trees/source", source | {"rows": 40}))["corpus trees"].state == DOWNLOADED
 
 
 def test_a_package_with_weights_is_looked_up_unless_jobs_have_environments():
@@ -375,10 +354,10 @@ def test_a_file_that_none_takes_is_refused_by_all_with_its_name(tmp_path, tried,
 
 def test_a_folder_is_read_by_the_readers_of_folders_and_its_gold_files_alone(tried):
     by_label = tried({f"bc/a.v4_{kind}_conll": FILES["conll2012"] for kind in ("gold", "auto")})
-    assert set(by_label) == {"conll2012", "frames", "keyphrases", "edges, conll2012", "edges, entities"}
+    assert set(by_label) == {"conll2012", "keyphrases", "edges, conll2012", "edges, entities"}
     entry, read = by_label["conll2012"]
     assert (read.refusal, read.records, entry["files"]) == ("", 1, "*gold_conll")
-    assert by_label["frames"][1].refusal != ""
+    assert by_label["keyphrases"][1].refusal != ""
 
 
 def test_a_path_that_is_not_there_is_one_sentence(tmp_path):

@@ -14,7 +14,7 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
-from attention_atlas.models.devices import pick_device, set_gpu_precision
+from attention_atlas.models.devices import pick_device, use_float32_on_gpu
 from attention_atlas.models.loaded_weights import INDEXES, first_names, new_parts
 from attention_atlas.models.tokenizer_files import byte_tokenizer, is_marian, marian_tokenizer
 
@@ -195,7 +195,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     """
     import torch
 
-    set_gpu_precision(entry)
+    use_float32_on_gpu()
     quiet()
     folder = locate(entry)
     settings = configuration(folder, **options)

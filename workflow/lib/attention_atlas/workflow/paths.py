@@ -29,8 +29,8 @@ Config = Mapping[str, Any]
 """The resolved configuration."""
 Pair = tuple[str, str]
 """A model and a corpus, by their names in the registries."""
-FOLDER_READERS = ("conll2012", "frames", "keyphrases")
-"""Readers that also read a folder of files: coreference, FrameNet, keyphrases (and some formats of the reader edges)."""
+FOLDER_READERS = ("conll2012", "keyphrases")
+"""Readers that also read a folder of files: coreference, keyphrases (and some formats of the reader edges)."""
 
 
 def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:

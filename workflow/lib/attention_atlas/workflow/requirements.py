@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, commit_of, in_mirror, is_placed
+from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, in_mirror, is_placed
 from attention_atlas.models.card import packaged_folder, read_shape
 from attention_atlas.workflow.paths import Config, companions_of, has_files, local_file, study_model
 from attention_atlas.workflow.study import Artifact, Selected, Study, is_part_of, role_pair, studies, study_corpora
@@ -102,15 +102,9 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
         folder = at_hand(DATASETS, source, mirror=mirror)
     except AtlasError as error:
         return requirement(MISSING, address, str(error).removesuffix("."))
-    # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
+    # A snapshot in the hub's cache may contain only some of the files.
     if folder and is_placed(DATASETS, source, mirror):
         return requirement(PRESENT, folder)
-    commit = commit_of(DATASETS, source)
-    # Imported here because it is slow and needed only for data sets of a hub.
-    from attention_atlas.corpora.sources import are_kept
-
-    if commit and are_kept(source, commit, entry["order"], entry["seed"]):
-        return requirement(PRESENT, f"{address}, kept in the cache")
     return requirement(DOWNLOADED, address)
 
 

@@ -10,7 +10,6 @@ from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.records import reader_module
 from attention_atlas.errors import AtlasError, did_you_mean
 from attention_atlas.io.hub_files import is_commit, reference_of
-from attention_atlas.models.devices import FLOAT32
 from attention_atlas.workflow.paths import (
     Config,
     base_of,
@@ -94,18 +93,11 @@ class SharedInputs:
         if "hub" in entry["source"] and not is_commit(reference_of(entry["source"])):
             # All jobs use the commit that describe_model fetched.
             weights["source"] = entry["source"] | {"card": card_path(run, model)}
-        if (precision := self.config["gpu_precision"]) != FLOAT32:
-            weights["gpu_precision"] = precision
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
-
-    def with_precision(self, model: str) -> str:
-        """Name of a model in tables and figures, with the precision of matrix products on a GPU unless it is float32."""
-        precision = self.config["gpu_precision"]
-        return model if precision == FLOAT32 else f"{model} ({precision})"
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
         """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.

@@ -11,7 +11,6 @@ from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.html_pages import ASSETS
-from attention_atlas.models.devices import FLOAT32
 from attention_atlas.workflow.artifacts import Links, built_tables, listed_artifacts, page_links
 from attention_atlas.workflow.paths import (
     Config,
@@ -106,17 +105,13 @@ class StudyInputs(SharedInputs):
         return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str, name: str = "") -> dict[str, Any]:
-        """Label of the run in a table or figure, see `io.run_label`; with another name of the model.
-
-        Models are the published ones only in float32: values of another precision are not compared with published values.
-        """
-        published = self.config["gpu_precision"] == FLOAT32
+        """Label of the run in a table or figure, see `io.run_label`; with another name of the model."""
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),
-            "model": self.with_precision(name or model),
+            "model": name or model,
             "corpus": self.title_of(corpus),
-            "model_reference": self.config["models"][model].get("reference", "") if published else "",
+            "model_reference": self.config["models"][model].get("reference", ""),
             "corpus_reference": entry.get("reference", ""),
             "sample": "sample" in entry["source"],
             "converted": entry["view"] == "stanford",
