@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _TRUTH = {"TRUE": True, "FALSE": False}
 TARGET, ELEMENT = "target", "element"
+LONGEST_SENTENCE, LONGEST_ELEMENT = 12, 3
+"""Words in a sentence and in an element, by which the authors selected sentences of FrameNet."""
 
 
 @dataclass(frozen=True)

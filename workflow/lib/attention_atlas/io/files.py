@@ -1,4 +1,4 @@
-"""Atomic writing (under a temporary name, then renamed), reading of text and JSON, and checksums."""
+"""Data files of the library; atomic writing (under a temporary name, then renamed), reading of text and JSON, checksums."""
 
 from __future__ import annotations
 
@@ -23,6 +23,26 @@ from pathlib import Path
 from typing import IO, Any
 
 from attention_atlas.errors import AtlasError
+
+_PACKAGE, _CHECKOUT = Path(__file__).resolve().parents[1], "workflow/resources"
+
+
+def data_folder(name: str) -> Path:
+    """The folder `resources` or `schemas`: beside `lib` in a checkout, inside the package in a wheel (see setup.py)."""
+    installed = _PACKAGE / name
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / name
+
+
+RESOURCES, SCHEMAS = data_folder("resources"), data_folder("schemas")
+"""Published values, annotated maps and parts of pages; schemas of the configuration and of the settings of each study."""
+ASSETS = ("tables/table.css", "tables/short.js", "tables/long.js")
+"""Parts of the pages of tables, below the resources."""
+
+
+def with_data_file(path: Path) -> Path:
+    """A path of the configuration; a path below workflow/resources is resolved to the library's file from any directory."""
+    return RESOURCES / path.relative_to(_CHECKOUT) if path.is_relative_to(_CHECKOUT) else path
+
 
 _log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.

@@ -17,8 +17,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from attention_atlas.errors import AtlasError, did_you_mean, first_line
-from attention_atlas.io.data_files import SCHEMAS
-from attention_atlas.io.files import read_yaml
+from attention_atlas.io.files import SCHEMAS, read_yaml
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 from attention_atlas.models.card import SHAPE, model_folder, read_shape
 from attention_atlas.models.devices import DEVICE_VARIABLE

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import with_data_file
-from attention_atlas.io.files import is_tar_archive
+from attention_atlas.io.files import is_tar_archive, with_data_file
 from attention_atlas.io.hub_files import in_mirror
 
 NAME = "[a-z0-9][a-z0-9.-]*"

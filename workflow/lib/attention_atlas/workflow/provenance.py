@@ -21,8 +21,7 @@ import sys
 from pathlib import Path
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.files import write_text
+from attention_atlas.io.files import RESOURCES, write_text
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import SCHEMAS
+from attention_atlas.io.files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.studies import study_modules
 from attention_atlas.workflow.paths import Config, Pair, limit_of, study_model, study_runs

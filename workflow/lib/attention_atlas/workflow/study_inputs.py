@@ -9,8 +9,7 @@ from typing import Any
 
 from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.html_pages import ASSETS
+from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.workflow.artifacts import Links, built_tables, listed_artifacts, page_links
 from attention_atlas.workflow.paths import (
     Config,
