@@ -109,8 +109,7 @@ class StoredAttention:
 
 RepeatedAttention = Annotated[Iterable[CachedExample], StoredAttention]
 """Cached examples that a function reads several times, as a parameter of a function that a job calls."""
-Attention = Annotated[Iterator[CachedExample], read_attention]
-"""Cached examples, as a parameter of a function that a job calls."""
+Attention = Annotated[Iterator[CachedExample], read_attention]  # cached examples, as a parameter of a function that a job calls
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:

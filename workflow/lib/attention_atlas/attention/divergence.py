@@ -27,12 +27,10 @@ TOLERANCE = 6e-5
 
 A sixth of it would take two features more. Rounding to float32 comes on top, less than 1e-6.
 """
-_NODES = 48
-"""Number of weights whose kernels define the features; twice as many would not reduce the number of features."""
+_NODES = 48  # number of weights whose kernels define the features; twice as many would not reduce the number of features
 _BLOCK = 640
 """Entries of a map that are compared at a time: features of 144 heads take 3.3 MB and fit into the processor's cache."""
-_DEVICE_BLOCK = 8192
-"""The same on a GPU, where features of 384 heads take some 140 MB."""
+_DEVICE_BLOCK = 8192  # the same on a GPU, where features of 384 heads take some 140 MB
 _ONE = int(np.float16(1).view(np.uint16))
 """The bits of 1 in float16; as integers, weights from 0 to 1 have bits from 0 to this number."""
 

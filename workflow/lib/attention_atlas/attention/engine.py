@@ -58,8 +58,7 @@ __all__ = [
     "watch",
 ]
 
-NAME = "atlas"
-"""The name under which the engine is registered as attention implementation."""
+NAME = "atlas"  # the name under which the engine is registered as attention implementation
 
 Observer = Callable[[Site, torch.Tensor], None]
 """Called once per layer with its site and probabilities [batch, head, query, key]."""
@@ -70,8 +69,7 @@ _EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 _EAGER_ONLY = ("softcap", "s_aux")
 """Options of attention functions that scaled dot-product attention lacks: capped scores, and sinks that are learnt."""
 
-_weighted: set[type[nn.Module]] = set()
-"""Classes of attention that passed `_check_weighted_values`."""
+_weighted: set[type[nn.Module]] = set()  # classes of attention that passed `_check_weighted_values`
 _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
 
 

@@ -32,8 +32,7 @@ ENCODER_SELF = SiteKind("encoder", "self")
 DECODER_SELF = SiteKind("decoder", "self")
 DECODER_CROSS = SiteKind("decoder", "cross")
 
-Shape = Mapping[SiteKind, tuple[int, int]]
-"""Layers and heads of each site kind of a model."""
+Shape = Mapping[SiteKind, tuple[int, int]]  # layers and heads of each site kind of a model
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 
-_BITS = 13
-"""Number of bits by which the fraction of a float32 is longer than that of a float16."""
-_BIAS = np.float32(2.0**112)
-"""2 to the difference of their exponents' offsets."""
+_BITS = 13  # number of bits by which the fraction of a float32 is longer than that of a float16
+_BIAS = np.float32(2.0**112)  # 2 to the difference of their exponents' offsets
 
 
 def widened(maps: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:

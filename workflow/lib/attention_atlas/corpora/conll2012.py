@@ -39,12 +39,9 @@ if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
 _log = logging.getLogger(__name__)
-GOLD_FILES = "*gold_conll"
-"""Pattern of the names of files with gold annotation, as CoNLL-2012 calls them."""
-COREFERENCE_FILES = "*conll"
-"""Pattern of the names of all files with coreference columns."""
-LANGUAGES = ("english", "chinese", "arabic")
-"""Languages of CoNLL-2012, as its folders are called."""
+GOLD_FILES = "*gold_conll"  # pattern of the names of files with gold annotation, as CoNLL-2012 calls them
+COREFERENCE_FILES = "*conll"  # pattern of the names of all files with coreference columns
+LANGUAGES = ("english", "chinese", "arabic")  # languages of CoNLL-2012, as its folders are called
 _BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))?[ \t]*$")
 # GUM writes the chains of a word without a bar: (3(4.
 _BETWEEN_CHAINS = re.compile(r"\||(?<=[^|])(?=\()|(?<=\))(?=[^|])")
@@ -52,10 +49,8 @@ _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
 _FULL = 12
-_ENTITY = 10
-"""Column of the named entities; those of the predicates follow."""
-PREDICATE = "V"
-"""Label of the span of a predicate itself."""
+_ENTITY = 10  # column of the named entities; those of the predicates follow
+PREDICATE = "V"  # label of the span of a predicate itself
 _CHANGED = "The data set has changed: set the revision that the registry names."
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
 _HUB_LAYERS = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")

@@ -22,8 +22,7 @@ from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import decoded, raw_lines
 
-UNKNOWN = "_"
-"""Value of a missing lemma, tag or feature."""
+UNKNOWN = "_"  # value of a missing lemma, tag or feature
 COLUMNS = 10
 _PREDICATE = "V"
 _BOM = b"\xef\xbb\xbf"

@@ -62,8 +62,7 @@ FORM_TASKS = {
 }
 """File format -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
-_NO_PARSE = "XX"
-"""Tag or word of sentences without a parse in OntoNotes."""
+_NO_PARSE = "XX"  # tag or word of sentences without a parse in OntoNotes
 _TRUE_PROTOROLE = 3
 """Mean response (0 to 4) from which a property counts as true: 4 on the scale of 1 to 5 (published code, SPR2)."""
 

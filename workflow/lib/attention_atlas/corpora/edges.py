@@ -28,8 +28,7 @@ from attention_atlas.io.files import json_object, read_lines
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
-SAME, OTHER = "1", "0"
-"""Labels of two mentions of one chain, and of different chains."""
+SAME, OTHER = "1", "0"  # labels of two mentions of one chain, and of different chains
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 
 

@@ -138,8 +138,7 @@ def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[
     return list(read_examples(paths, limit))
 
 
-Examples = Annotated[Sequence[Example], all_examples]
-"""Examples, as a parameter of a function that a job calls."""
+Examples = Annotated[Sequence[Example], all_examples]  # examples, as a parameter of a function that a job calls
 
 
 class Corpus(NamedTuple):

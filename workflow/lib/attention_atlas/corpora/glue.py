@@ -49,8 +49,7 @@ TASKS = {
     "qnli": Task(("question",), ("sentence",), ("label",)),
     "mnli": Task(("sentence1", "premise"), ("sentence2", "hypothesis"), ("gold_label", "label")),
 }
-NO_HEAD = -1
-"""Head of a word whose head is not annotated."""
+NO_HEAD = -1  # head of a word whose head is not annotated
 _NO_LABEL = ("", "-", "-1", "nan")
 """Placeholders for a missing label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 

@@ -18,8 +18,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
 HEAD_RULES = ("constituents", "dependency", "surface", "last")
-BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")
-"""The same, the most reliable one first."""
+BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")  # the same, the most reliable one first
 PRONOUN, PROPER, NOMINAL = "pronoun", "proper", "nominal"
 MENTION_TYPES = (PRONOUN, PROPER, NOMINAL)
 
@@ -123,10 +122,8 @@ ANY_GENDER = frozenset((MASCULINE, FEMININE, NEUTER))
 _OF_PERSONS = frozenset((MASCULINE, FEMININE))
 _CENSUS = ("dist.male.first", "dist.female.first")
 """Files of the package `names` with the first names of the US Census of 1990, which are in the public domain."""
-_LEAST_COMMON = 0.01
-"""Minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)."""
-_CLEARLY = 10
-"""Ratio of frequencies from which a name of both genders counts for the more frequent one."""
+_LEAST_COMMON = 0.01  # minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)
+_CLEARLY = 10  # ratio of frequencies from which a name of both genders counts for the more frequent one
 
 
 class Features(NamedTuple):
@@ -203,8 +200,7 @@ def names_of(lists: Mapping[str, str]) -> Names:
     return read_names(lists["masculine"], lists["feminine"]) if lists else census_names()
 
 
-FirstNames = Annotated[Names, names_of]
-"""First names, as a parameter of a function that a job calls."""
+FirstNames = Annotated[Names, names_of]  # first names, as a parameter of a function that a job calls
 
 
 def _shares(path: Path) -> dict[str, float]:

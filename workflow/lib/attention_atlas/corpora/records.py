@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _Record = TypeVar("_Record")
 _Entry = Mapping[str, Any]
 ORDERS = ("shuffled", "file")
-RECORD = "record"
-"""The unit in which examples and dropped records are counted."""
+RECORD = "record"  # the unit in which examples and dropped records are counted
 READERS = {
     "segments": "segments",
     "conllu": "stanford",

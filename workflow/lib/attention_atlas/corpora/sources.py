@@ -41,10 +41,8 @@ from attention_atlas.io.messages import progress, redacted
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
-_KEPT_VERSION = 2
-"""Version of sampling and file format: changing it invalidates cached rows."""
-_DRAWN = ("hub", "revision", "config", "split", "column", "rows")
-"""Keys of a source that its rows depend on."""
+_KEPT_VERSION = 2  # version of sampling and file format: changing it invalidates cached rows
+_DRAWN = ("hub", "revision", "config", "split", "column", "rows")  # keys of a source that its rows depend on
 ROWS = ["number", "commit", "id", "title"]
 """Columns of the table of a data set's rows: place in the corpus's raw file, from 1; commit of the data set; the row's id and
 title, if it has them."""

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 _CONLLU_SUFFIXES = (".conllu", ".conll")
 _PACKED = (".gz", ".xz", ".bz2")
-MOST_SENTENCES = 2000
-"""Maximum number of sentences with trees that are measured."""
-MOST_SHOWN = 100
-"""Maximum number of plain sentences that are read; they are shown but not measured."""
+MOST_SENTENCES = 2000  # maximum number of sentences with trees that are measured
+MOST_SHOWN = 100  # maximum number of plain sentences that are read; they are shown but not measured
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,7 @@ def data_folder(name: str) -> Path:
 
 RESOURCES, SCHEMAS = data_folder("resources"), data_folder("schemas")
 """Published values, annotated maps and parts of pages; schemas of the configuration and of the settings of each study."""
-ASSETS = ("tables/table.css", "tables/short.js", "tables/long.js")
-"""Parts of the pages of tables, below the resources."""
+ASSETS = ("tables/table.css", "tables/short.js", "tables/long.js")  # parts of the pages of tables, below the resources
 
 
 def with_data_file(path: Path) -> Path:
@@ -47,8 +46,7 @@ def with_data_file(path: Path) -> Path:
 _log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
-SCRATCH = "ATLAS_SCRATCH"
-"""Environment variable: where jobs put what they need while they run; by default beside their outputs."""
+SCRATCH = "ATLAS_SCRATCH"  # environment variable: where jobs put what they need while they run; by default beside their outputs
 _BLOCK = 1 << 20
 # Suffixes of temporary files, and the prefix of temporary folders.
 _PART, _SCRATCH = ".part", ".files."

@@ -17,25 +17,19 @@ from attention_atlas.io.files import RESOURCES, write_text
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 
-LONG = 50
-"""Tables with more rows can be filtered and collapsed."""
+LONG = 50  # tables with more rows can be filtered and collapsed
 GOOD, BAD, OPEN, NONE = "good", "bad", "open", "none"
 """Colours of marks: blue, orange, yellow and grey, each with a different sign before the word."""
 _LINKS = "\n<nav aria-label='Files and sources'><ul>{}</ul></nav>"
-Links = Iterable[tuple[str, str]]
-"""Text and address of each link; an address is relative to the page, or on the web."""
-_LIBRARY = "itables"
-"""Package with a bundle of DataTables and jQuery, all under the MIT licence."""
+Links = Iterable[tuple[str, str]]  # text and address of each link; an address is relative to the page, or on the web
+_LIBRARY = "itables"  # package with a bundle of DataTables and jQuery, all under the MIT licence
 _NUMBER = re.compile(r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(?![\w.-])", re.IGNORECASE)
 _HEAD = re.compile(r"(\d+)-(\d+)\b")
 _EXPORT = re.compile(r"export\s*\{([^{}]*)\}")
 _FEW_VALUES = 12
-_SHORT_NOTES = 900
-"""Number of characters of explanations that stay visible."""
-_NARROW = 24
-"""Maximum number of characters of cells in a column without line breaks."""
-_FOLDED_FROM = 90
-"""Number of characters above which a text is folded; its first words stay visible."""
+_SHORT_NOTES = 900  # number of characters of explanations that stay visible
+_NARROW = 24  # maximum number of characters of cells in a column without line breaks
+_FOLDED_FROM = 90  # number of characters above which a text is folded; its first words stay visible
 
 
 @dataclass(frozen=True)

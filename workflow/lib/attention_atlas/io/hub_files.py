@@ -33,8 +33,7 @@ def repository_in_mirror(kind: str, repository: str, mirror: str | Path | None =
 
 
 _log = logging.getLogger(__name__)
-MODELS, DATASETS = "models", "datasets"
-"""Kinds of repositories."""
+MODELS, DATASETS = "models", "datasets"  # kinds of repositories
 _COMMIT = re.compile("[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _METADATA = Path(".cache", "huggingface", "download")

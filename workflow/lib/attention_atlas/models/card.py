@@ -13,8 +13,7 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import write_text
 from attention_atlas.io.hub_files import MODELS, at_hand
 
-TRAINED_HERE = "trained here"
-"""In the description of a language-model head, in tables: the workflow trained it."""
+TRAINED_HERE = "trained here"  # in the description of a language-model head, in tables: the workflow trained it
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,7 @@ def read_card(path: str | Path) -> ModelCard:
         raise DamagedFile(path, f"not a readable model card ({error})") from error
 
 
-Card = Annotated[ModelCard, read_card]
-"""A card, as a parameter of a function that a job calls."""
+Card = Annotated[ModelCard, read_card]  # A card, as a parameter of a function that a job calls
 
 
 def packaged_folder(source: Mapping[str, Any]) -> Path | None:
@@ -80,8 +78,7 @@ def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) ->
     return at_hand(MODELS, source, mirror)
 
 
-SHAPE = ("layers", "heads", "hidden_size")
-"""Keys of a model's shape, as in the registry."""
+SHAPE = ("layers", "heads", "hidden_size")  # keys of a model's shape, as in the registry
 _NAMES = {
     "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer", "num_layers"),
     "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head", "num_heads"),
@@ -89,8 +86,7 @@ _NAMES = {
     "longest_input": ("max_position_embeddings", "n_positions"),
 }
 """Fact -> its names in architectures (`attribute_map` of their configurations in transformers), the encoder's first."""
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
-"""Architectures that number positions from the padding index."""
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # architectures that number positions from the padding index
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:

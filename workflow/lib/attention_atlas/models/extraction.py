@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Half = npt.NDArray[np.float16]
-_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")
-"""Facts about each example in the description of a shard."""
+_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")  # facts about each example in the description of a shard
 
 
 def extract_shard(

@@ -21,21 +21,17 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_lines, whole_files
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json")
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
-"""First entries of every dictionary, which its file does not list."""
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # first entries of every dictionary, which its file does not list
 _PAD, _END, _UNKNOWN = 1, 2, 3
-_CONTINUED = "@@"
-"""End of a subword inside a word, in fairseq's dictionary."""
-_WORD_END = "</w>"
-"""End of a subword at the end of a word, in the list of merges."""
+_CONTINUED = "@@"  # end of a subword inside a word, in fairseq's dictionary
+_WORD_END = "</w>"  # end of a subword at the end of a word, in the list of merges
 _NORMS = {
     "encoder": ("self_attn_layer_norm", "final_layer_norm"),
     "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
 }
 """Names of the norms that releases before 2019 number (`layer_norms.0`)."""
 _UNUSED = re.compile(r"(encoder|decoder)\.(version|embed_positions\._float_tensor|layers\.\d+\.version)$")
-_NEVER = -1e9
-"""Logit of an entry that the model cannot translate to."""
+_NEVER = -1e9  # logit of an entry that the model cannot translate to
 
 
 def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str | Path, folder: str | Path) -> None:

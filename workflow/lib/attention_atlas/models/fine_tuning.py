@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-RANDOM, BY_LENGTH = "random", "by_length"
-"""Orders of the training examples in batches."""
+RANDOM, BY_LENGTH = "random", "by_length"  # orders of the training examples in batches
 STATE = "training_state"
 """Folder beside the checkpoint for what training continues from. Snakemake would remove an output of a failed job."""
 SECONDS_BETWEEN = 20 * 60

@@ -73,8 +73,7 @@ def unmasked(example: Example) -> MaskedExample:
 
 
 _log = logging.getLogger(__name__)
-_HELD_OUT = 10
-"""Every tenth record is held out from training, to evaluate the head."""
+_HELD_OUT = 10  # every tenth record is held out from training, to evaluate the head
 
 
 @dataclass(frozen=True)
@@ -225,8 +224,7 @@ def read_mlm_head(path: str) -> HeadFile:
     return HeadFile(path, read_head_facts(Path(path).with_suffix(".json")))
 
 
-MlmHead = Annotated[HeadFile, read_mlm_head]
-"""A masked-LM head, as a parameter of a function that a job calls."""
+MlmHead = Annotated[HeadFile, read_mlm_head]  # A masked-LM head, as a parameter of a function that a job calls
 
 
 def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:

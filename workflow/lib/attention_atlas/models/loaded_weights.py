@@ -39,8 +39,7 @@ def first_names(names: Iterable[str]) -> str:
     return ", ".join(listed[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
 
 
-INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-"""Files that list weights stored in several files."""
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")  # files that list weights stored in several files
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 

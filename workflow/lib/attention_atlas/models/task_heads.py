@@ -125,8 +125,7 @@ def _output_names(model: PreTrainedModel) -> list[str]:
     return [str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0]))]
 
 
-LONGEST_ANSWER = 30
-"""Maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD."""
+LONGEST_ANSWER = 30  # maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD
 
 
 def load_answering(entry: Mapping[str, Any]) -> PreTrainedModel:
@@ -180,8 +179,7 @@ def answer_texts(
     return answers
 
 
-TAGS = (BEGIN, INSIDE, OUTSIDE)
-"""Tags in the order of a model's outputs."""
+TAGS = (BEGIN, INSIDE, OUTSIDE)  # tags in the order of a model's outputs
 
 
 def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:

@@ -49,8 +49,7 @@ _log = logging.getLogger(__name__)
 SOURCE, TARGET = "source.spm", "target.spm"
 _VOCABULARY = "vocab.json"
 _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
-_UNLIKELY = -1e4
-"""Log-probability of a subword of the other language: far below any segmentation without it."""
+_UNLIKELY = -1e4  # log-probability of a subword of the other language: far below any segmentation without it
 
 
 def is_marian(folder: Path) -> bool:
@@ -87,8 +86,7 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     return tokenizer
 
 
-_UNIGRAM, _NORMAL, _USER = 1, 1, 4
-"""Constants of SentencePiece's format: the kind of model, and kinds of subwords."""
+_UNIGRAM, _NORMAL, _USER = 1, 1, 4  # constants of SentencePiece's format: the kind of model, and kinds of subwords
 
 
 def _vocabulary(path: Path) -> dict[str, int]:

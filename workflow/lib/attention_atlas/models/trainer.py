@@ -15,8 +15,7 @@ from transformers import Trainer
 from attention_atlas.models import devices
 from attention_atlas.models.loaded_weights import check_loss
 
-PARTS, SHARE = "parts", "share"
-"""Keys of a batch: its parts, and in each its share of the targets."""
+PARTS, SHARE = "parts", "share"  # keys of a batch: its parts, and in each its share of the targets
 PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
 """Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 

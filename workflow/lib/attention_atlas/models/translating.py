@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-UNCOUNTED = -100
-"""Label of tokens that are excluded from the loss."""
-_ROOM = 10
-"""A translation may have twice the tokens of its sentence plus this number."""
+UNCOUNTED = -100  # label of tokens that are excluded from the loss
+_ROOM = 10  # A translation may have twice the tokens of its sentence plus this number
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:

@@ -150,8 +150,7 @@ class Targets:
         self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed(missing)}")
 
 
-Links = list[tuple[str, str]]
-"""Text and address of each link."""
+Links = list[tuple[str, str]]  # text and address of each link
 _COMPARISON = "comparison.html"
 
 

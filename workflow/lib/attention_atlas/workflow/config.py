@@ -29,8 +29,7 @@ REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
 _BERT_BASE, _HEAD_WIDTH = {"layers": 12, "heads": 12}, 64
 """Shape of a model whose files are not present yet, and of a new one; the default hidden size is this width times the heads."""
-FAMILY_TASKS = {"keyphrases": "tags"}
-"""Task of a family -> training task of its models, if this is not labels."""
+FAMILY_TASKS = {"keyphrases": "tags"}  # task of a family -> training task of its models, if this is not labels
 _NEEDS = {
     **{"package": ("module",), "url": ("sha256", "content_sha256"), "sacrebleu": ("pair",)},
     **{"glue": ("task",), "parallel": ("languages",), "edges": ("edge_tasks",)},

@@ -24,10 +24,8 @@ def one_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in names) or "(?!)"
 
 
-Config = Mapping[str, Any]
-"""The resolved configuration."""
-Pair = tuple[str, str]
-"""A model and a corpus, by their names in the registries."""
+Config = Mapping[str, Any]  # the resolved configuration
+Pair = tuple[str, str]  # A model and a corpus, by their names in the registries
 FOLDER_READERS = ("conll2012", "keyphrases")
 """Readers that also read a folder of files: coreference, keyphrases (and some formats of the reader edges)."""
 

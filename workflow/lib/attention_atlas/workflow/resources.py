@@ -15,14 +15,10 @@ from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.paths import Config, study_runs
 from attention_atlas.workflow.study import extracted, studies
 
-Resource = Callable[[Any, int], int]
-"""Function of the wildcards and the number of the attempt."""
-_PROCESS = 1200
-"""A process with torch, transformers and Snakemake."""
-_VOCABULARY = 30522
-"""Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
-_SAVED_STATES = 34
-"""Values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)."""
+Resource = Callable[[Any, int], int]  # function of the wildcards and the number of the attempt
+_PROCESS = 1200  # A process with torch, transformers and Snakemake
+_VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
+_SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
 _MIB = 2**20
 
 
@@ -31,8 +27,7 @@ def memory(megabytes: int) -> Resource:
     return lambda wildcards, attempt: megabytes * attempt
 
 
-minutes = memory
-"""A number of minutes, increased after each failure."""
+minutes = memory  # A number of minutes, increased after each failure
 
 
 def gpus(config: Config) -> int:

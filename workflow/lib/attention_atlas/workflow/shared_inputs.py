@@ -24,8 +24,7 @@ from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import missing_requirements, raw_path
 from attention_atlas.workflow.resources import model_megabytes
 
-Wildcards = Any
-"""Wildcards of a job: attributes by name (`snakemake.io.Wildcards`)."""
+Wildcards = Any  # wildcards of a job: attributes by name (`snakemake.io.Wildcards`)
 Parameter = Callable[[Wildcards], Any]
 WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""

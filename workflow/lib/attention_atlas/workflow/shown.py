@@ -17,10 +17,8 @@ from typing import Any
 
 LIBRARY = Path(__file__).resolve().parents[1]
 STUDIES = LIBRARY / "studies"
-SUFFIXES = {"figure": ("svg", "png", "pdf", "tsv"), "table": ("tsv", "html"), "page": ("html",)}
-"""Kind -> endings of its files."""
-OF_RUN = ("labels", "run_title")
-"""Parameters of a function that need no mention in its mark."""
+SUFFIXES = {"figure": ("svg", "png", "pdf", "tsv"), "table": ("tsv", "html"), "page": ("html",)}  # kind -> endings of its files
+OF_RUN = ("labels", "run_title")  # parameters of a function that need no mention in its mark
 
 
 @dataclass(frozen=True)

@@ -165,8 +165,7 @@ class Study:
         }
 
 
-Selected = tuple[str, Study, Artifact]
-"""A run, a study and one of its artefacts."""
+Selected = tuple[str, Study, Artifact]  # A run, a study and one of its artefacts
 
 
 @functools.cache
