@@ -110,10 +110,7 @@ class WordPieces:
         self._lead = self._find_lead()
 
     def pieces(self, words: Sequence[str], spaces: Sequence[bool] = ()) -> list[tuple[int, ...]]:
-        """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing.
-
-        `spaces` says whether a space stands before each word (default: `spaces_by_rule`); the first word starts the text.
-        """
+        """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing."""
         spaces = spaces or spaces_by_rule(words)
         spelled = [
             (k > 0 and not space, self._lead + word if k and space else word)
@@ -162,10 +159,7 @@ class WordPieces:
         return frozenset(special.union(around) - self._unknown)
 
     def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
-        """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces.
-
-        The numbers of the words in the second text continue those of the first.
-        """
+        """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces."""
         template = self.single if len(texts) == 1 else self.pair
         before, first, between, second, after = template.segments
         # Ids of special tokens or of a word, number of the word, segment id.

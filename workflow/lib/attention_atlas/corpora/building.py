@@ -67,11 +67,7 @@ def build_shard(
     dropped_out: str | Path,
     companion: str | Path | None = None,
 ) -> None:
-    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records.
-
-    `companion`: second file of the corpus: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies;
-    the sentences of proto-roles; or the translations of a parallel corpus.
-    """
+    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records."""
     builder = ExampleBuilder(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), companion)
     stop, record = start + entry["shard"], start
     examples: list[Example] = []

@@ -257,10 +257,7 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 
 
 def tree_fault(tree: Tree) -> tuple[int, str] | None:
-    """The first reason why `tree` is not a tree: (position of the word at fault, sentence).
-
-    A tree has one word at ROOT (see `several_roots`), and every other word reaches it through heads inside the sentence.
-    """
+    """The first reason why `tree` is not a tree: (position of the word at fault, sentence)."""
     size = len(tree.words)
     for word, head in enumerate(tree.heads, start=1):
         if not 0 <= head <= size:

@@ -139,10 +139,7 @@ def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[Keyph
 
 
 def _contents(path: Path) -> dict[str, bytes]:
-    """Name -> content of the texts and keys of an archive or a folder.
-
-    Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
-    """
+    """Name -> content of the texts and keys of an archive or a folder."""
     if path.is_dir():
         files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
         return {name: file.read_bytes() for name, file in files.items() if name.endswith(_READ)}

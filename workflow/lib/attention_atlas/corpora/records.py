@@ -94,10 +94,7 @@ def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, l
 
 
 def record_order(size: int, order: str, seed: int) -> NDArray[np.int64]:
-    """Position in the file of record 0, 1, ... of a corpus with `size` records.
-
-    The order `shuffled` is a random permutation that depends on size and seed alone, `file` the order of the file.
-    """
+    """Position in the file of record 0, 1, ... of a corpus with `size` records."""
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}: {order!r}")
     import numpy as np

@@ -58,10 +58,7 @@ def fetch(
     seed: int = 0,
     rows_out: str | Path | None = None,
 ) -> None:
-    """Copy or download a corpus's raw file to `target`, atomically; the mirror folder is searched first.
-
-    `rows_out`: table of the origins of the rows of a hub data set (`ROWS`); empty for other sources.
-    """
+    """Copy or download a corpus's raw file to `target`, atomically; the mirror folder is searched first."""
     if "hub" in source:
         _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
         return
@@ -151,10 +148,7 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
 
 @contextmanager
 def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
-    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows.
-
-    The caller writes missing files, the table last. `drawing`: all that the rows depend on (repository, commit, order, ...).
-    """
+    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows."""
     import pooch
     from filelock import FileLock
 
@@ -302,10 +296,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
-    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads.
-
-    The mirror folder is searched first, below sacrebleu/ in the layout of ~/.sacrebleu.
-    """
+    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads."""
     from sacrebleu.utils import get_reference_files, get_source_file
 
     # sacrebleu does not check member paths, so reject archives with members outside the folder.

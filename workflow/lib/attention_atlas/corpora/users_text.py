@@ -52,10 +52,7 @@ class UsersText:
 
 
 def users_text(path: str | Path) -> UsersText:
-    """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped.
-
-    A file is CoNLL-U if its name ends in .conllu or .conll, or if its first line has ten columns.
-    """
+    """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped."""
     file = Path(path)
     if file.is_dir():
         raise AtlasError(f"{file}: this is a folder; name a file with one sentence per line, or in CoNLL-U.")

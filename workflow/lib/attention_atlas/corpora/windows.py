@@ -175,10 +175,7 @@ def head_leaf(tree: Constituents) -> int:
 
 
 def span_head(tree: Constituents, start: int, stop: int) -> int:
-    """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1.
-
-    If the span is not a constituent, it is treated as a flat noun phrase of the largest constituents inside it.
-    """
+    """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1."""
     parts = _cover(tree, start, stop)
     if len(parts) == 1:
         return start + head_leaf(parts[0])

@@ -75,10 +75,7 @@ def attention_maps(
     level: str = "tokens",
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> dict[int, Half]:
-    """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`.
-
-    See `each_example`.
-    """
+    """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`."""
     maps = {e.record: example_maps for e, example_maps in each_example(model, examples, pad, level, batch_tokens)}
     return {e.record: maps[e.record] for e in examples}
 
@@ -192,10 +189,7 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
 
 
 def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:
-    """Consecutive parts of an array [cell], in these shapes.
-
-    A large block of memory uses huge pages; blocks of a few megabytes use small pages, which take longer to touch first.
-    """
+    """Consecutive parts of an array [cell], in these shapes."""
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     parts = np.split(block[: ends[-1]], ends[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

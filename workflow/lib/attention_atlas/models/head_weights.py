@@ -70,10 +70,7 @@ def separate_projections(model: nn.Module, name: str) -> Projections | None:
 
 @torch.no_grad()
 def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
-    """W_V and W_O of every layer, in float32; layers that share weights have the same ones.
-
-    Heads that share keys and values (grouped-query attention) have the same W_V.
-    """
+    """W_V and W_O of every layer, in float32; layers that share weights have the same ones."""
     kind, layers, heads = self_attention(model)
     names = attention_layers(model)[kind]
     if len(names) != layers and len(names) != 1:

@@ -30,10 +30,7 @@ Half = npt.NDArray[np.float16]
 def hidden_states(
     model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
 ) -> Iterator[tuple[Example, Half]]:
-    """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16.
-
-    They are a view of the batch's states, without padding; only one batch is in memory.
-    """
+    """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16."""
     import torch
 
     from attention_atlas.attention.batches import batch_by_length, model_inputs

@@ -128,10 +128,7 @@ class MaskedModel:
     facts: HeadFacts
 
     def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy in nats summed over all tokens with a target.
-
-        `targets`: [batch, n] true tokens, -100 where there is no loss.
-        """
+        """Cross-entropy in nats summed over all tokens with a target."""
         return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
@@ -161,11 +158,7 @@ def prepare_head(
     out: str | Path,
     facts_out: str | Path,
 ) -> None:
-    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts.
-
-    `settings`: copies (maskings of each text), epochs, steps (at most), batch, learning_rate, seed; `out`: safetensors file;
-    without weights if the checkpoint has a head.
-    """
+    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts."""
     torch.set_num_threads(threads)
     card = read_card(card_path)
     weights: dict[str, torch.Tensor] = {}
@@ -342,10 +335,7 @@ class LanguageModel(Protocol):
     def model(self) -> PreTrainedModel: ...
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of the prediction at each position with a target.
-
-        `targets`: [batch, n] id of the token to predict at a position, -100 where there is no loss.
-        """
+        """[target] cross-entropy in nats of the prediction at each position with a target."""
 
 
 @dataclass(frozen=True)
@@ -364,8 +354,6 @@ class CausalModel:
 
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
     """A model with its masked-LM head (from the checkpoint, or trained by the workflow) or causal head, and the kind of head.
-
-    None, and the reason, for a model without either head.
     """
     device = pick_device()
     if facts.origin != "none":

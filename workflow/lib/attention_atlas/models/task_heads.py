@@ -48,10 +48,7 @@ def logits_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> torch.Tensor:
-    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples.
-
-    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
-    """
+    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples."""
     batches = list(batch_by_length(examples, batch_tokens))
     scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
     start = 0
@@ -214,10 +211,7 @@ def tags_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> list[list[str]]:
-    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan.
-
-    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
-    """
+    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan."""
     rows = {example.record: row for row, example in enumerate(examples)}
     tags = [[""] * len(examples) for _ in range(1 + len(plans))]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):

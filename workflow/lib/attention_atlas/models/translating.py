@@ -56,12 +56,7 @@ def translate_under(
     length_penalty: float = 1.0,
     batch_tokens: int = SEARCH_TOKENS,
 ) -> list[list[str]]:
-    """Translations of all examples by beam search: unchanged, and under each plan.
-
-    The encoder output is computed once for all plans that do not change it, otherwise from the first changed layer on.
-
-    Returns for the unchanged model and for each plan, the translations in the order of the examples.
-    """
+    """Translations of all examples by beam search: unchanged, and under each plan."""
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
     unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
     changed_encoder = [number for number in range(len(parts)) if number not in set(unchanged_encoder)]
@@ -123,9 +118,6 @@ _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 
 def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
     """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
-
-    `settings`: layers, heads, hidden, feed_forward, positions, vocabulary; languages of the text; order, seed, skip and records
-    of the corpus, so that the vocabulary is learnt from its records.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import MarianConfig, PreTrainedTokenizerFast

@@ -87,11 +87,7 @@ class Targets:
         self._warned: set[str] = set()
 
     def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
-        """Files of the artefacts of all target runs, optionally of one kind or one study.
-
-        An artefact is not part of a run that does not name a corpus or a model that it needs. Artefacts whose corpora or models
-        are missing are skipped (`missing: skip`), or raise an error that lists what is missing.
-        """
+        """Files of the artefacts of all target runs, optionally of one kind or one study."""
 
         def files(wildcards: Any) -> list[str]:
             selected = [

@@ -47,10 +47,7 @@ def limit_of(config: Config, run: str, corpus: str, counted: bool = True) -> int
 
 @functools.cache
 def _counted(entry: str, places: tuple[str, ...], limit: int) -> int:
-    """Records of a file (and its second file) of a corpus with an entry in JSON, counted up to a limit.
-
-    The limit itself if counting takes long, or fails (the job that reads the file says why).
-    """
+    """Records of a file (and its second file) of a corpus with an entry in JSON, counted up to a limit."""
     from attention_atlas.corpora.records import most_records
 
     file = Path(places[0])

@@ -184,10 +184,7 @@ def _reader_digest() -> bytes:
 
 @functools.cache
 def _stored() -> dict[str, tuple[str, list[str]]]:
-    """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends.
-
-    Written even if Python keeps no compiled files (PYTHONDONTWRITEBYTECODE), since the workflow starts often.
-    """
+    """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends."""
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
         known = dict(json.loads(_store_path().read_text(encoding="utf-8")))

@@ -260,11 +260,7 @@ def by_study(names: Iterable[str]) -> str:
 
 
 def without_missing(config: Config) -> dict[str, Any]:
-    """The configuration without the missing corpora and models that are optional and that the runs can do without.
-
-    Required resources, and those that a study cannot do without, are kept: they cause an error, or the study's artefacts are
-    skipped. `named_runs` contains the original runs.
-    """
+    """The configuration without the missing corpora and models that are optional and that the runs can do without."""
     runs: dict[str, Any] = copy.deepcopy(config["runs"])
     for settings in runs.values():
         for study in studies().values():

@@ -48,11 +48,7 @@ def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
 
 
 def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
-    """A job that runs or trains a model on texts of at most `tokens` tokens.
-
-    Weights with gradients and two moments; for the tokens of a batch the maps of all layers with their gradients, states saved
-    for the backward pass, and vocabulary scores.
-    """
+    """A job that runs or trains a model on texts of at most `tokens` tokens."""
     maps = 24 * model["layers"] * model["heads"] * tokens
     states = 4 * _SAVED_STATES * model["layers"] * model["hidden_size"]
     data = 16 * parameters(model) + GRADIENT_TOKENS * (maps + states + 16 * _VOCABULARY)
@@ -69,10 +65,7 @@ GIGA = 1e9
 
 
 def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
-    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention.
-
-    Files that a target rule requests are kept.
-    """
+    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention."""
     return path if config["keep_attention"] else temporary(path)
 
 

@@ -73,11 +73,7 @@ def arguments(
     limit: int | Mapping[str, int] | None = None,
     of_run: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Parameter -> argument, read by its annotation.
-
-    `values`: parameter -> path, paths, or the value of a setting; `limit`: records of a corpus that are read at most, the same
-    for all parameters or by parameter.
-    """
+    """Parameter -> argument, read by its annotation."""
     parameters = inspect.signature(function).parameters
     if unknown := values.keys() - parameters.keys():
         raise TypeError(f"{function.__module__}:{function.__name__} has no parameter {', '.join(sorted(unknown))}")

@@ -99,10 +99,7 @@ class SharedInputs:
         return self.weights_entry(wildcards.run, wildcards.model)
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
-        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
-
-        Packages and commits of the hub do not change, so their files are not inputs.
-        """
+        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's."""
         for requirement in missing_requirements(self.config, [wildcards.model], []).values():
             raise AtlasError(requirement.sentence)
         source = self.config["models"][wildcards.model]["source"]

@@ -98,10 +98,7 @@ class Marked(Shown):
         return self.function(*args, **kwargs)
 
     def of(self, folder: str | Path, *overlays: str | Path, **changes: Any) -> Any:
-        """The same of a built run: `figure2.of("results/sample")`.
-
-        `overlays`: further configuration files that the run was made with.
-        """
+        """The same of a built run: `figure2.of("results/sample")`."""
         from attention_atlas.workflow.notebook import of_run
 
         return of_run(self, folder, overlays, changes)

@@ -197,10 +197,7 @@ class StudyInputs(SharedInputs):
         return {name: self.of_group(group, pattern.replace("{kind}", kind)) for name, kind in kinds.items()}
 
     def corpora_in_path(self, **settings: Sequence[str]) -> Nested:
-        """Name -> shards of examples for the model in the path, and number of records, see `examples.read_corpus`.
-
-        `settings`: name -> keys of the setting that names the corpus, see `settings`; without those that a run does not name.
-        """
+        """Name -> shards of examples for the model in the path, and number of records, see `examples.read_corpus`."""
 
         def by_name(wildcards: Wildcards) -> dict[str, list[Any]]:
             corpora = {}
