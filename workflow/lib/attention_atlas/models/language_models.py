@@ -353,8 +353,7 @@ class CausalModel:
 
 
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
-    """A model with its masked-LM head (from the checkpoint, or trained by the workflow) or causal head, and the kind of head.
-    """
+    """A model with its masked-LM head (of the checkpoint, or trained here) or causal head, and what head; or None, and why."""
     device = pick_device()
     if facts.origin != "none":
         names = {"checkpoint": "masked-LM head of the checkpoint", "trained": f"masked-LM {facts.words}"}

@@ -117,8 +117,7 @@ _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 
 
 def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
-    """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
-    """
+    """Write tokenizer and configuration of a model of Marian's architecture; the vocabulary is learnt from the texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import MarianConfig, PreTrainedTokenizerFast
 
