@@ -53,7 +53,6 @@ _ENTITY = 10  # column of the named entities; those of the predicates follow
 PREDICATE = "V"  # label of the span of a predicate itself
 _CHANGED = "The data set has changed: set the revision that the registry names."
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
-_HUB_LAYERS = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")
 
 
 @dataclass(frozen=True)
@@ -339,13 +338,11 @@ def write_conll2012(
     """Write documents of the hub's data set in the format of CoNLL-2012; returns their number."""
     written = 0
     for row in rows:
-        _check(row, ("document_id", "sentences"), source["hub"])
         names = _class_names(features)
         for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
             stream.write(f"#begin document ({row['document_id']}); part {part:03d}\n")
             for place, sentence in enumerate(sentences, start=1):
                 where = f"data set {source['hub']}: document {row['document_id']}, part {part}, sentence {place}"
-                _check(sentence, _HUB_LAYERS, where)
                 for columns in zip(*_columns(sentence, names, where), strict=True):
                     stream.write("   ".join((row["document_id"], str(part), *columns)) + "\n")
                 stream.write("\n")
@@ -430,18 +427,7 @@ def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[st
 
 def _class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """Layer -> names of its classes, from the features of the data set."""
-    layers = features.get("sentences")
-    # A list of records, in either of the two notations of `datasets`.
-    layers = layers[0] if isinstance(layers, list) else getattr(layers, "feature", layers)
-    named = {}
-    for layer, feature in layers.items() if isinstance(layers, Mapping) else ():
-        feature = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
-        if classes := getattr(feature, "names", None):
-            named[layer] = classes
-    return named
-
-
-def _check(row: Mapping[str, Any], needed: Sequence[str], what: str) -> None:
-    for column in needed:
-        if column not in row:
-            raise AtlasError(f"{what}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
+    classes = {
+        layer: getattr(getattr(kind, "feature", None), "names", None) for layer, kind in features["sentences"].feature.items()
+    }
+    return {layer: names for layer, names in classes.items() if names}

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.attention.words import to_words, unit_starts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batches import EXTRACTION_TOKENS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.messages import progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
     if lacking:
         raise AtlasError(
             f"{folder}: {len(lacking)} of the model's {len(names)} weights are not in the checkpoint ({first_names(lacking)}): "
-            f"{_cause({name.removeprefix(base) for name in lacking}, names - missing, unexpected, folder)}"
+            f"it is incomplete, or has other names ({first_names(unexpected) or 'none'}). Correct model_type or the number of "
+            "layers in config.json, rename the weights, or fetch the checkpoint with its index again."
         )
     numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
     further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
@@ -78,23 +79,3 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
 def _is_computed(model: PreTrainedModel, name: str) -> bool:
     """Whether a weight is a table of sinusoids, which checkpoints need not contain."""
     return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__
-
-
-def _cause(lacking: Collection[str], stored: Collection[str], unexpected: Collection[str], folder: Path) -> str:
-    """The likely cause of missing weights, and the remedy."""
-    prefixes = {name.removesuffix(end) for name in unexpected for end in lacking if name.endswith(f".{end}")}
-    if prefixes:
-        return (
-            f"in the checkpoint their names begin with '{min(prefixes, key=len)}'. Remove this prefix there, or correct "
-            "model_type in config.json."
-        )
-    layers = [{number for name in names for number in _NUMBER.findall(name)[:1]} for names in (lacking, stored)]
-    if layers[1] and layers[0] and not layers[0] & layers[1]:
-        return f"it has {len(layers[1])} layers. Correct the number of layers in config.json."
-    if any((folder / name).is_file() for name in INDEXES):
-        return "its index does not list them. Fetch the index again, or correct config.json."
-    if unexpected:
-        return (
-            f"model_type in config.json is wrong, or the checkpoint has other names ({first_names(unexpected)}). Rename them."
-        )
-    return "it is incomplete. Fetch or convert it again."

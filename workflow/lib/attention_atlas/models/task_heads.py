@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.attention.words import unit_starts

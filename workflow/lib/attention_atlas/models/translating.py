@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_atlas.attention.batch_sizes import SEARCH_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import SEARCH_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
+from attention_atlas.attention.batches import GRADIENT_TOKENS
 from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.paths import Config, study_runs
 from attention_atlas.workflow.study import extracted, studies
