@@ -84,11 +84,7 @@ def write_shard(
 
 
 def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
-    """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts.
-
-    The library writes a header only together with the arrays. The format: 8 bytes with the length of the rest, JSON with type,
-    shape, start and end of each array relative to the end of the header, and spaces up to a multiple of 8 bytes.
-    """
+    """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts."""
     entries, starts, end = {}, {}, 0
     for name in sorted(shapes):
         start, end = end, end + _HALF.itemsize * math.prod(shapes[name])

@@ -300,10 +300,7 @@ def _reporter() -> Any:
 
 
 def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
-    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer.
-
-    Only at the end of an epoch does the stored state determine the order of further examples.
-    """
+    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer."""
     from safetensors.torch import save_file
     from transformers import TrainerCallback
 

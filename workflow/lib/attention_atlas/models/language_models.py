@@ -220,19 +220,25 @@ def read_mlm_head(path: str) -> HeadFile:
 MlmHead = Annotated[HeadFile, read_mlm_head]  # A masked-LM head, as a parameter of a function that a job calls
 
 
-def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """The masked language model of a checkpoint, None if the files lack weights of its head."""
-    from transformers import AutoModelForMaskedLM
+def _with_head(kind: str, entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """A pre-trained model of a transformers class with its head; None if the files lack weights of the head.
+
+    transformers initialises missing weights at random; tied weights do not count as missing.
+    """
+    import transformers
 
     if entry["init"] != "pretrained":
         return None
     try:
-        model, missing = initialised(AutoModelForMaskedLM, entry)
-    except AtlasError:  # the architecture has no such class; unreadable files are reported when the encoder is loaded
+        model, missing = initialised(getattr(transformers, kind), entry)
+    except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
         return None
-    # transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
-    # masked tokens from its decoder's states.
     return None if missing or model.config.is_encoder_decoder else model
+
+
+def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """The masked language model of a checkpoint; an encoder-decoder predicts masked tokens from its decoder's states."""
+    return _with_head("AutoModelForMaskedLM", entry)
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:
@@ -366,15 +372,8 @@ def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: H
 
 def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
     """A decoder with the head of its checkpoint and the engine installed; None if there is no such head."""
-    from transformers import AutoModelForCausalLM
-
-    if entry["init"] != "pretrained":
-        return None
-    try:
-        model, missing = initialised(AutoModelForCausalLM, entry)
-    except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
-        return None
-    if missing or model.config.is_encoder_decoder or self_attention(model)[0] != DECODER_SELF:
+    model = _with_head("AutoModelForCausalLM", entry)
+    if model is None or self_attention(model)[0] != DECODER_SELF:
         return None
     install(model)
     return model
