@@ -339,7 +339,7 @@ def _archives(name: str) -> list[tuple[Path, str | None]]:
     dataset = sacrebleu.DATASETS.get(name)
     urls = (dataset.data if dataset else None) or ()
     files = [Path(SACREBLEU_DIR, name, "raw", f"{name.replace('/', '_')}.{os.path.basename(url)}") for url in urls]
-    sums: list[str | None] = [*((dataset.md5 if dataset else None) or [None] * len(files))]
+    sums: list[str | None] = [*dataset.md5] if dataset and dataset.md5 else [None] * len(files)
     return list(zip(files, sums, strict=True))
 
 
