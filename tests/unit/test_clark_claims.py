@@ -200,8 +200,8 @@ def probe_results(gain, seed=0, records=60):
         for draw in (0, 1, 2):
             for alignment, share in (("legacy", 0.5), ("fixed", 0.5 + gain)):
                 right = int(generator.binomial(words, share))
-                rows.append(("attention_words", alignment, "argmax", draw, record, words, right))
-    columns = ["probe", "root_alignment", "decoding", "seed", "record", "words", "right"]
+                rows.append(("attention_words", alignment, draw, record, words, right))
+    columns = ["probe", "root_alignment", "seed", "record", "words", "right"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -228,22 +228,21 @@ def several_probes(shares, seed=0, records=60, draws=3):
     generator = np.random.default_rng(seed)
     words = generator.integers(5, 15, size=records)
     rows = [
-        (probe, alignment, "argmax", f"m/{draw}", record, int(words[record]), int(generator.binomial(words[record], share)))
+        (probe, alignment, f"m/{draw}", record, int(words[record]), int(generator.binomial(words[record], share)))
         for (probe, alignment), share in shares.items()
         for draw in range(draws)
         for record in range(records)
     ]
-    return pd.DataFrame(rows, columns=["probe", "root_alignment", "decoding", "draw", "record", "words", "right"])
+    return pd.DataFrame(rows, columns=["probe", "root_alignment", "draw", "record", "words", "right"])
 
 
 def test_leads_of_the_probe_on_attention_and_words_over_the_others():
     words, distances, random = "attention_words", "distances_words", "random_attention_words"
     shares = {(words, "legacy"): 0.7, (words, "fixed"): 0.75, (distances, "legacy"): 0.5, (distances, "fixed"): 0.7}
-    shares |= {("attention_only", "-"): 0.4, (random, "legacy"): 0.3, ("shuffled_attention_words", "fixed"): 0.1}
+    shares |= {("attention_only", "-"): 0.4, (random, "legacy"): 0.3, ("bias_free_attention_words", "fixed"): 0.1}
     results = several_probes(shares)
-    trees = results.assign(decoding="tree", right=0)
     units = (pd.Series(np.arange(60) // 4, index=range(60)), "documents")
-    table = probe_leads(pd.concat([results, trees]), units, 300, 0).set_index(["over", "root_alignment"])
+    table = probe_leads(results, units, 300, 0).set_index(["over", "root_alignment"])
     assert table.index.tolist() == [
         *((distances, "legacy"), (random, "legacy"), ("attention_only", "legacy")),
         *((distances, "fixed"), ("attention_only", "fixed")),

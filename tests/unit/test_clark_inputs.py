@@ -36,17 +36,6 @@ def test_shards_of_a_role(run, folder, count):
     assert INPUTS.first(INPUTS.shards("segments"))(wildcards(run)) == expected[:1]
 
 
-def test_figures_draw_from_the_first_shard_unless_the_run_names_what_to_draw():
-    drawn = INPUTS.first(INPUTS.shards("segments", suffix="json"), "figure1_segment")
-    assert drawn(wildcards("paper")) == ["results/paper/attention/bert-base-uncased/wikipedia-segments/0.json"]
-    config = shipped_copy()
-    config["runs"]["paper"]["clark2019"] |= {"figure1_segment": "x", "figure5_sentences": {"det": ["y"]}}
-    named = StudyInputs(config, "clark2019")
-    roles = {"segments": "figure1_segment", "dependencies": "figure5_sentences"}
-    for role, setting in roles.items():
-        assert named.first(named.shards(role), setting)(wildcards("paper")) == named.shards(role)(wildcards("paper"))
-
-
 def test_a_variant_names_another_corpus_or_another_model():
     recipe = wildcards("laptop", variant="recipe")
     assert INPUTS.pair(recipe, "segments") == ("minilm", "wikitext2-segments-clean")

@@ -145,7 +145,7 @@ def test_the_table_of_options_is_a_difference_for_each():
     predicted = gradients[gradients["rows"] == "predicted"]
     readings = [{"masking": "unmasked", "sep": [0.4, 0.02]}, {"measure": "per_query"}, {"measure": "gradient_x_attention"}]
     frames["gradient_variants"] = pd.concat([gradients, *(predicted.assign(**reading) for reading in readings)])
-    by_seed = {"root_alignment": "legacy", "decoding": "argmax", "model": "m"}
+    by_seed = {"root_alignment": "legacy", "model": "m"}
     probes = pd.DataFrame(
         [
             by_seed | {"probe": "attention_words", "seed": 0, "uas": 0.7},

@@ -145,14 +145,9 @@ class StudyInputs(SharedInputs):
         """All examples of a role, or those with the records of a setting."""
         return self.shards(role, *setting, folder="examples", suffix="parquet")
 
-    def first(self, files: Files, setting: str = "") -> Files:
-        """The first of the files, for what a figure shows; all of them if a setting names that instead of `auto`."""
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            automatic = not setting or self.study_settings(wildcards)[setting] == "auto"
-            return files(wildcards)[:1] if automatic else files(wildcards)
-
-        return paths
+    def first(self, files: Files) -> Files:
+        """The first of the files, for what a figure shows."""
+        return lambda wildcards: files(wildcards)[:1]
 
     def of_role(self, role: str, pattern: str) -> File:
         """The file of a role's model and corpus, of a pattern with these in its path."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.mentions import MENTION_TYPES, NO_NAMES, FirstNames, Names
+from attention_atlas.corpora.mentions import MENTION_TYPES, census_names
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 def coreference(
     attention: Attention,
     examples: Examples,
-    first_names: FirstNames,
     options: Mapping[str, Any],
     vary_options: bool,
     folds: int,
@@ -50,12 +49,7 @@ def coreference(
 ) -> dict[str, pd.DataFrame]:
     """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone.
 
-    Returns:
-        table: rows of Table 2, see `table2_rows`.
-        heads: see `heads_frame`.
-        options: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy: each option changed alone.
-        summary: quantity, value.
-        claims: see `claims_frame`.
+    Tables: rows of Table 2 (`system_rows`), heads (`heads_frame`), options, summary, claims (`claims_frame`).
     """
     base, resampling = CoreferenceOptions(**options), Resampling(folds, resamples, seed)
     rule = head_rule_for(examples, base.head_rule)
@@ -69,7 +63,7 @@ def coreference(
         if name != "head_rule" or alternative_rule != rule:
             variants.append((name, alternative, alternative_rule))
     cached = progress(attention, total=len(examples), label="windows")
-    results = outcomes(examples, cached, [v for _, v, _ in variants], [r for _, _, r in variants], first_names)
+    results = outcomes(examples, cached, [v for _, v, _ in variants], [r for _, _, r in variants])
     frames = []
     for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
         settings = {"none": "the run's own", "head_rule": variant_rule}
@@ -86,7 +80,7 @@ def coreference(
         "singletons": sum(mention.singleton for mention in mentions),
         "scored": len(results[0].type),
         "head_rule": rule,
-        "first_names": len(first_names.masculine) + len(first_names.feminine),
+        "first_names": len(census_names().masculine) + len(census_names().feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
     return {
@@ -105,7 +99,6 @@ def windows(
     window_examples: Examples,
     division: str,
     window_division: str,
-    first_names: FirstNames,
     options: Mapping[str, Any],
     folds: int,
     resamples: int,
@@ -131,7 +124,6 @@ def windows(
             (example for example in cached if example.record in kept),
             [base],
             [head_rule_for(divided, base.head_rule)],
-            first_names,
         )[0]
         rows = table2_rows(outcome, Resampling(folds, resamples, seed))
         frames.append(rows.assign(division=name, documents=len(shared)))
@@ -140,13 +132,8 @@ def windows(
 
 @dataclass(frozen=True)
 class Outcome:
-    """Correct choices of heads and baselines under one set of options, one entry for each scored mention.
-
-    Attributes:
-        units: documents, for folds and intervals.
-        type: [mention] pronoun, proper or nominal.
-        heads: [mention, direction, layer, head].
-        systems: system -> [mention], as 0 and 1, or as a share for chance.
+    """Correct choices under one set of options: of heads [mention, direction, layer, head], and of systems [mention], as 0 and
+    1, or as a share for chance. type: [mention] pronoun, proper or nominal; units: documents, for folds and intervals.
     """
 
     units: Units
@@ -187,7 +174,6 @@ def outcomes(
     cached: Iterable[CachedExample],
     variants: Sequence[CoreferenceOptions],
     rules: Sequence[str],
-    names: Names = NO_NAMES,
 ) -> list[Outcome]:
     """Read the cache, in the order of the windows, once; score heads and baselines under all options.
 
@@ -198,7 +184,7 @@ def outcomes(
     for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
         for options, rule, of_variant in zip(variants, rules, scored, strict=True):
-            task = task_of(example, options, rule, names)
+            task = task_of(example, options, rule)
             if len(task.heads):
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
@@ -296,12 +282,9 @@ def system_rows(
     The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
     chosen on the other folds of units.
 
-    Args:
-        heads: [item, direction, layer, head] whether each head is right.
-        directions: their names.
-        baselines: system -> [item], as 0 and 1, or as a share for chance.
-        groups: name of the column, and group -> [item] which items belong to it.
-        units, resampling: of the items (documents or passages), for folds and bootstrap.
+    heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
+    chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
+    resampled and divided into folds.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
     place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
@@ -338,10 +321,6 @@ def gap(attention: Attention, examples: Examples, folds: int, resamples: int, se
     """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP.
 
     Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none.
-
-    Returns:
-        systems: see `system_rows`, by gender.
-        heads: gender, layer, head, direction, n, correct, accuracy.
     """
     choices, right, documents = [], [], []
     for example, maps in with_attention(examples, progress(attention, total=len(examples), label="passages")):

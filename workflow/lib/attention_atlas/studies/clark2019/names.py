@@ -17,8 +17,6 @@ SMALL_GRADIENT = 0.1
 """The paper says very small: a tenth of the largest layer mean is our threshold."""
 ALL, BEST_HEAD = "all", "best_head"
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
-SHUFFLED_WORDS = "shuffled_attention_words"
-"""The probe on attention and words, trained on shuffled heads: a control."""
 BIAS_FREE = "bias_free_attention_words"
 """Attention and word vectors by the formula of the paper, without the bias of the published code."""
 RANDOM = "random_attention_words"

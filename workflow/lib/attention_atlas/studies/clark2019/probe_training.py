@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -22,24 +22,20 @@ from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loaded_weights import check_loss
 from attention_atlas.models.loading import load_model
-from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS, SHUFFLED_WORDS
+from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS
 from attention_atlas.studies.clark2019.probe_models import (
     ALIGNMENTS,
-    FIXED,
     AttentionProbe,
     AttentionWordsProbe,
     DistanceProbe,
-    HeadDistances,
     Probe,
     Sentence,
-    ShuffledHeadsProbe,
     batch_of,
-    decode,
     sentences,
 )
 from attention_atlas.studies.clark2019.probes import correct_words
 
-ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS, BIAS_FREE)
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
 RANDOM_PROBES = (ATTENTION_WORDS,)
 """Probes of a randomly initialised model."""
 _EVALUATION_BATCH = 32
@@ -80,16 +76,10 @@ def probes(
     evaluation_examples: Examples,
     vectors: WordVectors,
     recipe: Mapping[str, Any],
-    decodings: Sequence[str],
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Probes of one model (its name and card), trained on one treebank and evaluated on the other.
-
-    A `random` model has `RANDOM_PROBES` instead of `ALL_PROBES`; `seed` is that of the choice of development sentences.
-
-    Returns:
-        table: columns of `predictions`, with the model.
-        training: quantity, value; of each probe the least and the largest epoch that a slot kept.
+    """Probes of one model (its name and card), trained on one treebank and evaluated on the other: `predictions`, and a summary
+    of the training. A `random` model has `RANDOM_PROBES` alone; `seed` is that of the choice of development sentences.
     """
     chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
     probe_names = RANDOM_PROBES if random else ALL_PROBES
@@ -102,12 +92,9 @@ def probes(
     _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(every_sentence), fate)
     for_development = development_sentences(used, chosen.development_share, seed)
     for_training = frozenset(used) - for_development
-    distances = None
-    if SHUFFLED_WORDS in probe_names:
-        distances = HeadDistances(e.layers["heads"] for e in training_examples if e.words in for_training)
 
     def read(words: frozenset[Words]) -> Iterator[Sentence]:
-        return sentences(training_examples, iter(training), vectors, card.cls, card.sep, lambda e: e.words in words, distances)
+        return sentences(training_examples, iter(training), vectors, card.cls, card.sep, lambda e: e.words in words)
 
     device = pick_device()
     by_name = make_probes(probe_names, chosen, card.layers * card.heads, vectors.dimensions)
@@ -133,7 +120,7 @@ def probes(
     for name, epochs in trained.epochs.items():
         summary |= {f"{name}_kept_epoch_min": min(epochs), f"{name}_kept_epoch_max": max(epochs)}
     return {
-        "table": predictions(by_name, evaluated, decodings).assign(model=model),
+        "table": predictions(by_name, evaluated).assign(model=model),
         "training": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
     }
 
@@ -162,7 +149,7 @@ class Trained:
 
 
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
-    """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one).
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments.
 
     The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
     """
@@ -170,7 +157,6 @@ def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int
         ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
         ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
         DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
-        SHUFFLED_WORDS: lambda: ShuffledHeadsProbe([FIXED], recipe.seeds, maps, dimensions),
         BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], recipe.seeds[:1], maps, dimensions, bias=False),
     }
     return {name: makers[name]() for name in names}
@@ -283,23 +269,19 @@ def _batches(
 
 
 @torch.inference_mode()
-def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str]) -> pd.DataFrame:
-    """Correct words of every probe on every sentence.
-
-    One row for each sentence: probe, root_alignment, decoding, seed, record, and `correct_words`.
-    """
+def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence]) -> pd.DataFrame:
+    """Probe, root_alignment, seed, record, and `correct_words` of each word's best candidate, which can be the word itself."""
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []
     for group in _batches(stream):
         padded = batch_of(group, str(device))
         for name, probe in probes.items():
             scores = probe(padded).double().cpu().numpy()
-            for (slot, (alignment, seed)), decoding in product(enumerate(probe.slots), decodings):
-                labels = {"probe": name, "root_alignment": alignment, "decoding": decoding, "seed": seed}
-                for row, sentence in enumerate(group):
+            for of_slot, (alignment, seed) in zip(scores, probe.slots, strict=True):
+                labels = {"probe": name, "root_alignment": alignment, "seed": seed}
+                for of_sentence, sentence in zip(of_slot, group, strict=True):
                     n = len(sentence.heads)
-                    picked = decode(scores[slot, row, :n, : n + 1], decoding)
-                    counts = correct_words(picked, sentence.heads, sentence.punctuation)
+                    counts = correct_words(of_sentence[:n, : n + 1].argmax(axis=1), sentence.heads, sentence.punctuation)
                     rows.append({**labels, "record": sentence.record, **counts})
     return pd.DataFrame(rows)
 

@@ -22,7 +22,6 @@ from attention_atlas.studies.clark2019.names import (
     BIAS_FREE,
     DISTANCES_WORDS,
     RANDOM,
-    SHUFFLED_WORDS,
 )
 from attention_atlas.workflow.shown import table
 
@@ -59,14 +58,13 @@ _PROBES = {
     BEST_HEAD: ("Best single attention head", None),
     DISTANCES_WORDS: ("Distances and word vectors", "t3_dist_glove"),
     RANDOM: ("Randomly initialised attention and word vectors", "t3_random_attn_glove"),
-    SHUFFLED_WORDS: ("Attention and word vectors, trained on shuffled heads", None),
     ATTENTION: ("Attention only", "t3_attn"),
     ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
     BIAS_FREE: ("Attention and word vectors, formula without bias", None),
 }
 """Probe -> row of the page of Table 3, and the published value."""
 _PROBE_COLUMNS = (
-    *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
+    *("probe", "root_alignment", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
     *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
 
@@ -186,7 +184,7 @@ def table2(coreference: pd.DataFrame, coreference_summary: pd.DataFrame, random:
         f"In %. Interval: bootstrap over {best['units']} {best['unit']}. {summary['documents']} documents, "
         f"{summary['mentions']} mentions. Head words: {summary['head_rule']}; types of mentions: by {summary['tags']}. "
         f"Best head: {best['direction'].replace('_', ' ')}. The sieves take gender from words, and from "
-        f"{int(summary['first_names']):,} first names (the US Census of 1990, or lists of the run).",
+        f"{int(summary['first_names']):,} first names (the US Census of 1990).",
         f"Paper: values for BERT-base on CoNLL-2012; its best head is {PAPER_HEAD}.",
     ]
     paper = _paper_coreference()
@@ -299,7 +297,7 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
     items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
     papers = {name: published_column(published, item, "table3", "mean(uas)", probe_scores) for name, item in items.items()}
     frame = in_order(probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"}))
-    indexed = frame.set_index(["probe", "root_alignment", "decoding", "punctuation"])
+    indexed = frame.set_index(["probe", "root_alignment", "punctuation"])
     rows = []
     for probe, (title, identifier) in _PROBES.items():
         of_probe = frame[frame["probe"] == probe]
@@ -310,11 +308,10 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         least, largest = (training.get(f"{probe}_kept_epoch_{end}", "") for end in ("min", "max"))
         row: dict[str, object] = {"probe": title, "seeds": int(of_probe["seeds"].iloc[0])}
         for alignment in ("legacy", "fixed"):
-            row[alignment] = _uas(indexed, (probe, alignment if alignment in alignments else "-", "argmax", "without"))
-        row["with_punctuation"] = _uas(indexed, (probe, last, "argmax", "with"))
-        row["tree"] = _uas(indexed, (probe, last, "tree", "without"))
+            row[alignment] = _uas(indexed, (probe, alignment if alignment in alignments else "-", "without"))
+        row["with_punctuation"] = _uas(indexed, (probe, last, "with"))
         row["epochs"] = f"{least}" if least == largest else f"{least} to {largest}"
-        row["root"] = 100 * indexed.loc[(probe, last, "argmax", "without"), "root_accuracy"]
+        row["root"] = 100 * indexed.loc[(probe, last, "without"), "root_accuracy"]
         row["paper"] = published[identifier].value if identifier else np.nan
         rows.append(row)
     notes = [
@@ -324,9 +321,7 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         f"with this run's seeds. {_epochs_note(training)} Word vectors: {training['vectors']}; "
         f"{100 * float(training['coverage']):.1f} % of the words have one.",
         _attention_note(indexed),
-        "In %, with the standard deviation over seeds. Best tree: maximum spanning tree. Shuffled heads: a control trained on "
-        "heads at the distances of random words of the training treebank, from which only the frequency of each distance can "
-        "be learned, and evaluated on the true heads.",
+        "In %, with the standard deviation over seeds.",
     ]
     names = {
         "probe": "Probe",
@@ -334,7 +329,6 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         "legacy": "ROOT as published",
         "fixed": "ROOT fixed",
         "with_punctuation": "With punctuation",
-        "tree": "Best tree",
         "epochs": "Epochs",
         "root": "ROOT words correct %",
         "paper": "Paper",
@@ -344,11 +338,10 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the paper's table first, in its order; then the same with ROOT aligned, further rows, and other scores."""
+    """The rows of the paper first, in its order; then the same with ROOT aligned, further rows, and those with punctuation."""
     order = {name: k for k, name in enumerate(_PROBES)}
     keys = {
         "published": frame["paper_uas"].isna(),
-        "tree": frame["decoding"] != "argmax",
         "punctuation": frame["punctuation"] != "without",
         "probe": frame["probe"].map(order),
     }
@@ -367,7 +360,7 @@ def _epochs_note(training: pd.Series) -> str:
 
 def _attention_note(indexed: pd.DataFrame) -> str:
     """Whether the probe on attention alone, which weights all heads, beats the best single head."""
-    probe, head = (indexed.loc[(name, "-", "argmax", "without")] for name in (ATTENTION, BEST_HEAD))
+    probe, head = (indexed.loc[(name, "-", "without")] for name in (ATTENTION, BEST_HEAD))
     probe_uas, head_uas = f"{100 * probe['uas']:.1f} %", f"{100 * head['uas']:.1f} %: {head['model']}"
     verdict = "beats the best single head" if probe["uas"] > head["uas"] else "stays below the best single head"
     note = (
@@ -379,7 +372,7 @@ def _attention_note(indexed: pd.DataFrame) -> str:
     return f"{note} The probe weights all heads, so it must be undertrained: its row does not measure what attention encodes."
 
 
-def _uas(indexed: pd.DataFrame, key: tuple[str, str, str, str]) -> str:
+def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
     if key not in indexed.index:
         return ""
     row = indexed.loc[key]
