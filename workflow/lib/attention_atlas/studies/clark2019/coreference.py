@@ -170,10 +170,7 @@ def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
 
 
 def outcomes(
-    examples: Sequence[Example],
-    cached: Iterable[CachedExample],
-    variants: Sequence[CoreferenceOptions],
-    rules: Sequence[str],
+    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
 ) -> list[Outcome]:
     """Read the cache, in the order of the windows, once; score heads and baselines under all options.
 

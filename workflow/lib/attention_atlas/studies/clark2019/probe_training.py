@@ -250,10 +250,7 @@ def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sent
 
 
 def _batches(
-    stream: Iterator[Sentence],
-    size: int = _EVALUATION_BATCH,
-    order: str = "file",
-    generator: np.random.Generator | None = None,
+    stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
 ) -> Iterator[list[Sentence]]:
     # Sentences are shuffled and put into batches of similar length within a chunk.
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):

@@ -389,11 +389,7 @@ def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
     needs=("segments", "dependencies"),
     uses=("coreference", "coreference_windows", "gap", "probe_training", "variants"),
 )
-def dropped(
-    shards_by_corpus: RecordsByCorpus,
-    titles: Mapping[str, str],
-    gap: pd.DataFrame | None = None,
-) -> Table:
+def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: pd.DataFrame | None = None) -> Table:
     """Number of records dropped from each corpus, by reason, and of passages of GAP that are kept but not scored."""
     reason = "the pronoun refers to neither name or to both"
     return dropped_records(shards_by_corpus, None if gap is None else {titles["gap"]: (int(gap["n"].max()), reason)})
