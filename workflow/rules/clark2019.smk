@@ -200,7 +200,7 @@ use rule measured_by_model as clark2019_gradients with:
         runtime=minutes(240),
         gpu=gpus(config),
     params:
-        **clark2019.parameters("gradients:gradients", "resamples", "seed", options="gradients"),
+        **clark2019.parameters("gradients:gradients", "resamples", "seed"),
         model=clark2019.model(),
         limit=clark2019.limit("segments"),
 
@@ -326,9 +326,7 @@ use rule measured as clark2019_clustering with:
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
     output:
         heads="results/{run}/clark2019/clustering.tsv",
-        layers="results/{run}/clark2019/clustering_layers.tsv",
         test="results/{run}/clark2019/clustering_test.tsv",
-        starts="results/{run}/clark2019/clustering_starts.tsv",
     log:
         "results/{run}/logs/clark2019/clustering.log",
     benchmark:

@@ -78,7 +78,7 @@ def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -
     segments, dependencies = labels["segments"], labels["dependencies"]
     for claim in relation_claims(frames["dependency_claims"]):
         yield Tested(claim, dependencies, "txt_75pct")
-    for identifier, claim in surface_claims(frames["surface_claims"], frames["surface"]):
+    for identifier, claim in surface_claims(frames["surface_claims"]):
         yield Tested(claim, segments, identifier, shown=_layers_shown(identifier, frames["surface"]))
     if "gradient_claims" in frames:
         table = frames["gradient_claims"]
@@ -137,11 +137,9 @@ def claim_of(
     return Claim(statement, ours, statistic, value, low, high, int(row["units"]), str(row["unit"]), threshold, above, level)
 
 
-def surface_claims(table: pd.DataFrame, surface: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
-    """Claims of sections 3.1 to 3.3, from `surface.claim_statistics` and the measures of all heads."""
+def surface_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
+    """Claims of sections 3.1 to 3.3, from `surface.claim_statistics`."""
     rows = table.set_index("claim")
-    shares = special_token_shares(surface)
-    sink = f". Special tokens by attention, mean over heads from layer 2 on: {shares}" if shares else ""
     for identifier, name in _SURFACE.items():
         if name not in rows.index:
             continue
@@ -154,10 +152,10 @@ def surface_claims(table: pd.DataFrame, surface: pd.DataFrame) -> Iterator[tuple
             threshold, above = POSITIONAL, True
         elif name == MIDDLE_SEP:
             statement = f"over half of the attention in layers {place} goes to [SEP]"
-            ours, statistic, threshold, above = f"Mean over heads and segments{sink}", "share of attention on [SEP]", 0.5, True
+            ours, statistic, threshold, above = "Mean over heads and segments", "share of attention on [SEP]", 0.5, True
         elif name == SEP_SEP:
             statement = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
-            ours, statistic, threshold, above = f"Strongest layer, {chosen}{sink}", "attention from [SEP] to [SEP]", 0.9, True
+            ours, statistic, threshold, above = f"Strongest layer, {chosen}", "attention from [SEP] to [SEP]", 0.9, True
         else:
             statement = f"heads of an entropy over {BROAD_ENTROPY} nats typically put at most 10 % on any one token"
             ours = f"No head has an entropy over {BROAD_ENTROPY}"
@@ -337,16 +335,3 @@ def layer_claim(table: pd.DataFrame) -> Claim:
     statistic = "mean Jensen-Shannon divergence between layers minus that within a layer, nats per token"
     claim = claim_of(rows.loc["difference"], statement, ours, statistic, 0, True)
     return replace(claim, is_confirmed=bool(p < 1 - LEVEL))
-
-
-def special_token_shares(surface: pd.DataFrame) -> str:
-    """The special tokens with the mean attention to each from layer 2 on, most first: `[CLS] (30.1 %), [SEP] (1.9 %)`.
-
-    BERT attends to [SEP] most, others to another (section 3.2); empty for a model without special tokens.
-
-    Args:
-        surface: measure, layer, value of all heads.
-    """
-    later = surface[(surface["layer"] > 1) | (surface["layer"].max() == 1)]
-    shares = later[later["measure"].isin(SPECIAL_TOKENS)].groupby("measure")["value"].mean().sort_values(ascending=False)
-    return ", ".join(f"{SPECIAL_TOKENS[str(name)]} ({100 * share:.1f} %)" for name, share in shares.items())

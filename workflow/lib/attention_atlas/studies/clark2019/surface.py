@@ -40,14 +40,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """Measures of every head on all segments; the bootstrap is over documents, or segments where the corpus names none.
+    """Measures of every head on all segments (`COLUMNS`); the bootstrap is over documents, or segments where there are none.
 
-    Returns:
-        surface: columns `COLUMNS` of `methods.surface`.
-        options: option, setting, measure, layer, head, value: the measures that an option affects, as published and with that
-            option changed alone.
-        summary: quantity, value (number of segments, their lengths, entropy of a uniform head).
-        claims: statistics of the paper's claims, see `claim_statistics`.
+    options: the measures that an option affects, as published and with that option changed alone; summary: number of segments,
+    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`.
     """
     chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}

@@ -296,7 +296,7 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
     # The paper has each word's best candidate, without punctuation, and ROOT aligned as in the published code.
     items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
     papers = {name: published_column(published, item, "table3", "mean(uas)", probe_scores) for name, item in items.items()}
-    frame = in_order(probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"}))
+    frame = probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"})
     indexed = frame.set_index(["probe", "root_alignment", "punctuation"])
     rows = []
     for probe, (title, identifier) in _PROBES.items():
@@ -335,17 +335,6 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
     }
     formats = {"root": ".1f", "paper": ".0f", "seeds": "d"}
     return Table(frame[list(_PROBE_COLUMNS)], notes, pd.DataFrame(rows), names, formats)
-
-
-def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the paper first, in its order; then the same with ROOT aligned, further rows, and those with punctuation."""
-    order = {name: k for k, name in enumerate(_PROBES)}
-    keys = {
-        "published": frame["paper_uas"].isna(),
-        "punctuation": frame["punctuation"] != "without",
-        "probe": frame["probe"].map(order),
-    }
-    return frame.loc[pd.DataFrame(keys).sort_values(list(keys), kind="stable").index].reset_index(drop=True)
 
 
 def _epochs_note(training: pd.Series) -> str:
