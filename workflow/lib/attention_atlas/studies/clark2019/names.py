@@ -2,9 +2,6 @@
 
 import math
 
-PREVIOUS, NEXT, MIDDLE_SEP, SEP_SEP = "previous", "next", "middle_sep", "sep_sep"
-BROAD_MEDIAN, BROAD_MAXIMUM = "broad_median", "broad_maximum"
-"""Claims of sections 3.1 to 3.3, see `surface.claim_statistics`."""
 BROAD_ENTROPY = 3.8
 """Entropy in nats over which a head is broad (authors' notebook)."""
 PREDICTED, ALL_ROWS, REACHABLE = "predicted", "all", "reachable"
