@@ -94,7 +94,6 @@ def test_one_segment_decides_nothing():
     assert table.loc["previous", "n"] == 0
 
 
-NO_SURFACE = pd.DataFrame({"measure": ["cls"], "layer": [1], "value": [np.nan]}).iloc[:0]
 NOT_MEASURED = {name: np.full((SEGMENTS, LAYERS, HEADS), np.nan) for name in MEASURES}
 
 
@@ -104,7 +103,7 @@ def verdicts(seed, level):
     by_document = 0.1 * generator.normal(size=(20, LAYERS, HEADS)).repeat(3, axis=0)
     values = level + by_document + 0.05 * generator.normal(size=(SEGMENTS, LAYERS, HEADS))
     table = statistics(NOT_MEASURED | {"next": values}, resamples=1000, seed=seed)
-    claims = dict(surface_claims(table.reset_index(), NO_SURFACE))
+    claims = dict(surface_claims(table.reset_index()))
     in_sample = values.mean(axis=0).max()
     return claims["txt_next_heads"].verdict, in_sample
 

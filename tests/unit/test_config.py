@@ -106,7 +106,6 @@ def test_everything_that_is_not_said_has_its_default():
                         "shared_heads": "keep",
                         "word_mode": "mean",
                     },
-                    "gradients": {"cls_is_other": True, "rows": "predicted"},
                     "probes": {
                         "seeds": [0, 1, 2],
                         "batch": 8,

@@ -53,7 +53,7 @@ def coreference(
     """
     base, resampling = CoreferenceOptions(**options), Resampling(folds, resamples, seed)
     rule = head_rule_for(examples, base.head_rule)
-    variants = [("none", base, rule)]
+    variants = [("none", "the run's own", base, rule)]
     for name, alternative in alternatives(base) if vary_options else ():
         try:
             alternative_rule = head_rule_for(examples, alternative.head_rule)
@@ -61,14 +61,14 @@ def coreference(
             continue  # a head rule that this corpus does not allow
         # The rule that `auto` resolves to is the same variant.
         if name != "head_rule" or alternative_rule != rule:
-            variants.append((name, alternative, alternative_rule))
+            setting = alternative_rule if name == "head_rule" else alternative.option_text(name)
+            variants.append((name, setting, alternative, alternative_rule))
     cached = progress(attention, total=len(examples), label="windows")
-    results = outcomes(examples, cached, [v for _, v, _ in variants], [r for _, _, r in variants])
+    names, settings, choices, rules = zip(*variants, strict=True)
+    results = outcomes(examples, cached, choices, rules)
     frames = []
-    for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
-        settings = {"none": "the run's own", "head_rule": variant_rule}
+    for name, setting, outcome in zip(names, settings, results, strict=True):
         rows = table2_rows(outcome, replace(resampling, resamples=100))
-        setting = settings.get(name) or variant.option_text(name)
         frames.append(rows[rows["mention_type"] == ALL].assign(option=name, setting=setting))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
     mentions = [mention for example in examples for mention in example.mentions or ()]
@@ -104,9 +104,8 @@ def windows(
     resamples: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Table 2 with documents cut after their first tokens, and divided into windows (divisions `first` and `all`).
-
-    division, documents, and the columns of `table2_rows`, on the documents in both corpora; no row without such a document.
+    """Table 2 with documents cut after their first tokens, and divided into windows (divisions `first` and `all`), on the
+    documents in both corpora; no row without such a document.
     """
     base = CoreferenceOptions(**options)
     shared = {e.document for e in examples} & {e.document for e in window_examples}
@@ -115,16 +114,10 @@ def windows(
         _log.warning("the divisions into windows have no document in common: raise the limit of their corpora")
         return pd.DataFrame(columns=columns)
     frames = []
-    both = (division, attention, examples), (window_division, window_attention, window_examples)
-    for name, maps, divided in both:
-        kept = {example.record for example in divided if example.document in shared}
-        cached = progress(maps, total=len(divided), label=f"windows: {name}")
-        outcome = outcomes(
-            [example for example in divided if example.record in kept],
-            (example for example in cached if example.record in kept),
-            [base],
-            [head_rule_for(divided, base.head_rule)],
-        )[0]
+    for name, maps, divided in ((division, attention, examples), (window_division, window_attention, window_examples)):
+        kept = {example.record: example for example in divided if example.document in shared}
+        cached = (one for one in progress(maps, total=len(divided), label=f"windows: {name}") if one.record in kept)
+        (outcome,) = outcomes(list(kept.values()), cached, [base], [head_rule_for(divided, base.head_rule)])
         rows = table2_rows(outcome, Resampling(folds, resamples, seed))
         frames.append(rows.assign(division=name, documents=len(shared)))
     return pd.concat(frames, ignore_index=True)[columns]
@@ -150,8 +143,7 @@ class Outcome:
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
     """The candidate that every head selects for every mention: [mention, direction, layer, head], from 0; -1 for none.
 
-    From mention to antecedent, it is the candidate with the highest attention from the mention's head word; from antecedent to
-    mention, the candidate with the highest attention to the mention's head word. Ties go to the first word. Maps are [layer,
+    It is the one with the highest attention from (or to) the mention's head word; ties go to the first word. Maps are [layer,
     head, m, m] over words and special tokens, of which `special` [m] says which are which.
     """
     words = np.flatnonzero(~special)
@@ -172,10 +164,7 @@ def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
 def outcomes(
     examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
 ) -> list[Outcome]:
-    """Read the cache, in the order of the windows, once; score heads and baselines under all options.
-
-    rules: the head rule that the options of each variant resolve to.
-    """
+    """Read the cache, in the order of the windows, once; score heads and baselines under all options, with their head rules."""
     units = independent_units([example.document for example in examples], "windows")
     scored: list[list[tuple[int, Task, Bools]]] = [[] for _ in variants]
     for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
@@ -210,11 +199,10 @@ def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
 
 
 def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """All heads in both directions on every type of mention.
+    """All heads in both directions on every type of mention; chance: accuracy of a candidate drawn at random.
 
-    mention_type, layer, head, direction, n, correct, accuracy; ci_low, ci_high: 95 % interval of both directions of a head
-    together (Bonferroni), so that it also holds for the better one, NaN where a type has mentions in fewer than two documents;
-    chance: share of mentions for which a candidate drawn at random is an antecedent.
+    ci_low, ci_high: 95 % interval of both directions of a head together (Bonferroni), so that it also holds for the better one,
+    NaN where a type has mentions in fewer than two documents.
     """
     frames = []
     for name, of_type in outcome.of_type.items():
@@ -235,25 +223,22 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best head minus that of each baseline on all mentions, for the claims of section 4.3.
 
     The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
-    baseline; place (best head on all documents); value with its interval (bootstrap over units of the difference, widened where
-    they are few, `expanded_level`); head_accuracy, baseline_accuracy on the tested half; n (mentions of it); unit, units. NaN
-    where one half has no mention.
+    place: best head on all documents; value with its interval: bootstrap over units of the difference, widened where they are
+    few (`expanded_level`); n: mentions of the tested half. NaN where one half has no mention.
     """
     choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
     tested = ~choosing
     _, layer, head = best_head(outcome.heads.sum(axis=0))
     units = outcome.units.at(tested)
-    rows = []
-    for name in BASELINES:
-        row: dict[str, object] = {"baseline": name, "place": f"{layer + 1}-{head + 1}"}
-        row |= {"n": int(tested.sum()), "unit": units.name, "units": units.count}
-        if tested.any() and choosing.any():
-            head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
-            baseline_right = outcome.systems[name][tested]
-            difference = head_right - baseline_right
-            row |= {"value": difference.mean(), "head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
-            row |= interval_of_mean(difference, units, resampling, LEVEL)
-        rows.append(row)
+    of_all = {"place": f"{layer + 1}-{head + 1}", "n": int(tested.sum()), "unit": units.name, "units": units.count}
+    rows: list[dict[str, Any]] = [{"baseline": name} | of_all for name in BASELINES]
+    if tested.any() and choosing.any():
+        head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
+        for row in rows:
+            baseline_right = outcome.systems[row["baseline"]][tested]
+            row |= {"head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
+            row |= {"value": (head_right - baseline_right).mean()}
+            row |= interval_of_mean(head_right - baseline_right, units, resampling, LEVEL)
     columns = ["baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n", *UNIT_COLUMNS]
     return pd.DataFrame(rows, columns=columns)
 
@@ -276,8 +261,8 @@ def system_rows(
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group, columns `system_columns`; the best head comes last.
 
-    The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
-    chosen on the other folds of units.
+    The best head has the highest accuracy over all items, as in the paper; held-out accuracy: of heads that are chosen on the
+    other folds of units.
 
     heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
     chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
@@ -285,7 +270,7 @@ def system_rows(
     """
     direction, layer, head = best_head(heads.sum(axis=0))
     place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
-    heldout_right = heldout_of_units(heads, units, resampling).astype(float)
+    held = heldout_of_units(heads, units, resampling).astype(float)
     column, members = groups
     rows = []
     for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
@@ -293,12 +278,12 @@ def system_rows(
             of_units = units.at(of_group)
             row = {"system": system, column: name, "n": int(of_group.sum()), "correct": right[of_group].sum()}
             row |= {"unit": of_units.name, "units": of_units.count} | (place if system == BEST_HEAD else {})
-            if of_group.any():
-                row["accuracy"] = right[of_group].mean()
-                row["ci_low"], row["ci_high"] = _interval(right[of_group], of_units, resampling)
-            if of_group.any() and system == BEST_HEAD:
-                row["heldout_accuracy"] = heldout_right[of_group].mean()
-                row["heldout_ci_low"], row["heldout_ci_high"] = _interval(heldout_right[of_group], of_units, resampling)
+            measured = {"accuracy": ("ci", right)} | ({"heldout_accuracy": ("heldout_ci", held)} if system == BEST_HEAD else {})
+            for accuracy, (interval, values) in measured.items() if of_group.any() else ():
+                row[accuracy] = values[of_group].mean()
+                sums, sizes = of_units.sums(values[of_group]), of_units.sizes()
+                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed)
+                row |= {f"{interval}_low": float(low), f"{interval}_high": float(high)}
             rows.append(row)
     return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
 
@@ -307,11 +292,6 @@ def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bool
     """[item] whether the head that is best on the other folds of units is right."""
     fold = folds_of(units.count, min(resampling.folds, units.count), resampling.seed)[units.of_item]
     return heldout(heads, fold)
-
-
-def _interval(right: Floats, units: Units, resampling: Resampling) -> tuple[float, float]:
-    low, high = bootstrap_ratio(units.sums(right), units.sizes(), resampling.resamples, resampling.seed)
-    return float(low), float(high)
 
 
 def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> dict[str, pd.DataFrame]:

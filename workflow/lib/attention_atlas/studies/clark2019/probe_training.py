@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -53,9 +53,7 @@ def word_vectors(
     dimensions: int,
     file: VectorFile | None = None,
 ) -> WordVectors:
-    """A vector for every word of both treebanks that has one: of a file in GloVe format with this `encoding`, or the input
-    embeddings of the model (registry entry and name), reduced to `dimensions`.
-    """
+    """Vectors of the words of both treebanks: of a file in GloVe format, or the model's input embeddings, reduced."""
     if file is not None:
         words = {word.lower() for example in (*training, *evaluation) for word in example.words}
         vectors = file(words, encoding)
@@ -84,12 +82,12 @@ def probes(
     chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
     probe_names = RANDOM_PROBES if random else ALL_PROBES
     evaluation_sentences = {example.words for example in evaluation_examples}
-    every_sentence = [example.words for example in training_examples]
-    unseen = [words for words in every_sentence if words not in evaluation_sentences]
-    duplicates = len(every_sentence) - len(unseen)
-    used = unseen if chosen.duplicates == "corrected" else every_sentence
-    fate = "trained on" if used is every_sentence else "left out"
-    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(every_sentence), fate)
+    used = [example.words for example in training_examples]
+    unseen = [words for words in used if words not in evaluation_sentences]
+    duplicates, fate = len(used) - len(unseen), "left out" if chosen.duplicates == "corrected" else "trained on"
+    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(used), fate)
+    if chosen.duplicates == "corrected":
+        used = unseen
     for_development = development_sentences(used, chosen.development_share, seed)
     for_training = frozenset(used) - for_development
 
@@ -105,17 +103,10 @@ def probes(
     cached = progress(evaluation, total=len(evaluation_examples), label="evaluation")
     evaluated = sentences(evaluation_examples, cached, vectors, card.cls, card.sep)
     summary = {
-        "sentences": trained.sentences,
-        "development_sentences": trained.development_sentences,
-        "duplicates": duplicates,
-        "duplicates_are": fate,
-        "epochs": chosen.epochs,
-        "patience": chosen.patience,
-        "batch": chosen.batch,
-        "learning_rate": chosen.learning_rate,
-        "order": chosen.order,
-        "vectors": vectors.label,
-        "coverage": vectors.coverage(evaluation_examples),
+        **{"sentences": trained.sentences, "development_sentences": trained.development_sentences},
+        **{"duplicates": duplicates, "duplicates_are": fate},
+        **{name: getattr(chosen, name) for name in ("epochs", "patience", "batch", "learning_rate", "order")},
+        **{"vectors": vectors.label, "coverage": vectors.coverage(evaluation_examples)},
     }
     for name, epochs in trained.epochs.items():
         summary |= {f"{name}_kept_epoch_min": min(epochs), f"{name}_kept_epoch_max": max(epochs)}
@@ -139,8 +130,7 @@ class Recipe:
     duplicates: str = "corrected"
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """Sentences of an epoch, those that the epochs were chosen on, and probe -> [slot] epoch that was kept, from 1."""
 
     sentences: int
@@ -169,11 +159,10 @@ def train(
     device: str = "cpu",
     development: Callable[[], Iterator[Sentence]] | None = None,
 ) -> Trained:
-    """Train all probes side by side, in place; every batch is read and padded once for all of them.
+    """Train all probes side by side, in place; `stream` gives the sentences of an epoch in file order, one chunk in memory.
 
     With development sentences every slot keeps the parameters of the epoch with the least development loss, and a probe is
-    trained until all of its slots have ended (see `EarlyStopping`); without, all epochs are trained. `stream` gives the
-    sentences of an epoch in file order; at most one chunk of them is in memory.
+    trained until all of its slots have ended (see `EarlyStopping`); without, all epochs are trained.
     """
     optimisers = {
         name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe.learning_rate)
@@ -252,17 +241,17 @@ def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sent
 def _batches(
     stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
 ) -> Iterator[list[Sentence]]:
-    # Sentences are shuffled and put into batches of similar length within a chunk.
+    """Batches of sentences, one chunk in memory: in file order, or shuffled within a chunk and of similar length."""
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
-        if order == "file" or generator is None:
-            yield from (group[start : start + size] for start in range(0, len(group), size))
-            continue
-        # Similar lengths together, ties in random order; then the batches in random order.
-        keys = [(len(s.heads), r) for s, r in zip(group, generator.random(len(group)), strict=True)]
-        group = [group[k] for k in sorted(range(len(group)), key=keys.__getitem__)]
-        batches = [group[start : start + size] for start in range(0, len(group), size)]
-        yield from (batches[k] for k in generator.permutation(len(batches)))
+        numbers = list(range(len(group)))
+        if order != "file" and generator is not None:
+            ties = generator.random(len(group))
+            numbers.sort(key=lambda k: (len(group[k].heads), ties[k]))
+        batches = [[group[k] for k in numbers[start : start + size]] for start in range(0, len(group), size)]
+        if order != "file" and generator is not None:
+            batches = [batches[k] for k in generator.permutation(len(batches))]
+        yield from batches
 
 
 @torch.inference_mode()
@@ -303,8 +292,7 @@ def development_sentences(training: Sequence[Words], share: float, seed: int) ->
 class EarlyStopping:
     """Keeps the parameters of each slot's best epoch; a slot ends after `patience` epochs without a lower development loss.
 
-    An ended slot keeps its parameters while its probe is trained on for other slots: what a slot keeps does not depend on the
-    others. epochs: [slot] epoch whose parameters are kept, from 1; 0 before the first.
+    What a slot keeps does not depend on the others. epochs: [slot] epoch whose parameters are kept, from 1; 0: none yet.
     """
 
     def __init__(self, probe: Probe, patience: int) -> None:

@@ -212,16 +212,9 @@ def _paper_coreference() -> pd.DataFrame:
 
 
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
-    """`coreference.system_rows` for a page: a row for each system with accuracies and intervals in %, and n.
+    """`coreference.system_rows` for a page: a row for each of the systems `names`, with accuracies and intervals in %, and n.
 
-    Args:
-        frame: of `system_rows`.
-        group: column of the groups.
-        names: system -> its title, in the order of the rows.
-        heldout_name: title of the row of held-out selection, in lower case.
-
-    Returns:
-        key (the system, empty for held-out selection and n), system (its title), and a column for each group.
+    Columns: key (the system, empty for held-out selection and n), system (its title), and one for each group.
     """
     rows: list[dict[str, str]] = []
     for system, name in names.items():
@@ -350,15 +343,12 @@ def _epochs_note(training: pd.Series) -> str:
 def _attention_note(indexed: pd.DataFrame) -> str:
     """Whether the probe on attention alone, which weights all heads, beats the best single head."""
     probe, head = (indexed.loc[(name, "-", "without")] for name in (ATTENTION, BEST_HEAD))
-    probe_uas, head_uas = f"{100 * probe['uas']:.1f} %", f"{100 * head['uas']:.1f} %: {head['model']}"
-    verdict = "beats the best single head" if probe["uas"] > head["uas"] else "stays below the best single head"
     note = (
-        f"Attention only ({probe_uas}) {verdict} ({head_uas}; chosen on the evaluation treebank, as in Table 1, without words' "
-        "attention to themselves)."
+        f"Attention only {{}} the best single head ({100 * head['uas']:.1f} %: {head['model']}, chosen on the same treebank)."
     )
     if probe["uas"] > head["uas"]:
-        return note
-    return f"{note} The probe weights all heads, so it must be undertrained: its row does not measure what attention encodes."
+        return note.format("beats")
+    return note.format("stays below") + " It weights all heads, so it must be undertrained."
 
 
 def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
