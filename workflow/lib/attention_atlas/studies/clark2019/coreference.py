@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -322,13 +322,12 @@ def gap(attention: Attention, examples: Examples, folds: int, resamples: int, se
     }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A passage with two names: words start .. stop - 1 of the pronoun, of the name it refers to, and of the other one."""
+class Choice(NamedTuple):
+    """A passage with two names: words of the pronoun, of the name it refers to, and of the other one."""
 
-    pronoun: tuple[int, int]
-    right: tuple[int, int]
-    wrong: tuple[int, int]
+    pronoun: range
+    right: range
+    wrong: range
     masculine: bool
 
 
@@ -337,13 +336,12 @@ def choice_of(example: Example) -> Choice | None:
     by_role = {m.role: m for m in example.mentions or ()}
     if not {"pronoun", "A", "B"} <= set(by_role):
         raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
-    pronoun = by_role["pronoun"]
-    is_right = [by_role[name].cluster == pronoun.cluster for name in "AB"]
+    pronoun, first, second = (range(by_role[role].start, by_role[role].stop) for role in ("pronoun", "A", "B"))
+    is_right = [by_role[name].cluster == by_role["pronoun"].cluster for name in "AB"]
     if sum(is_right) != 1:
         return None
-    right, wrong = (by_role["A"], by_role["B"]) if is_right[0] else (by_role["B"], by_role["A"])
     masculine = example.words[pronoun.start].lower() in _MASCULINE
-    return Choice((pronoun.start, pronoun.stop), (right.start, right.stop), (wrong.start, wrong.stop), masculine)
+    return Choice(pronoun, *((first, second) if is_right[0] else (second, first)), masculine)
 
 
 def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
@@ -353,8 +351,7 @@ def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) ->
     From name to pronoun, it is the one whose words attend more to the pronoun, on average.
     """
     words = np.flatnonzero(~special)
-    pronoun = words[slice(*choice.pronoun)]
-    names = [words[slice(*span)] for span in (choice.right, choice.wrong)]
+    pronoun, *names = (words[span] for span in (choice.pronoun, choice.right, choice.wrong))
     to_names = [maps[..., pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
     from_names = [maps[..., name[:, None], pronoun].sum(axis=-1).mean(axis=-1) for name in names]
     return np.stack([to_names[0] > to_names[1], from_names[0] > from_names[1]])
@@ -362,9 +359,5 @@ def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) ->
 
 def baselines_of(choice: Choice) -> dict[str, bool]:
     """Whether the first and the nearest name are right; distance counts words between pronoun and name."""
-
-    def distance(span: tuple[int, int]) -> int:
-        return span[0] - choice.pronoun[1] if span[0] > choice.pronoun[0] else choice.pronoun[0] - span[1]
-
-    is_first = choice.right[0] < choice.wrong[0]
-    return {"first_name": is_first, "nearest_name": distance(choice.right) < distance(choice.wrong)}
+    right, wrong = (max(span.start - choice.pronoun.stop, choice.pronoun.start - span.stop) for span in choice[1:3])
+    return {"first_name": choice.right.start < choice.wrong.start, "nearest_name": right < wrong}

@@ -101,10 +101,7 @@ def segment_gradients(
 def attention_gradients(
     masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer.
-
-    One backward pass gives all layers.
-    """
+    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer."""
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
     targets = torch.full_like(inputs["input_ids"], -100)
@@ -203,9 +200,8 @@ def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
     """Gradient of attention to [SEP], means over weights [segment, target, layer, head], relative to the largest layer mean.
 
-    Columns: layer (from layer 5 of 12 on, `first_late_layer`), ratio (its mean over segments and heads over that of the layer
-    with the largest), ci_low, ci_high (bootstrap over units; the largest mean is taken in each resample), level (coverage of
-    each interval, so that all hold together), n (segments), unit, units.
+    Rows: layers from 5 of 12 on (`first_late_layer`); ci_low, ci_high: bootstrap over units, the largest mean taken in each
+    resample; level: coverage of each interval, so that all hold together; n: segments.
     """
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)
@@ -226,10 +222,9 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
 
 
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the heads of a layer, and the ratio of the gradient to [SEP] to that to other tokens."""
+    """Means over the heads of a layer, a column for each target."""
     keys = ["masking", "rows", "measure", "layer"]
     means = frame.astype({"value": float}).groupby([*keys, "target"], sort=False)["value"].mean()
     wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
-    wide["sep_to_other"] = wide["sep"] / wide["other"]
     order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}
     return wide.sort_values(keys, key=lambda c: c.map(order) if c.name != "layer" else c, ignore_index=True)

@@ -170,7 +170,6 @@ class Probe(nn.Module):
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int]) -> None:
         super().__init__()
-        self.alignments = tuple(alignments)
         self.slots = tuple(product(alignments, seeds))
         self._generators = [torch.Generator().manual_seed(seed) for _, seed in self.slots]
 

@@ -36,8 +36,6 @@ from attention_atlas.studies.clark2019.probe_models import (
 from attention_atlas.studies.clark2019.probes import correct_words
 
 ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
-RANDOM_PROBES = (ATTENTION_WORDS,)
-"""Probes of a randomly initialised model."""
 _EVALUATION_BATCH = 32
 """Sentences of a batch that is only evaluated."""
 _log = logging.getLogger(__name__)
@@ -77,10 +75,9 @@ def probes(
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Probes of one model (its name and card), trained on one treebank and evaluated on the other: `predictions`, and a summary
-    of the training. A `random` model has `RANDOM_PROBES` alone; `seed` is that of the choice of development sentences.
+    of the training. A `random` model has the probe on attention and words alone; `seed`: of the development sentences.
     """
     chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
-    probe_names = RANDOM_PROBES if random else ALL_PROBES
     evaluation_sentences = {example.words for example in evaluation_examples}
     used = [example.words for example in training_examples]
     unseen = [words for words in used if words not in evaluation_sentences]
@@ -95,7 +92,7 @@ def probes(
         return sentences(training_examples, iter(training), vectors, card.cls, card.sep, lambda e: e.words in words)
 
     device = pick_device()
-    by_name = make_probes(probe_names, chosen, card.layers * card.heads, vectors.dimensions)
+    by_name = make_probes((ATTENTION_WORDS,) if random else ALL_PROBES, chosen, card.layers * card.heads, vectors.dimensions)
     for probe in by_name.values():
         probe.to(device)
     development = (lambda: read(for_development)) if for_development else None
@@ -181,11 +178,11 @@ def train(
                 "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
         _check_finite(totals, epoch, recipe)
-        losses = f"loss per sentence: {_shown(trained, totals, seen)}"
+        losses = f"loss per sentence: {_shown(totals, seen)}"
         if development is not None:
             development_seen, totals = _pass(trained, _batches(development()), device)
             _check_finite(totals, epoch, recipe)
-            losses += f"; development loss per sentence: {_shown(trained, totals, development_seen)}"
+            losses += f"; development loss per sentence: {_shown(totals, development_seen)}"
             for name, total in totals.items():
                 stopping[name].record(epoch, total)
             trained = {name: probe for name, probe in trained.items() if not stopping[name].over}
@@ -229,13 +226,8 @@ def _check_finite(totals: Mapping[str, torch.Tensor], epoch: int, recipe: Recipe
     check_loss(torch.cat([*totals.values()]), f"epoch {epoch}", remedy)
 
 
-def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sentences: int) -> str:
-    """Mean loss per sentence of each probe and alignment, over seeds."""
-    return ", ".join(
-        f"{name}/{alignment} {part.mean() / sentences:.2f}"
-        for name, probe in probes.items()
-        for alignment, part in zip(probe.alignments, totals[name].chunk(len(probe.alignments)), strict=True)
-    )
+def _shown(totals: Mapping[str, torch.Tensor], sentences: int) -> str:
+    return ", ".join(f"{name} {losses.mean() / sentences:.2f}" for name, losses in totals.items())
 
 
 def _batches(

@@ -290,6 +290,9 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
     items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
     papers = {name: published_column(published, item, "table3", "mean(uas)", probe_scores) for name, item in items.items()}
     frame = probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"})
+    # The rows of the paper first, in its order; then the same with ROOT aligned, further rows, and those with punctuation.
+    order = frame["probe"].map(list(_PROBES).index), frame["punctuation"] != "without", frame["paper_uas"].isna()
+    frame = frame.iloc[np.lexsort(order)].reset_index(drop=True)
     indexed = frame.set_index(["probe", "root_alignment", "punctuation"])
     rows = []
     for probe, (title, identifier) in _PROBES.items():
