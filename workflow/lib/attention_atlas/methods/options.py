@@ -26,9 +26,12 @@ class Options:
     def option_text(self, name: str) -> str:
         """One option in words, as tables show it."""
         value = getattr(self, name)
-        if name == "offsets":
-            return f"{min(value)} to {max(value)}"
-        return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        return f"{min(value)} to {max(value)}" if name == "offsets" else in_words(value)
+
+
+def in_words(value: Any) -> str:
+    """The value of an option as tables show it."""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 AS_PUBLISHED = Options()

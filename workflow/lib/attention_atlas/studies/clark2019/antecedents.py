@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Features, Mention, agree, census_names, features, mention_type
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.options import in_words
 
 Bools = npt.NDArray[np.bool_]
 NEAREST, HEAD_MATCH, RULE_BASED = "nearest", "head_match", "rule_based"
@@ -31,20 +32,19 @@ class CoreferenceOptions:
     word_mode: str = "mean"
 
     def option_text(self, name: str) -> str:
-        """The value of one option as tables show it."""
-        value = getattr(self, name)
-        return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        """One option in words, as tables show it."""
+        return in_words(getattr(self, name))
 
 
 DEFAULT = CoreferenceOptions()
-_ALTERNATIVES: tuple[tuple[str, Any], ...] = (
-    *(("candidates", value) for value in ("other_mentions", "words")),
-    ("scored", "not_first"),
-    *(("head_rule", value) for value in ("constituents", "dependency", "surface", "last")),
-    ("singletons", True),
-    ("shared_heads", "drop"),
-    *(("word_mode", value) for value in ("first", "max")),
-)
+_ALTERNATIVES: dict[str, tuple[Any, ...]] = {
+    "candidates": ("other_mentions", "words"),
+    "scored": ("not_first",),
+    "head_rule": ("constituents", "dependency", "surface", "last"),
+    "singletons": (True,),
+    "shared_heads": ("drop",),
+    "word_mode": ("first", "max"),
+}
 NOTES = {
     "candidates": "the paper does not say which words a head may pick",
     "scored": "the paper does not say which mentions count",
@@ -58,7 +58,8 @@ NOTES = {
 
 def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions]]:
     """Every option of `base` changed alone: (name, options); the values of `base` itself are skipped."""
-    changes = [(name, value) for name, value in (*asdict(DEFAULT).items(), *_ALTERNATIVES) if getattr(base, name) != value]
+    others = [(name, value) for name, values in _ALTERNATIVES.items() for value in values]
+    changes = [(name, value) for name, value in (*asdict(DEFAULT).items(), *others) if getattr(base, name) != value]
     return [(name, replace(base, **{name: value})) for name, value in changes]
 
 
@@ -85,16 +86,16 @@ class Task:
 
 def head_rule_for(examples: Iterable[Example], requested: str) -> str:
     """The requested rule, or for `auto` the best that all mentions of the corpus have."""
-    available: set[str] | None = None
+    rules = []
     for example in examples:
         if example.mentions is None:
             raise AtlasError(f"example {example.id} has no mentions: Table 2 needs a corpus of reader conll2012.")
-        for mention in example.mentions:
-            available = set(mention.heads) if available is None else available & set(mention.heads)
-    if not available:
+        rules += [set(mention.heads) for mention in example.mentions]
+    if not rules:
         raise AtlasError(
             "there is no mention in this corpus: every record was dropped (see dropped.tsv), or `limit` is too small."
         )
+    available = set.intersection(*rules)
     rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
     if rule not in available:
         raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")
@@ -143,8 +144,7 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
     )
 
 
-@dataclass(frozen=True)
-class _Description:
+class _Description(NamedTuple):
     """What the baselines compare of two mentions."""
 
     text: str

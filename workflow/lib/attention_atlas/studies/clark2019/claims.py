@@ -29,7 +29,7 @@ MOSTLY = 50
 POSITIONAL = 0.5
 """Share of attention on a neighbour above which the paper counts a head."""
 _NEIGHBOUR = "some heads put over half of their attention on the {} token", "Strongest head, {chosen}"
-_SURFACE = {
+_SURFACE: dict[str, tuple[Any, ...]] = {
     "txt_prev_heads": ("previous", *_NEIGHBOUR, "mean attention of the strongest head", POSITIONAL, True),
     "txt_next_heads": ("next", *_NEIGHBOUR, "mean attention of the strongest head", POSITIONAL, True),
     "txt_sep_6_10": (

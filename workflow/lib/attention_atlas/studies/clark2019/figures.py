@@ -97,8 +97,7 @@ def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
     size = int(table["from_position"].max())
     rows = -(-len(panels) // 2)
     drawn, grid = page_figure(rows, 2, PAGE, rows * (0.145 * size + 0.45))
-    for axes in grid.flat:
-        axes.axis("off")
+    _without_axes(grid)
     for axes, (kind, panel) in zip(grid.flat, panels, strict=False):
         first = panel.iloc[0]
         weights = panel["weight"].to_numpy().reshape(size, size)
@@ -177,8 +176,7 @@ def figure3(gradients: pd.DataFrame) -> DrawnFigure:
     table = gradients[gradients["rows"] == PREDICTED]
     drawn, grid = page_figure(2, 2, PAGE, 5.0, sharex=True)
     if table.empty:
-        for axes in grid.flat:
-            axes.axis("off")
+        _without_axes(grid)
         grid[0, 0].text(0, 0.5, "The model has no [MASK]: there is no such loss.", color=style.NOTE)
         return DrawnFigure(drawn, gradients)
     for axes, (masking, measure, title, quantity) in zip(grid.flat, _GRADIENTS, strict=True):
@@ -259,8 +257,7 @@ def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFi
         rows += [(band, example, longest) for example, longest in of_band.groupby("example")["from_position"].max().items()]
     heights = [_LINE * longest + _TITLE for _, _, longest in rows]
     drawn, grid = page_figure(len(rows), columns, PAGE, sum(heights), height_ratios=heights)
-    for axes in grid.flat:
-        axes.axis("off")
+    _without_axes(grid)
     for row, (band, example, _) in zip(grid, rows, strict=True):
         for axes, relation in zip(row, band, strict=False):
             frame = table[table["relation"] == relation]
@@ -272,6 +269,11 @@ def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFi
                 axes.set_title(_relation_title(str(relation), frame.iloc[0]), fontsize=7.5)
     corpora = f"; coreference: {titles['coreference']}" if titles else ""
     return DrawnFigure(drawn, table, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}")
+
+
+def _without_axes(grid: Any) -> None:
+    for axes in grid.flat:
+        axes.axis("off")
 
 
 def _draw_sentence(axes: Axes, panel: pd.DataFrame) -> None:

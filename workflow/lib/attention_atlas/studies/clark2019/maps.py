@@ -108,14 +108,14 @@ def figure5_weights(
     for relation, place in heads.items():
         if relation == COREFERENCE:
             continue
-        best = relations.loc[relation] if relation in relations.index else {"direction": DEPENDENT_TO_HEAD, "layer": 0}
+        best: Any = relations.loc[relation] if relation in relations.index else {"direction": DEPENDENT_TO_HEAD, "layer": 0}
         layer, head = map(int, place)
         panels = [_panel(example, cached, relation, layer, head, best["direction"]) for example, cached in short]
         frames += _panel_frames([panel for panel in panels if panel is not None], relation, (layer, head), best)
     if coreference is not None and COREFERENCE in heads:
         best = coreference[(coreference["system"] == BEST_HEAD) & (coreference["mention_type"] == "all")].iloc[0]
         layer, head = map(int, heads[COREFERENCE] or (best["layer"], best["head"]))
-        options, windows = CoreferenceOptions(**coreference_options), (coreference_examples or (), coreference_attention or ())
+        options, windows = CoreferenceOptions(**coreference_options), (coreference_examples or (), coreference_attention or iter(()))
         stretches = coreference_panels(*windows, options, (layer, head), best["direction"])
         frames += _panel_frames(stretches, COREFERENCE, (layer, head), best)
     if not frames:

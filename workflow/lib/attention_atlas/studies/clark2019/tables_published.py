@@ -252,8 +252,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:
-    for name in ("broad_entropy", "position", "special"):
-        yield Quantity(f"threshold_{name}", float(thresholds[name]))
+    yield from (Quantity(f"threshold_{name}", float(thresholds[name])) for name in ("broad_entropy", "position", "special"))
     n = int(segments["segments"])
     yield Quantity("sep_expected", 2 / float(segments["mean_tokens"]), n)
     surface = frames["surface"]
@@ -271,18 +270,19 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
 
 
 def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Accuracies of all heads with a column that names the `best` of each kind (column of the relation or type of mention).
+    """Accuracies of all heads with the `best` one of each kind (relation or type of mention) in words.
 
     Where `heads` has no intervals, those of the best heads are taken from `best`, and those of other heads are missing.
     """
     place = [kind, "layer", "head", "direction"]
     best = best[[*place, "accuracy", "ci_low", "ci_high"]].astype({"layer": int, "head": int})
-    named = [
-        f"{row.layer}-{row.head} {str(row.direction).replace('_', ' ')} {100 * row.accuracy:.1f} %" for row in best.itertuples()
-    ]
+    names = {
+        key: f"{layer}-{head} {direction.replace('_', ' ')} {100 * accuracy:.1f} %"
+        for key, layer, head, direction, accuracy, *_ in best.itertuples(index=False)
+    }
     intervals = [name for name in ("ci_low", "ci_high") if name not in heads]
     merged = heads.merge(best[[*place, *intervals]], on=place, how="left")
-    return merged.assign(best=merged[kind].map(dict(zip(best[kind], named, strict=True))).fillna("not measured"))
+    return merged.assign(best=merged[kind].map(names).fillna("not measured"))
 
 
 @table(
