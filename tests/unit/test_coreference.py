@@ -35,7 +35,6 @@ from attention_atlas.studies.clark2019.coreference import (
     picked_words,
     preferred,
     table2_rows,
-    windows,
 )
 from attention_atlas.studies.clark2019.coreference import coreference as measured
 from attention_atlas.studies.clark2019.coreference import gap as measured_gap
@@ -246,44 +245,6 @@ def test_tables_from_the_cache(tmp_path):
     assert published.loc["best_head", "paper_head"].tolist() == ["5-4"] * 4
     assert published.loc[["chance", "random_best_head"]].isna().all(axis=None)
     assert "1,5" in shown.notes[0].partition(" first names (the US Census")[0][-8:], "about 1,500 names"
-
-
-def test_divisions_into_windows_are_compared_on_the_same_documents(tmp_path):
-    """One corpus has documents a to d, the other one two windows of c and e, and one of b."""
-    early = (MENTIONS[0], MENTIONS[2], MENTIONS[5])
-    corpora, expected = [], {}
-    for division, names in (("first", ["a", "b", "c", "d"]), ("all", ["c#1", "c#2", "e#1", "e#2", "b#1"])):
-        folder = tmp_path / division
-        folder.mkdir()
-        divided = [
-            replace(example(k, mentions=early if name[0] in "ade" else MENTIONS, name=name), document=name[0])
-            for k, name in enumerate(names)
-        ]
-        shards, maps = cache_of(folder, divided)
-        corpora.append((shards, divided))
-        expected[division] = np.zeros((2, 2, 3))
-        for window, weights in zip(divided, maps, strict=True):
-            if window.id[0] in "bc":
-                task = task_of(window, DEFAULT, "dependency")
-                expected[division] += judge(slow_picks(weights.astype(np.float32), task), task).sum(axis=0)
-
-    def compared():
-        caches = [part for shards, divided in corpora for part in (read_attention(shards), divided)]
-        return windows(*caches, "first", "all", {}, 2, 100, 0)
-
-    table = compared().query("mention_type == 'all'")
-    best = table[table["system"] == "best_head"].set_index("division")
-    assert best["documents"].tolist() == [2, 2], "b and c"
-    assert best["n"].to_dict() == {"first": 6, "all": 9}
-    for division, counts in expected.items():
-        assert best.loc[division, "correct"] == counts.max()
-    nearest = table[table["system"] == "head_match"].set_index("division")
-    assert nearest["accuracy"].tolist() == pytest.approx([2 / 3, 2 / 3], abs=1e-5)
-    (tmp_path / "other").mkdir()
-    others = [replace(example(0, name="z"), document="z")]
-    corpora[1] = (cache_of(tmp_path / "other", others)[0], others)
-    assert compared().empty
-    assert compared().columns.tolist() == table.columns.tolist()
 
 
 def test_heldout_choice_never_sees_its_own_documents():

@@ -87,35 +87,6 @@ use rule measured as clark2019_coreference with:
         limit=clark2019.limit("coreference"),
 
 
-use rule measured as clark2019_coreference_windows with:
-    input:
-        clark2019.shards("coreference", suffix="json"),
-        clark2019.shards("coreference_windows", suffix="json"),
-        attention=clark2019.shards("coreference"),
-        examples=clark2019.examples("coreference"),
-        window_attention=clark2019.shards("coreference_windows"),
-        window_examples=clark2019.examples("coreference_windows"),
-    output:
-        table="results/{run}/clark2019/variants/windows/coreference.tsv",
-    log:
-        "results/{run}/logs/clark2019/variants/windows/coreference.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
-    resources:
-        mem_mb=clark2019.map_memory("coreference_windows", 4000),
-        runtime=minutes(120),
-    params:
-        **clark2019.parameters("coreference:windows", "folds", "resamples", "seed", options="coreference_options"),
-        division=clark2019.corpus_value("coreference", "windows"),
-        window_division=clark2019.corpus_value("coreference_windows", "windows"),
-        limit=clark2019.limits(
-            attention="coreference",
-            examples="coreference",
-            window_attention="coreference_windows",
-            window_examples="coreference_windows",
-        ),
-
-
 use rule measured as clark2019_gap_systems with:
     input:
         clark2019.shards("gap", suffix="json"),

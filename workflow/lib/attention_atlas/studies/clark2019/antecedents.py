@@ -52,7 +52,6 @@ NOTES = {
     "singletons": "mentions without a chain are annotated in some corpora only",
     "shared_heads": "nested mentions can share a head word",
     "word_mode": "as in Table 1",
-    "windows": "documents truncated to their first tokens (first) or split into windows (all), on the same documents",
 }
 
 

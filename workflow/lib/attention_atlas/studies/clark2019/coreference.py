@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -35,7 +34,6 @@ TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 CHANCE = "chance"
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
-_log = logging.getLogger(__name__)
 
 
 def coreference(
@@ -90,37 +88,6 @@ def coreference(
         "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claims_frame(results[0], resampling),
     }
-
-
-def windows(
-    attention: Attention,
-    examples: Examples,
-    window_attention: Attention,
-    window_examples: Examples,
-    division: str,
-    window_division: str,
-    options: Mapping[str, Any],
-    folds: int,
-    resamples: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Table 2 with documents cut after their first tokens, and divided into windows (divisions `first` and `all`), on the
-    documents in both corpora; no row without such a document.
-    """
-    base = CoreferenceOptions(**options)
-    shared = {e.document for e in examples} & {e.document for e in window_examples}
-    columns = ["division", "documents", *system_columns("mention_type")]
-    if not shared:
-        _log.warning("the divisions into windows have no document in common: raise the limit of their corpora")
-        return pd.DataFrame(columns=columns)
-    frames = []
-    for name, maps, divided in ((division, attention, examples), (window_division, window_attention, window_examples)):
-        kept = {example.record: example for example in divided if example.document in shared}
-        cached = (one for one in progress(maps, total=len(divided), label=f"windows: {name}") if one.record in kept)
-        (outcome,) = outcomes(list(kept.values()), cached, [base], [head_rule_for(divided, base.head_rule)])
-        rows = table2_rows(outcome, Resampling(folds, resamples, seed))
-        frames.append(rows.assign(division=name, documents=len(shared)))
-    return pd.concat(frames, ignore_index=True)[columns]
 
 
 @dataclass(frozen=True)
@@ -194,7 +161,7 @@ def outcomes(
 
 
 def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention, columns `system_columns`."""
+    """Rows of Table 2: every system on every type of mention."""
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
@@ -243,14 +210,6 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def system_columns(group: str) -> list[str]:
-    """Columns of `system_rows`."""
-    return [
-        *("system", group, "layer", "head", "direction", "n", "correct", "accuracy"),
-        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
-    ]
-
-
 def system_rows(
     heads: Bools,
     directions: Sequence[str],
@@ -259,7 +218,7 @@ def system_rows(
     units: Units,
     resampling: Resampling,
 ) -> pd.DataFrame:
-    """Accuracy of the baselines and of the best head in every group, columns `system_columns`; the best head comes last.
+    """Accuracy of the baselines and of the best head in every group, the best head last.
 
     The best head has the highest accuracy over all items, as in the paper; held-out accuracy: of heads that are chosen on the
     other folds of units.
@@ -285,7 +244,11 @@ def system_rows(
                 low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed)
                 row |= {f"{interval}_low": float(low), f"{interval}_high": float(high)}
             rows.append(row)
-    return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
+    columns = [
+        *("system", column, "layer", "head", "direction", "n", "correct", "accuracy"),
+        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
+    ]
+    return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64", "head": "Int64"})
 
 
 def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bools:

@@ -369,7 +369,7 @@ def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
     gathers=("shards_by_corpus",),
     titles=("gap",),
     needs=("segments", "dependencies"),
-    uses=("coreference", "coreference_windows", "gap", "probe_training", "variants"),
+    uses=("coreference", "gap", "probe_training", "variants"),
 )
 def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: pd.DataFrame | None = None) -> Table:
     """Number of records dropped from each corpus, by reason, and of passages of GAP that are kept but not scored."""

@@ -62,13 +62,12 @@ Row = tuple[Any, ...]
         "casing": ("variants.casing", "variants/casing/surface.tsv"),
         "casing_dependencies": ("variants.casing", "variants/casing/dependencies.tsv"),
         "coreference": ("coreference", "coreference_options.tsv"),
-        "windows": ("coreference_windows", "variants/windows/coreference.tsv"),
         "probes": ("probe_training", "table3_seeds.tsv"),
     },
     settings=("coreference_options",),
     labels=("dependencies",),
     needs=("segments", "dependencies"),
-    uses=("variants", "probe_training", "vectors", "coreference", "coreference_windows"),
+    uses=("variants", "probe_training", "vectors", "coreference"),
 )
 def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str, Any]) -> Table:
     """Change in the result when one choice is changed at a time, starting from the setting behind the published numbers (Clark
@@ -79,8 +78,6 @@ def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str
     rows += [*_gradient_rows(frames["gradient_variants"]), *_variant_rows(frames)]
     if "coreference" in frames:
         rows += _coreference_rows(frames["coreference"], CoreferenceOptions(**coreference_options))
-    if "windows" in frames:
-        rows += _window_rows(frames["windows"])
     if "probes" in frames:
         rows += _probe_rows(frames["probes"])
     frame = pd.DataFrame(rows, columns=[*COLUMNS[:3], "note", *COLUMNS[3:6]])
@@ -153,27 +150,16 @@ def _variant_rows(frames: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
 def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Iterator[Row]:
     (_, base), *alternatives = table.set_index("system").groupby(["option", "setting"], sort=False)
     for (option, setting), changed in alternatives:
-        yield from _table2_rows(option, options.option_text(option), setting, base, changed)
-
-
-def _window_rows(table: pd.DataFrame) -> Iterator[Row]:
-    of_all = table[table["mention_type"] == ALL].set_index("system")
-    if len(of_all):  # Without documents in both divisions the table is empty.
-        (name, base), (alternative, changed) = of_all.groupby("division", sort=False)
-        yield from _table2_rows("windows", name, alternative, base, changed)
-
-
-def _table2_rows(option: str, published: str, alternative: str, base: pd.DataFrame, changed: pd.DataFrame) -> Iterator[Row]:
-    for system in (*BASELINES, BEST_HEAD):
-        before, after = base.loc[system], changed.loc[system]
-        note = COREFERENCE_NOTES[option] + (f" ({before['documents']} documents)" if "documents" in before else "")
-        if after["n"] != before["n"]:
-            note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
-        if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
-            heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
-            note += f"; head {' instead of '.join(heads)}"
-        choice = (f"coreference_{option}", published + _NOT_STATED, alternative, note)
-        yield (*choice, f"Table 2, all: {system.replace('_', ' ')}", before["accuracy"], after["accuracy"])
+        for system in (*BASELINES, BEST_HEAD):
+            before, after = base.loc[system], changed.loc[system]
+            note = COREFERENCE_NOTES[option]
+            if after["n"] != before["n"]:
+                note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
+            if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
+                heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
+                note += f"; head {' instead of '.join(heads)}"
+            choice = (f"coreference_{option}", options.option_text(option) + _NOT_STATED, setting, note)
+            yield (*choice, f"Table 2, all: {system.replace('_', ' ')}", before["accuracy"], after["accuracy"])
 
 
 def _probe_rows(by_seed: pd.DataFrame) -> Iterator[Row]:
