@@ -94,10 +94,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_value"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
     frame = frame.rename(columns={"p_value": "p_holm"})
-    control = pd.DataFrame(index=frame.index, columns=[f"random_{name}" for name in _RANDOM], dtype=float)
-    if random is not None:
-        control = random.set_index("relation")[list(_RANDOM)].reindex(names).add_prefix("random_").reset_index(drop=True)
-        control = control.astype({"random_layer": "Int64", "random_head": "Int64"})
+    of_random = pd.DataFrame(columns=["relation", *_RANDOM], dtype=float) if random is None else random
+    control = of_random.set_index("relation")[list(_RANDOM)].reindex(names).add_prefix("random_").reset_index(drop=True)
+    control = control.astype({"random_layer": "Int64", "random_head": "Int64"})
     published = pd.DataFrame([published_row(name) for name in names])
     frame = pd.concat([frame, control, published], axis=1)
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
@@ -128,10 +127,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         direction=frame["direction"].map({"dependent_to_head": "dep → head", "head_to_dependent": "head → dep"}),
         **{name: 100 * frame[name].astype(float) for name in percent},
     )[list(columns)]
-    unit = frame["unit"].iloc[0] if len(frame) else "sentences"
-    units = f"{frame['units'].max()} {unit}" if len(frame) else unit
+    unit = frame["unit"].iloc[0]
     notes = [
-        f"Interval: bootstrap over {units} with the head fixed. Baseline: best fixed offset. p: permutation test of the head "
+        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: permutation test of the head "
         f"against the offset, both chosen on one half of the {unit} and compared on the other (tested_margin in the file), "
         "Holm-corrected over the rows of this table."
         + ("" if random is None else " Random weights: the same selection among the heads of a model with random weights."),
