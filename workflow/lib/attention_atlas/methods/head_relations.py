@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -224,10 +223,33 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
     relations = {name: gold.tokens_of(name, options) for name in [ALL, *gold.relations(min_count)]}
     relations = {name: chosen for name, chosen in relations.items() if chosen.any()}
-    rows = [
-        _relation_row(relation, *scores.of(relation), gold, chosen, folds, options, resampling)
-        for relation, chosen in relations.items()
-    ]
+    rows = []
+    for relation, chosen in relations.items():
+        units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
+        right, offset_right = (answers[chosen] for answers in scores.of(relation))
+        direction, layer, head = best_head(right.sum(axis=0))
+        offset = int(offset_right.sum(axis=0).argmax())
+        held_out = heldout(right, fold), heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+        answers = [right[:, direction, layer, head], offset_right[:, offset], *held_out]
+        columns = np.stack(answers, axis=1).astype(np.float64)
+        sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
+        low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
+        mean = columns.mean(axis=0)
+        rows.append(
+            {
+                **{"relation": relation, "n": len(columns), "layer": layer + 1, "head": head + 1},
+                **{
+                    "direction": DIRECTIONS[direction],
+                    "accuracy": mean[0],
+                    "accuracy_ci_low": low[0],
+                    "accuracy_ci_high": high[0],
+                },
+                **{"heldout_accuracy": mean[2], "heldout_ci_low": low[2], "heldout_ci_high": high[2]},
+                **{"baseline_offset": options.offsets[offset], "baseline_accuracy": mean[1]},
+                **{"margin": mean[0] - mean[1], "margin_ci_low": low[4], "margin_ci_high": high[4]},
+                **{"heldout_baseline": mean[3], "unit": units.name, "units": int((units.sizes() > 0).sum())},
+            }
+        )
     return pd.concat([pd.DataFrame(rows), _tests(scores, gold, relations, resampling)], axis=1)
 
 
@@ -258,48 +280,3 @@ def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resamplin
     p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
     p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), LEVEL)
     return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})
-
-
-def _relation_row(
-    relation: str,
-    heads: Bools,
-    offsets: Bools,
-    gold: Gold,
-    chosen: Bools,
-    folds: npt.NDArray[np.intp],
-    options: Options,
-    resampling: Resampling,
-) -> dict[str, Any]:
-    units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
-    right, offset_right = heads[chosen], offsets[chosen]
-    best = best_head(right.sum(axis=0))
-    offset = int(offset_right.sum(axis=0).argmax())
-    heldout_right = heldout(right, fold)
-    heldout_offset_right = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-    answers = [right[:, *best], offset_right[:, offset], heldout_right, heldout_offset_right]
-    columns = np.stack(answers, axis=1).astype(np.float64)
-    sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
-    low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
-    mean = columns.mean(axis=0)
-    direction, layer, head = best
-    return {
-        "relation": relation,
-        "n": len(columns),
-        "layer": layer + 1,
-        "head": head + 1,
-        "direction": DIRECTIONS[direction],
-        "accuracy": mean[0],
-        "accuracy_ci_low": low[0],
-        "accuracy_ci_high": high[0],
-        "heldout_accuracy": mean[2],
-        "heldout_ci_low": low[2],
-        "heldout_ci_high": high[2],
-        "baseline_offset": options.offsets[offset],
-        "baseline_accuracy": mean[1],
-        "margin": mean[0] - mean[1],
-        "margin_ci_low": low[4],
-        "margin_ci_high": high[4],
-        "heldout_baseline": mean[3],
-        "unit": units.name,
-        "units": int((units.sizes() > 0).sum()),
-    }

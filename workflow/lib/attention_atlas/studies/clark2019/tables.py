@@ -129,9 +129,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     )[list(columns)]
     unit = frame["unit"].iloc[0]
     notes = [
-        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: permutation test of the head "
-        f"against the offset, both chosen on one half of the {unit} and compared on the other (tested_margin in the file), "
-        "Holm-corrected over the rows of this table."
+        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: "
+        f"permutation test of the head against the offset, both chosen on one half of the {unit} and compared on the other "
+        "(tested_margin in the file), Holm-corrected over the rows of this table."
         + ("" if random is None else " Random weights: the same selection among the heads of a model with random weights."),
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]
