@@ -48,13 +48,11 @@ corpora:
   sample-keyphrases-test: {skip: 4, limit: 5, shard: 5}
   sample-keyphrases-train: {limit: 12, shard: 12}
   sample-coreference: {limit: 16, shard: 16}
-  sample-coreference-all: {limit: 16, shard: 16}
 runs:
   sample:
     clark2019:
       resamples: 100
       random_model: minilm-random-1
-      coreference_windows: sample-coreference-all
       variants: {segment_ids: sample-segments-pair, recipe: sample-segments-clean}
       probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
       clustering: {permutations: 99, blocks: 4}

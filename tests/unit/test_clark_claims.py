@@ -94,7 +94,6 @@ def test_one_segment_decides_nothing():
     assert table.loc["previous", "n"] == 0
 
 
-NO_SURFACE = pd.DataFrame({"measure": ["cls"], "layer": [1], "value": [np.nan]}).iloc[:0]
 NOT_MEASURED = {name: np.full((SEGMENTS, LAYERS, HEADS), np.nan) for name in MEASURES}
 
 
@@ -104,7 +103,7 @@ def verdicts(seed, level):
     by_document = 0.1 * generator.normal(size=(20, LAYERS, HEADS)).repeat(3, axis=0)
     values = level + by_document + 0.05 * generator.normal(size=(SEGMENTS, LAYERS, HEADS))
     table = statistics(NOT_MEASURED | {"next": values}, resamples=1000, seed=seed)
-    claims = dict(surface_claims(table.reset_index(), NO_SURFACE))
+    claims = dict(surface_claims(table.reset_index()))
     in_sample = values.mean(axis=0).max()
     return claims["txt_next_heads"].verdict, in_sample
 
@@ -200,8 +199,8 @@ def probe_results(gain, seed=0, records=60):
         for draw in (0, 1, 2):
             for alignment, share in (("legacy", 0.5), ("fixed", 0.5 + gain)):
                 right = int(generator.binomial(words, share))
-                rows.append(("attention_words", alignment, "argmax", draw, record, words, right))
-    columns = ["probe", "root_alignment", "decoding", "seed", "record", "words", "right"]
+                rows.append(("attention_words", alignment, draw, record, words, right))
+    columns = ["probe", "root_alignment", "seed", "record", "words", "right"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -228,22 +227,21 @@ def several_probes(shares, seed=0, records=60, draws=3):
     generator = np.random.default_rng(seed)
     words = generator.integers(5, 15, size=records)
     rows = [
-        (probe, alignment, "argmax", f"m/{draw}", record, int(words[record]), int(generator.binomial(words[record], share)))
+        (probe, alignment, f"m/{draw}", record, int(words[record]), int(generator.binomial(words[record], share)))
         for (probe, alignment), share in shares.items()
         for draw in range(draws)
         for record in range(records)
     ]
-    return pd.DataFrame(rows, columns=["probe", "root_alignment", "decoding", "draw", "record", "words", "right"])
+    return pd.DataFrame(rows, columns=["probe", "root_alignment", "draw", "record", "words", "right"])
 
 
 def test_leads_of_the_probe_on_attention_and_words_over_the_others():
     words, distances, random = "attention_words", "distances_words", "random_attention_words"
     shares = {(words, "legacy"): 0.7, (words, "fixed"): 0.75, (distances, "legacy"): 0.5, (distances, "fixed"): 0.7}
-    shares |= {("attention_only", "-"): 0.4, (random, "legacy"): 0.3, ("shuffled_attention_words", "fixed"): 0.1}
+    shares |= {("attention_only", "-"): 0.4, (random, "legacy"): 0.3, ("bias_free_attention_words", "fixed"): 0.1}
     results = several_probes(shares)
-    trees = results.assign(decoding="tree", right=0)
     units = (pd.Series(np.arange(60) // 4, index=range(60)), "documents")
-    table = probe_leads(pd.concat([results, trees]), units, 300, 0).set_index(["over", "root_alignment"])
+    table = probe_leads(results, units, 300, 0).set_index(["over", "root_alignment"])
     assert table.index.tolist() == [
         *((distances, "legacy"), (random, "legacy"), ("attention_only", "legacy")),
         *((distances, "fixed"), ("attention_only", "fixed")),

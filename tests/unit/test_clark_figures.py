@@ -15,7 +15,6 @@ from attention_atlas.studies.clark2019 import figures as clark_figures
 from attention_atlas.studies.clark2019.figures import BEHAVIOURS
 from attention_atlas.studies.clark2019.maps import FIGURE5_RELATIONS, KINDS, WINDOW, weights_frame
 
-THRESHOLDS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}
 LONG_WORDS = ["[CLS]", "incomprehensib", "counterrevolut", "$1,234,567.89", "misunderstandi", "of", "the", "characteristic"]
 
 
@@ -32,10 +31,10 @@ def panel(words, unit, **labels):
     return weights_frame(generator().dirichlet(np.full(n, 0.1), size=n), words, unit, **labels)
 
 
-def of_figure1(value=4.0):
+def of_figure1():
     tokens = [*LONG_WORDS, *LONG_WORDS][:WINDOW]
-    parts = [panel(tokens, "token", kind=kind, layer=24, head=16, value=value, example="document 12345") for kind in KINDS]
-    return {"figure1_weights": pd.concat(parts), "figure1_heads": "auto", "clustering": THRESHOLDS}
+    parts = [panel(tokens, "token", kind=kind, layer=24, head=16, value=4.0, example="document 12345") for kind in KINDS]
+    return {"figure1_weights": pd.concat(parts)}
 
 
 def of_figure2(random=None):
@@ -47,7 +46,7 @@ def of_figure3():
     rows = combined(keys | {"target": ["sep", "cls", "punct", "other"]}, {"rows": "predicted", "n": 12345, "mlm_head": "x"})
     rows = rows.merge(all_heads()[["layer", "head"]], how="cross")
     rows = rows.assign(value=10 ** generator().normal(-4, 2, len(rows)))
-    return {"frames": {"gradients": rows}, "gradients": {"rows": "predicted"}}
+    return {"gradients": rows}
 
 
 def of_figure4():
@@ -72,20 +71,14 @@ def of_figure6():
     heads = heads.assign(x=places[:, 0], y=places[:, 1], behaviour=[names[k % len(names)] for k in range(len(heads))])
     heads["relation"] = None
     heads.loc[[7, 100, 101, 200, 300], "relation"] = [*FIGURE5_RELATIONS[:4], "coreference, pobj"]
-    starts = pd.concat(heads[["layer", "head", "x", "y"]].assign(start=start, x=heads["x"] * 0.7) for start in range(1, 6))
     return {
         "clustering": heads,
-        "clustering_layers": pd.DataFrame({"layer_distance": range(LAYERS)}).assign(js=0.4, ci_low=0.38, ci_high=0.42),
-        "clustering_starts": starts,
-        "clustering_test": pd.DataFrame({"quantity": ["displacement_mean", "layout_radius"], "value": [0.333, 1.414]}),
         "surface_summary": pd.DataFrame({"quantity": ["segments"], "value": [12345]}),
     }
 
 
 FIGURES = {
     "figure1": of_figure1,
-    "figure1 without heads": partial(of_figure1, value=0.1),
-    "figure1 with two heads": partial(of_figure1, value=0.55),
     "figure2": of_figure2,
     "figure2 with narrow bands": partial(of_figure2, random=0.1),
     "figure3": of_figure3,

@@ -36,17 +36,6 @@ def test_shards_of_a_role(run, folder, count):
     assert INPUTS.first(INPUTS.shards("segments"))(wildcards(run)) == expected[:1]
 
 
-def test_figures_draw_from_the_first_shard_unless_the_run_names_what_to_draw():
-    drawn = INPUTS.first(INPUTS.shards("segments", suffix="json"), "figure1_segment")
-    assert drawn(wildcards("paper")) == ["results/paper/attention/bert-base-uncased/wikipedia-segments/0.json"]
-    config = shipped_copy()
-    config["runs"]["paper"]["clark2019"] |= {"figure1_segment": "x", "figure5_sentences": {"det": ["y"]}}
-    named = StudyInputs(config, "clark2019")
-    roles = {"segments": "figure1_segment", "dependencies": "figure5_sentences"}
-    for role, setting in roles.items():
-        assert named.first(named.shards(role), setting)(wildcards("paper")) == named.shards(role)(wildcards("paper"))
-
-
 def test_a_variant_names_another_corpus_or_another_model():
     recipe = wildcards("laptop", variant="recipe")
     assert INPUTS.pair(recipe, "segments") == ("minilm", "wikitext2-segments-clean")
@@ -67,12 +56,11 @@ def test_tables_that_a_run_may_lack_are_read_where_it_names_what_they_need():
         "casing": ["variants/casing/surface.tsv"],
         "casing_dependencies": ["variants/casing/dependencies.tsv"],
         "coreference": ["coreference_options.tsv"],
-        "windows": ["variants/windows/coreference.tsv"],
         "probes": ["table3_seeds.tsv"],
     }
     assert not any(read_by("options", "one", SMALLEST).values())
     of_variants = {name: paths for name, paths in read_by("options", "laptop").items() if "variants" in str(paths)}
-    assert {name: bool(paths) for name, paths in of_variants.items()} == {"segment_ids": True, "recipe": True, "windows": True}
+    assert {name: bool(paths) for name, paths in of_variants.items()} == {"segment_ids": True, "recipe": True}
     assert read_by("table2", "laptop") == {"random": ["variants/random/coreference.tsv"]}
     assert read_by("table2", "any") == {"random": []}
     assert read_by("dropped", "sample") == {"gap": ["gap_systems.tsv"]}
@@ -84,19 +72,6 @@ def test_files_are_those_of_a_role_where_a_run_names_it():
     assert SMALLEST.if_named("coreference", SMALLEST.shards("coreference"))(wildcards("one")) == []
     assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
     assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
-
-
-def test_divisions_into_windows_are_those_of_the_corpora():
-    config = shipped_copy()
-    config["runs"]["sample"]["clark2019"]["coreference_windows"] = "sample-coreference-all"
-    inputs = StudyInputs(config, "clark2019")
-    roles = ("coreference", "coreference_windows")
-    assert [inputs.corpus_value(role, "windows")(wildcards()) for role in roles] == ["first", "all"]
-    limits = [config["corpora"][name]["limit"] for name in ("sample-coreference", "sample-coreference-all")]
-    assert list(inputs.limits(examples=roles[0], window_examples=roles[1])(wildcards()).items()) == [
-        ("examples", limits[0]),
-        ("window_examples", limits[1]),
-    ]
 
 
 def test_a_role_that_a_run_does_not_name_is_a_sentence():

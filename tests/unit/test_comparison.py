@@ -330,18 +330,6 @@ def test_layers_are_shown_beside_published_layers_and_the_share_that_is_tested_i
     assert run(tmp_path, tables).loc["txt_prev_heads", ["ours", "verdict"]].tolist() == ["no layer", "holds"]
 
 
-def test_claims_on_sep_name_the_special_token_with_most_attention(tmp_path, tables):
-    surface = tables["surface"]
-    surface.loc[surface["measure"] == "cls", "value"] = 0.36
-    surface.loc[surface["measure"] == "sep", "value"] = 0.02
-    run(tmp_path, tables)
-    claims = read_table(tmp_path / "claims.tsv").set_index("claim")["ours"]
-    named = "Special tokens by attention, mean over heads from layer 2 on: [CLS] (36.0 %), [SEP] (2.0 %); on Wikipedia"
-    of_sep = claims[claims.index.str.contains("SEP") & ~claims.index.str.contains("apply")]
-    assert [ours.endswith(named) for ours in of_sep] == [True, True]
-    assert of_sep.str.contains("CLS").sum() == 2
-
-
 def test_broad_heads_are_judged_by_their_median_with_the_largest_beside_it(tmp_path, tables):
     row = run(tmp_path, tables).loc["txt_high_entropy_max"]
     assert row[["ours", "verdict"]].tolist() == ["0.07", "holds"]

@@ -88,9 +88,8 @@ def table3(**changed) -> pd.DataFrame:
         ("attention_words", "legacy"): 0.77,
         ("attention_words", "fixed"): 0.80,
     }
-    rows = [(p, a, "argmax", "without", 3, v) for (p, a), v in uas.items()]
-    rows += [(p, a, "tree", "without", 3, 0.99) for p, a in uas] + [(p, a, "argmax", "with", 3, 0.01) for p, a in uas]
-    frame = pd.DataFrame(rows, columns=["probe", "root_alignment", "decoding", "punctuation", "seeds", "uas"])
+    rows = [(p, a, "without", 3, v) for (p, a), v in uas.items()] + [(p, a, "with", 3, 0.01) for p, a in uas]
+    frame = pd.DataFrame(rows, columns=["probe", "root_alignment", "punctuation", "seeds", "uas"])
     return frame.assign(
         ci_low=frame["uas"] - 0.001,
         ci_high=frame["uas"] + 0.001,

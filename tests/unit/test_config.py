@@ -95,8 +95,6 @@ def test_everything_that_is_not_said_has_its_default():
                     "resamples": 1000,
                     "seed": 0,
                     "figure1_heads": "auto",
-                    "figure1_segment": "auto",
-                    "figure5_sentences": "auto",
                     "figure5_heads": "auto",
                     "options": {"preset": "as_published"},
                     "coreference_options": {
@@ -106,10 +104,7 @@ def test_everything_that_is_not_said_has_its_default():
                         "singletons": False,
                         "shared_heads": "keep",
                         "word_mode": "mean",
-                        "entity_types": True,
-                        "name_lists": True,
                     },
-                    "gradients": {"cls_is_other": True, "rows": "predicted"},
                     "probes": {
                         "seeds": [0, 1, 2],
                         "batch": 8,
@@ -119,7 +114,6 @@ def test_everything_that_is_not_said_has_its_default():
                         "learning_rate": 0.002,
                         "order": "shuffled",
                         "duplicates": "corrected",
-                        "decodings": ["argmax", "tree"],
                         "dimensions": 100,
                         "random_models": [],
                     },

@@ -35,9 +35,9 @@ def test_stretches_hold_what_the_head_does(tmp_path, direction):
     attention, examples, maps = windows(tmp_path)
     stretches = coreference_panels(examples, attention, DEFAULT, (2, 1), direction)
     # Only both sentences together hold mentions and antecedents.
-    assert {(s.id, s.sentence) for s in stretches} == {(f"e{k}", f"e{k}, words 1 to 13") for k in range(2)}
+    assert {s.sentence for s in stretches} == {f"e{k}, words 1 to 13" for k in range(2)}
     for stretch in stretches:
-        record = int(stretch.id[1:])
+        record = int(stretch.sentence[1])
         # What the head puts on [CLS] and [SEP] is seen.
         whole = maps[record][1, 0].astype(np.float32)
         assert stretch.weights == pytest.approx(whole / whole.sum(axis=-1, keepdims=True), rel=1e-5)
@@ -90,8 +90,8 @@ def test_figure_5_has_a_row_for_coreference(tmp_path):
     )
 
     def drawn(heads, maps):
-        of_trees = [read_attention(shards[:1])], [short]
-        return figure5_weights(*of_trees, relations, heads, "auto", {}, table2(DIRECTIONS[0]), maps, chains)
+        of_trees = read_attention(shards), short
+        return figure5_weights(*of_trees, relations, heads, {}, table2(DIRECTIONS[0]), maps, chains)
 
     table = drawn("auto", attention)
     coreference_rows = table[table["relation"] == "coreference"]

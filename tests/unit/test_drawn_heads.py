@@ -45,33 +45,12 @@ def surface_table(**strongest):
 STRONGEST = surface_table(entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
 
 
-def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps=None, named="auto"):
+def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps=None):
     examples = [segment(i, n) for i, n in enumerate(lengths)]
     maps = maps or [random_maps(n, seed=i) for i, n in enumerate(lengths)]
     write_cache(folder, examples, maps)
     surface = STRONGEST if surface is None else surface
-    return figure1_weights(read_attention([folder / "0.safetensors"]), surface, heads, named), maps
-
-
-def test_a_segment_that_is_named_is_drawn(tmp_path):
-    assert set(drawn_segment(tmp_path, named="seg2")[0]["example"]) == {"seg2"}
-    for name in ("seg0", "seg9"):  # too short, and not there
-        with pytest.raises(AtlasError, match=f"figure1_segment: no segment '{name}' is in the corpus that has 15 tokens"):
-            drawn_segment(tmp_path, named=name)
-
-
-def test_a_segment_of_another_shard_can_be_named(tmp_path):
-    maps = []
-    for shard in (0, 1):
-        (tmp_path / str(shard)).mkdir()
-        maps.append(random_maps(17, seed=shard))
-        write_cache(tmp_path / str(shard), [segment(shard, 17)], maps[-1:])
-    shards = [tmp_path / "0" / "0.safetensors", tmp_path / "1" / "0.safetensors"]
-    table = figure1_weights(read_attention(shards), STRONGEST, "auto", "seg1")
-    assert set(table["example"]) == {"seg1"}
-    row = maps[1][0, 0, 6, 2:].astype(float)
-    drawn = table[(table["kind"] == "broad") & (table["from_position"] == 5)]["weight"].to_numpy()
-    np.testing.assert_allclose(drawn[1:], (row / row.sum())[1:], atol=1e-3)
+    return figure1_weights(read_attention([folder / "0.safetensors"]), surface, heads), maps
 
 
 def test_the_last_tokens_of_the_first_long_segment_are_drawn(tmp_path):
@@ -170,11 +149,10 @@ def relations_table(**best):
     return pd.DataFrame(rows, columns=columns)
 
 
-def drawn_sentences(folder, examples, maps, heads="auto", sentences="auto", **best):
+def drawn_sentences(folder, examples, maps, heads="auto", **best):
     write_cache(folder, examples, maps)
     best = best or {"det": (2, 1, "dependent_to_head")}
-    shards = [read_attention([folder / "0.safetensors"])]
-    return figure5_weights(shards, [examples], relations_table(**best), heads, sentences, {})
+    return figure5_weights(read_attention([folder / "0.safetensors"]), examples, relations_table(**best), heads, {})
 
 
 def test_sentences_where_the_head_works_best_are_drawn(tmp_path):
@@ -204,51 +182,6 @@ def test_special_tokens_are_left_out_for_objects_of_prepositions(tmp_path):
     inner = maps[1, 0, 1:-1, 1:-1]
     np.testing.assert_allclose(table["weight"], (inner / inner.sum(axis=1, keepdims=True)).ravel(), atol=1e-3)
     assert table["from_word"].tolist()[::6] == list(WORDS)
-
-
-def test_sentences_that_are_named_are_drawn_even_if_the_head_is_wrong(tmp_path):
-    long = ("the",) * 8 + WORDS[1:]
-    examples = [sentence(0), sentence(1), sentence(2, long, (0, *range(1, 13)), ("root", *["det"] * 12))]
-    maps = [looking(examples[0], right=[1, 5]), looking(examples[1], right=[]), looking(examples[2], right=[])]
-    table = drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s2", "s1"]})
-    assert table.groupby("example")["sentence"].first().tolist() == ["s2", "s1"]
-    # A relation that is not named is drawn on the best short sentences.
-    best = {"det": (2, 1, "dependent_to_head"), "dobj": (2, 1, "dependent_to_head")}
-    table = drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s2"]}, **best)
-    drawn = table.groupby("relation")["sentence"].unique()
-    assert (list(drawn["det"]), set(drawn["dobj"])) == (["s2"], {"s0", "s1"})
-    with pytest.raises(AtlasError, match=r"figure5_sentences\.det: no sentence 'x' with this relation"):
-        drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s1", "x"]})
-
-
-def test_a_sentence_of_another_shard_can_be_named(tmp_path):
-    best = {"det": (2, 1, "dependent_to_head"), "dobj": (2, 1, "dependent_to_head")}
-    shards, all_examples = [], []
-    for number, records in enumerate([(0, 1), (2, 3)]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        examples = [sentence(record) for record in records]
-        # The head does better on sentences of the second shard.
-        write_cache(folder, examples, [looking(e, right=[1, 5, 6] if number else []) for e in examples])
-        shards.append(read_attention([folder / "0.safetensors"]))
-        all_examples.append(examples)
-    table = figure5_weights(shards, all_examples, relations_table(**best), "auto", {"det": ["s3", "s0"]}, {})
-    drawn = table.groupby("relation")["sentence"].unique()
-    assert list(drawn["det"]) == ["s3", "s0"]
-    assert set(drawn["dobj"]) == {"s0", "s1"}, "relations that are not named have sentences of the first shard"
-    of_named = table[(table["relation"] == "det") & (table["example"] == 1)]["weight"]
-    np.testing.assert_allclose(of_named, looking(sentence(3), right=[1, 5, 6])[1, 0].ravel(), atol=1e-3)
-
-
-@pytest.mark.parametrize(("heads", "relation"), [("auto", "pobj"), ("auto", "coreference"), ({"det": [2, 1]}, "dobj")])
-def test_sentences_of_a_relation_that_is_not_drawn_are_an_error(tmp_path, heads, relation):
-    best = {"det": (2, 1, "dependent_to_head")}
-    if heads != "auto":
-        best["dobj"] = (1, 1, "dependent_to_head")
-    with pytest.raises(AtlasError, match=rf"figure5_sentences\.{relation}: sentences can be named for det, which"):
-        drawn_sentences(
-            tmp_path, [sentence(0)], [looking(sentence(0), right=[1])], heads, {"det": ["s0"], relation: ["s0"]}, **best
-        )
 
 
 def test_lines_of_the_relation_are_marked_in_both_directions(tmp_path):

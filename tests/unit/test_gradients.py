@@ -112,7 +112,7 @@ def test_only_predicted_rows_of_the_last_layer_reach_the_loss(masking):
             assert (layer[row, :, n:] == 0).all()
 
 
-def slow(model, card, examples, masking, seed, cls_is_other, which):
+def slow(model, card, examples, masking, seed, which):
     """One example, layer, head and class at a time, over one of the sets of rows."""
     by_measure = {m: np.full((len(examples), 4, LAYERS, HEADS), np.nan) for m in module.MEASURES}
     for k, e in enumerate(examples):
@@ -121,7 +121,7 @@ def slow(model, card, examples, masking, seed, cls_is_other, which):
         sep = [t == "[SEP]" for t in e.tokens]
         cls = [t == "[CLS]" for t in e.tokens]
         punct = [t in (".", ",") for t in e.tokens]
-        is_other = [not s and not q and (cls_is_other or t != "[CLS]") for s, q, t in zip(sep, punct, e.tokens, strict=True)]
+        is_other = [not s and not q for s, q in zip(sep, punct, strict=True)]
         for c, members in enumerate((sep, cls, punct, is_other)):
             columns = [j for j, member in enumerate(members) if member]
             if not columns:
@@ -145,15 +145,15 @@ def with_comma(e, place=3):
     return type(e)(**{**vars(e), "tokens": tuple(tokens)})
 
 
-@pytest.mark.parametrize(("masking", "cls_is_other"), [("masked", True), ("unmasked", False)])
-def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch):
+@pytest.mark.parametrize("masking", module.MASKINGS)
+def test_means_by_class_equal_loops(masking, tmp_path, monkeypatch):
     setup(tmp_path, "bert_mlm", EXAMPLES)
     card = read_card(tmp_path / "card.json")
     examples = [EXAMPLES[0], with_comma(EXAMPLES[1]), EXAMPLES[2], with_comma(EXAMPLES[3])]
-    expected = {rows: slow(masked_model(), card, examples, masking, 5, cls_is_other, rows) for rows in module.ROWS}
+    expected = {rows: slow(masked_model(), card, examples, masking, 5, rows) for rows in module.ROWS}
     for batch_tokens in (1024, 16):
         monkeypatch.setattr(module, "GRADIENT_TOKENS", batch_tokens)
-        measured = segment_gradients(masked_model(), card, examples, masking, 5, cls_is_other)
+        measured = segment_gradients(masked_model(), card, examples, masking, 5)
         assert set(measured) == set(product(module.ROWS, module.MEASURES))
         for (rows, measure), values in measured.items():
             assert values == pytest.approx(expected[rows][measure], rel=2e-4, nan_ok=True), (rows, measure)
@@ -193,7 +193,6 @@ def test_the_claim_starts_in_layer_5_of_12(layers, first):
     assert table["layer"].tolist() == list(range(first, layers + 1))
 
 
-OPTIONS = {"cls_is_other": True, "rows": "predicted"}
 LABELS = {"segments": RunLabel("r", "m", "c")}
 
 
@@ -203,7 +202,7 @@ def test_tables_and_figure(tmp_path):
     head, facts = prepare(tmp_path, entry, steps=3)
     assert read_mlm_head(str(head)) == HeadFile(str(head), facts)
     card = read_card(tmp_path / "card.json")
-    tables = gradients(entry, card, read_mlm_head(str(head)), examples[:15], OPTIONS, 100, 0)
+    tables = gradients(entry, card, read_mlm_head(str(head)), examples[:15], 100, 0)
     table = tables["gradients"]
     assert table.columns.tolist() == list(module.COLUMNS)
     assert len(table) == 2 * 3 * 3 * 4 * LAYERS * HEADS
@@ -217,10 +216,10 @@ def test_tables_and_figure(tmp_path):
     variants = tables["variants"]
     assert len(variants) == 18 * LAYERS
     assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
-    again = gradients(entry, card, read_mlm_head(str(head)), examples[:15], OPTIONS, 100, 0)
+    again = gradients(entry, card, read_mlm_head(str(head)), examples[:15], 100, 0)
     for name, frame in tables.items():
         pd.testing.assert_frame_equal(frame, again[name], check_exact=True)
-    figure3({"gradients": table}, OPTIONS).write({"svg": tmp_path / "f.svg"}, LABELS)
+    figure3(table).write({"svg": tmp_path / "f.svg"}, LABELS)
     assert "[SEP]" in (tmp_path / "f.svg").read_text()
 
 
@@ -228,9 +227,9 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
     head, _ = prepare(tmp_path, entry)
     card = read_card(tmp_path / "card.json")
-    tables = gradients(entry, card, read_mlm_head(str(head)), EXAMPLES, OPTIONS, 100, 0)
+    tables = gradients(entry, card, read_mlm_head(str(head)), EXAMPLES, 100, 0)
     assert all(frame.empty for frame in tables.values())
-    figure3({"gradients": tables["gradients"]}, OPTIONS).write({"svg": tmp_path / "f.svg"}, LABELS)
+    figure3(tables["gradients"]).write({"svg": tmp_path / "f.svg"}, LABELS)
     assert "The model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 
@@ -247,5 +246,5 @@ def test_the_variants_are_means_over_heads():
         }
     )
     row = variants_table(frame).iloc[0]
-    assert (row["sep"], row["other"], row["sep_to_other"]) == (2.0, 8.0, 0.25)
+    assert (row["sep"], row["other"]) == (2.0, 8.0)
     assert np.isnan(row["punct"])

@@ -10,7 +10,6 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, all_examples
-from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Predictions, Scores, score
 from attention_atlas.methods.head_relations import heads_frame, relations_frame
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
@@ -351,8 +350,6 @@ def test_a_planted_head_is_found_from_the_cache(tmp_path):
     assert noop["applying"].to_dict() == pytest.approx({"sep": 0.05, "cls": 0.05}, abs=1e-3)
 
 
-def test_a_word_mode_that_the_cache_lacks_is_an_error(tmp_path):
+def test_a_cache_of_words_has_the_mean(tmp_path):
     write_treebank(tmp_path, level="words")
     assert row_of(run_treebank(tmp_path, limit=10)["dependencies"], "det")["accuracy"] == 1
-    with pytest.raises(AtlasError, match=r"word_mode: .* first needs level: tokens"):
-        run_treebank(tmp_path, limit=10, options=replace(AS_PUBLISHED, word_mode="first"))

@@ -6,7 +6,6 @@ from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
 clark2019 = StudyInputs(config, "clark2019")
-first_names = clark2019.setting_if("first_names", {})
 PROBES = "results/{run}/clark2019/probes/{model}.tsv"
 PROBE_TRAINING = "results/{run}/clark2019/probes/{model}.training.tsv"
 
@@ -67,7 +66,6 @@ use rule measured as clark2019_dependencies with:
 use rule measured as clark2019_coreference with:
     input:
         clark2019.shards("coreference", suffix="json"),
-        leaves(first_names),
         attention=clark2019.shards("coreference"),
         examples=clark2019.examples("coreference"),
     output:
@@ -86,39 +84,7 @@ use rule measured as clark2019_coreference with:
     params:
         **clark2019.parameters("coreference:coreference", "folds", "resamples", "seed", options="coreference_options"),
         vary_options=lambda wildcards: not wildcards.variant,
-        first_names=first_names,
         limit=clark2019.limit("coreference"),
-
-
-use rule measured as clark2019_coreference_windows with:
-    input:
-        clark2019.shards("coreference", suffix="json"),
-        clark2019.shards("coreference_windows", suffix="json"),
-        leaves(first_names),
-        attention=clark2019.shards("coreference"),
-        examples=clark2019.examples("coreference"),
-        window_attention=clark2019.shards("coreference_windows"),
-        window_examples=clark2019.examples("coreference_windows"),
-    output:
-        table="results/{run}/clark2019/variants/windows/coreference.tsv",
-    log:
-        "results/{run}/logs/clark2019/variants/windows/coreference.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
-    resources:
-        mem_mb=clark2019.map_memory("coreference_windows", 4000),
-        runtime=minutes(120),
-    params:
-        **clark2019.parameters("coreference:windows", "folds", "resamples", "seed", options="coreference_options"),
-        division=clark2019.corpus_value("coreference", "windows"),
-        window_division=clark2019.corpus_value("coreference_windows", "windows"),
-        first_names=first_names,
-        limit=clark2019.limits(
-            attention="coreference",
-            examples="coreference",
-            window_attention="coreference_windows",
-            window_examples="coreference_windows",
-        ),
 
 
 use rule measured as clark2019_gap_systems with:
@@ -143,8 +109,8 @@ use rule measured as clark2019_gap_systems with:
 
 use rule measured as clark2019_figure1_weights with:
     input:
-        clark2019.first(clark2019.shards("segments", suffix="json"), "figure1_segment"),
-        attention=clark2019.first(clark2019.shards("segments"), "figure1_segment"),
+        clark2019.first(clark2019.shards("segments", suffix="json")),
+        attention=clark2019.first(clark2019.shards("segments")),
         surface="results/{run}/clark2019/surface.tsv",
     output:
         weights="results/{run}/clark2019/figure1_weights.tsv",
@@ -158,15 +124,15 @@ use rule measured as clark2019_figure1_weights with:
         mem_mb=clark2019.map_memory("segments"),
         runtime=minutes(10),
     params:
-        **clark2019.parameters("maps:figure1_weights", heads="figure1_heads", segment="figure1_segment"),
+        **clark2019.parameters("maps:figure1_weights", heads="figure1_heads"),
 
 
 use rule measured as clark2019_figure5_weights with:
     input:
-        clark2019.first(clark2019.shards("dependencies", suffix="json"), "figure5_sentences"),
+        clark2019.first(clark2019.shards("dependencies", suffix="json")),
         clark2019.if_named("coreference", clark2019.first(clark2019.shards("coreference", suffix="json"))),
-        attention=clark2019.first(clark2019.shards("dependencies"), "figure5_sentences"),
-        examples=clark2019.first(clark2019.examples("dependencies"), "figure5_sentences"),
+        attention=clark2019.first(clark2019.shards("dependencies")),
+        examples=clark2019.first(clark2019.examples("dependencies")),
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
         coreference_attention=clark2019.if_named("coreference", clark2019.first(clark2019.shards("coreference"))),
@@ -183,9 +149,7 @@ use rule measured as clark2019_figure5_weights with:
         mem_mb=clark2019.map_memory("dependencies", 8000),
         runtime=minutes(10),
     params:
-        **clark2019.parameters(
-            "maps:figure5_weights", "coreference_options", heads="figure5_heads", sentences="figure5_sentences"
-        ),
+        **clark2019.parameters("maps:figure5_weights", "coreference_options", heads="figure5_heads"),
 
 
 use rule measured_by_model as clark2019_gradients with:
@@ -207,7 +171,7 @@ use rule measured_by_model as clark2019_gradients with:
         runtime=minutes(240),
         gpu=gpus(config),
     params:
-        **clark2019.parameters("gradients:gradients", "resamples", "seed", options="gradients"),
+        **clark2019.parameters("gradients:gradients", "resamples", "seed"),
         model=clark2019.model(),
         limit=clark2019.limit("segments"),
 
@@ -260,13 +224,13 @@ use rule measured_by_model as clark2019_probes with:
         runtime=minutes(480),
         gpu=gpus(config),
     params:
-        **clark2019.parameters("probe_training:probes", "seed", decodings="probes.decodings"),
+        **clark2019.parameters("probe_training:probes", "seed"),
         model="{model}",
         random=lambda wildcards: wildcards.model != clark2019.base_model(wildcards.run),
         recipe=lambda wildcards: {
             key: value
             for key, value in clark2019.study_settings(wildcards)["probes"].items()
-            if key not in ("decodings", "dimensions", "random_models")
+            if key not in ("dimensions", "random_models")
         },
         limit=clark2019.limits(
             training="probe_training",
@@ -333,9 +297,7 @@ use rule measured as clark2019_clustering with:
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
     output:
         heads="results/{run}/clark2019/clustering.tsv",
-        layers="results/{run}/clark2019/clustering_layers.tsv",
         test="results/{run}/clark2019/clustering_test.tsv",
-        starts="results/{run}/clark2019/clustering_starts.tsv",
     log:
         "results/{run}/logs/clark2019/clustering.log",
     benchmark:

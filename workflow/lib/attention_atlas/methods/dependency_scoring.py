@@ -38,12 +38,8 @@ _NO_WORD = -1
 class Gold:
     """The gold trees of all sentences, one entry per token.
 
-    Attributes:
-        sentence: [token] number of its sentence, from 0.
-        position, length: [token] 1-indexed position in its sentence, and words of the sentence.
-        head, relation: [token] position of the head, 0 = ROOT; label.
-        before_possessive: [token] the next word is 's or s'.
-        ids, documents: [sentence] names of the sentences and of their documents, None if unknown.
+    sentence: from 0; position: from 1 in its sentence; length: words of the sentence; head: 0 = ROOT; before_possessive: the
+    next word is 's or s'; ids, documents: [sentence], None if unknown.
     """
 
     sentence: npt.NDArray[np.intp]
@@ -81,11 +77,7 @@ class Gold:
 
 
 def gather_gold(examples: Iterable[Example]) -> Gold:
-    """The trees of examples.
-
-    Raises:
-        AtlasError: an example has no dependency layer, or there is no example.
-    """
+    """The trees of examples; an error if one has no dependency layer, or there is none."""
     sentences = list(examples)
     for example in sentences:
         if "heads" not in example.layers or "relations" not in example.layers:
@@ -109,11 +101,8 @@ def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
     """The word that every head picks for every word, [word, direction, layer, head], 1-indexed (section 4.2).
 
     The diagonal is set to 0 and special tokens are ignored, without renormalising. From dependent to head, word i picks the
-    word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word.
-
-    Args:
-        maps: [layer, head, m, m] over words and special tokens.
-        special: [m] which rows are special tokens.
+    word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word. Maps are
+    [layer, head, m, m] over words and special tokens, of which `special` [m] says which are which.
     """
     words = np.flatnonzero(~special)
     inner = np.array(maps[..., words[:, None], words[None, :]], dtype=np.float32)
@@ -136,7 +125,6 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
     With `poss_rule`, a token of relation poss before 's or s' is scored by the pick of that word, unless the token itself picks
     the last word of the sentence (published code).
     """
-
     of_token = (-1, *[1] * (picked.ndim - 1))
     judged = picked
     if poss_rule:
@@ -148,11 +136,8 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
 
 @dataclass(frozen=True)
 class Scores:
-    """Correct predictions under one setting of the options.
-
-    Attributes:
-        heads, offsets: [token, direction, layer, head] and [token, offset].
-        heads_all, offsets_all: the same for the row All, to which the possessive rule may not apply.
+    """Correct predictions under one setting of the options, [token, direction, layer, head] and [token, offset]; _all: the same
+    for the row All, to which the possessive rule may not apply.
     """
 
     heads: Bools
@@ -177,12 +162,7 @@ def score(picked: Ints, gold: Gold, options: Options) -> Scores:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What Table 1 and its options need of all maps.
-
-    Attributes:
-        picked: word mode -> [token, direction, layer, head].
-        to_sep, to_cls: [token, layer, head] attention from the word to all [SEP] and to [CLS] (word mode mean).
-    """
+    """Word mode -> picks [token, direction, layer, head], and attention to all [SEP] and to [CLS] [token, layer, head]."""
 
     picked: dict[str, Ints]
     to_sep: npt.NDArray[np.float32]
@@ -192,16 +172,7 @@ class Predictions:
 def predict(
     examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], cls: str | None, sep: str | None
 ) -> Predictions:
-    """Read the cache once; word modes that it does not support are skipped.
-
-    Args:
-        examples, cached: the sentences, and their attention in the same order.
-        modes: word modes.
-        cls, sep: vocabulary entries of [CLS] and [SEP], None if the model has none.
-
-    Raises:
-        AtlasError: cache and examples are from different corpora.
-    """
+    """Read the cache once; word modes that it does not support are skipped; cls, sep: vocabulary entries, None for none."""
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
     to_special: dict[str, list[npt.NDArray[np.float32]]] = {"cls": [], "sep": []}
     for _, maps in with_attention(examples, cached):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,16 +43,11 @@ _NORMAL = 1.96
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Relations with enough words, each with the best direction for each head on the first half.
+    """Relations with enough words, with choices on the first half and counts of words on the second.
 
-    Attributes:
-        relations: labels.
-        offsets: [relation] index of the best offset on the first half.
-        directions: [relation, head] index of the best direction.
-        lows: [relation, head] lower end of the margin's interval on the first half; -inf if the margin is not positive.
-        right: [unit, relation, head] words that the head gets right, second half only.
-        offset_right: [unit, relation] words that the offset gets right.
-        words: [unit, relation] words of the relation.
+    offsets: [relation] index of the best one; directions: [relation, head] index of the best one; lows: [relation, head] lower
+    end of the margin's interval, -inf if it is not positive; right: [unit, relation, head] words that the head gets right;
+    offset_right, words: [unit, relation] those that the offset gets right, and all.
     """
 
     relations: list[str]
@@ -68,16 +62,12 @@ class _Candidates:
 def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Up to five relations of every head, best first, columns `HEAD_RELATIONS`.
 
-    The units (documents, or sentences if the corpus names no documents) are split at random into two halves. The first half
-    ranks relations for each head by the lower end of the 95 % interval of their margin: the accuracy of the head in its better
-    direction minus that of the best fixed offset on that half. Only relations with a positive margin are chosen. All other
-    columns are from the second half: n (words of the relation), accuracy, baseline_accuracy (of the offset chosen on the first
-    half), margin and its interval ci_low to ci_high by bootstrap over units (accuracy_low to accuracy_high for the accuracy),
-    p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank
-    of all heads. choice_low is the lower end on the first half, by which the relation was chosen; unit is what is resampled;
-    units counts those of the second half that have the relation. A head without a chosen relation has one row, relation `NONE`.
-
-    A relation needs 20 words, in at least two units of each half.
+    The first half of the units ranks relations for each head by the lower end of the 95 % interval of their margin
+    (choice_low): the accuracy of the head in its better direction minus that of the best fixed offset on that half. Only
+    relations with a positive margin, 20 words, and two units in each half are chosen. All other columns are from the second
+    half: baseline_accuracy (of the offset chosen on the first half), margin and ci_low to ci_high by bootstrap over units, p by
+    random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank of all
+    heads. A head without a chosen relation has one row, relation `NONE`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -137,9 +127,7 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
     """[column] lower end of the 95 % interval of a margin, from the standard error of a ratio; -inf if it is not positive.
 
-    Args:
-        differences: [unit, column] words that the head gets right minus those that the offset gets right.
-        words: [unit] words of the relation.
+    differences: [unit, column] words that the head gets right minus those that the offset gets right; words: [unit].
     """
     present = words > 0
     margins = differences.sum(axis=0) / words.sum()
@@ -198,23 +186,16 @@ def above_baseline(table: pd.DataFrame) -> Bools:
 
 
 def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """The relation of rank 1 of each head, from a table of columns `HEAD_RELATIONS`.
+    """The relation of rank 1 of each head, from a table of columns `HEAD_RELATIONS`, with accuracy, margin and intervals.
 
-    chosen_relation: that of rank 1, `NONE` for heads without one; best_relation: the same, and `NONE` unless the second half
-    confirms it (`above_baseline`); relation_accuracy and relation_margin of chosen_relation, confirmed or not, with their
-    intervals (_low, _high), and the q (_q) of the margin; NaN for heads without one.
+    chosen_relation: `NONE` for heads without one; best_relation: `NONE` unless the second half confirms it too
+    (`above_baseline`).
     """
     first = table[table["rank"] == 1]
     names = {
-        "relation": "chosen_relation",
-        "best_relation": "best_relation",
-        "accuracy": "relation_accuracy",
-        "accuracy_low": "relation_accuracy_low",
-        "accuracy_high": "relation_accuracy_high",
-        "margin": "relation_margin",
-        "ci_low": "relation_margin_low",
-        "ci_high": "relation_margin_high",
-        "q": "relation_margin_q",
+        **{"relation": "chosen_relation", "best_relation": "best_relation"},
+        **{name: f"relation_{name}" for name in ("accuracy", "accuracy_low", "accuracy_high", "margin")},
+        **{"ci_low": "relation_margin_low", "ci_high": "relation_margin_high", "q": "relation_margin_q"},
     }
     confirmed = first.assign(best_relation=first["relation"].where(above_baseline(first), NONE))
     return confirmed[[*PLACE, *names]].rename(columns=names).reset_index(drop=True)
@@ -235,19 +216,40 @@ def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
 def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
     """The best head of each relation with at least `min_count` tokens or a row in the paper's Table 1, and of All.
 
-    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
-    heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
-    offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
-    unit (documents, or sentences if the corpus names no documents) and units (how many of them have the relation);
-    tested_margin, p_value and p_holm (`_tests`).
+    Intervals: bootstrap over units with the head fixed; heldout_accuracy, heldout_baseline: head or offset chosen on the other
+    folds of units; baseline: best offset in sample; margin: accuracy minus baseline; units: how many have the relation;
+    tested_margin, p_value and p_holm: see `_tests`.
     """
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
     relations = {name: gold.tokens_of(name, options) for name in [ALL, *gold.relations(min_count)]}
     relations = {name: chosen for name, chosen in relations.items() if chosen.any()}
-    rows = [
-        _relation_row(relation, *scores.of(relation), gold, chosen, folds, options, resampling)
-        for relation, chosen in relations.items()
-    ]
+    rows = []
+    for relation, chosen in relations.items():
+        units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
+        right, offset_right = (answers[chosen] for answers in scores.of(relation))
+        direction, layer, head = best_head(right.sum(axis=0))
+        offset = int(offset_right.sum(axis=0).argmax())
+        held_out = heldout(right, fold), heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+        answers = [right[:, direction, layer, head], offset_right[:, offset], *held_out]
+        columns = np.stack(answers, axis=1).astype(np.float64)
+        sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
+        low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
+        mean = columns.mean(axis=0)
+        rows.append(
+            {
+                **{"relation": relation, "n": len(columns), "layer": layer + 1, "head": head + 1},
+                **{
+                    "direction": DIRECTIONS[direction],
+                    "accuracy": mean[0],
+                    "accuracy_ci_low": low[0],
+                    "accuracy_ci_high": high[0],
+                },
+                **{"heldout_accuracy": mean[2], "heldout_ci_low": low[2], "heldout_ci_high": high[2]},
+                **{"baseline_offset": options.offsets[offset], "baseline_accuracy": mean[1]},
+                **{"margin": mean[0] - mean[1], "margin_ci_low": low[4], "margin_ci_high": high[4]},
+                **{"heldout_baseline": mean[3], "unit": units.name, "units": int((units.sizes() > 0).sum())},
+            }
+        )
     return pd.concat([pd.DataFrame(rows), _tests(scores, gold, relations, resampling)], axis=1)
 
 
@@ -255,9 +257,8 @@ def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resamplin
     """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
 
     Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
-
-    Columns: tested_margin (accuracy of the head minus that of the offset on the test half), p_value (random exchanges of head
-    and offset within the units of that half), p_holm (Holm over these rows). NaN if a relation is missing from one half.
+    tested_margin: accuracy of the head minus that of the offset on the test half; p_value: random exchanges of head and offset
+    within the units of that half; p_holm: over these rows. NaN if a relation is missing from one half.
     """
     unit, units = gold.units.of_item, gold.units.count
     in_first = choosing_half(units, resampling.seed)
@@ -279,48 +280,3 @@ def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resamplin
     p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
     p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), LEVEL)
     return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})
-
-
-def _relation_row(
-    relation: str,
-    heads: Bools,
-    offsets: Bools,
-    gold: Gold,
-    chosen: Bools,
-    folds: npt.NDArray[np.intp],
-    options: Options,
-    resampling: Resampling,
-) -> dict[str, Any]:
-    units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
-    right, offset_right = heads[chosen], offsets[chosen]
-    best = best_head(right.sum(axis=0))
-    offset = int(offset_right.sum(axis=0).argmax())
-    heldout_right = heldout(right, fold)
-    heldout_offset_right = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-    answers = [right[:, *best], offset_right[:, offset], heldout_right, heldout_offset_right]
-    columns = np.stack(answers, axis=1).astype(np.float64)
-    sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
-    low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
-    mean = columns.mean(axis=0)
-    direction, layer, head = best
-    return {
-        "relation": relation,
-        "n": len(columns),
-        "layer": layer + 1,
-        "head": head + 1,
-        "direction": DIRECTIONS[direction],
-        "accuracy": mean[0],
-        "accuracy_ci_low": low[0],
-        "accuracy_ci_high": high[0],
-        "heldout_accuracy": mean[2],
-        "heldout_ci_low": low[2],
-        "heldout_ci_high": high[2],
-        "baseline_offset": options.offsets[offset],
-        "baseline_accuracy": mean[1],
-        "margin": mean[0] - mean[1],
-        "margin_ci_low": low[4],
-        "margin_ci_high": high[4],
-        "heldout_baseline": mean[3],
-        "unit": units.name,
-        "units": int((units.sizes() > 0).sum()),
-    }

@@ -21,14 +21,10 @@ GRADIENTS = [*HEAD, "record", *MEASURES]
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Derivatives of the loss of each example by gates on the heads.
+    """Derivatives of the loss of each example by gates on the `heads`, [example, head].
 
-    Attributes:
-        heads: one row for each head, columns `HEAD`.
-        gradient: [example, head] derivative of the example's loss with respect to a gate on the head.
-        by_position: [example, head] magnitudes of output times gradient, summed over positions.
-        positions: [example, head] positions of the head's layer that affect the loss: not padding, and in the last layer of a
-            classifier only the classified token.
+    gradient: by the gate; by_position: magnitudes of output times gradient, summed over positions; positions: those of the
+    head's layer that affect the loss: not padding, and in the last layer of a classifier only the classified token.
     """
 
     heads: pd.DataFrame
@@ -58,11 +54,7 @@ def unnormalised(of: Derivatives, definition: str, batch: int, counts: Floats | 
     * run_bertology: like per_batch, but with the sum over all batches so far: transformers' script never resets the
       derivative to zero.
 
-    Args:
-        of: derivatives of the loss of each example.
-        definition: of `DEFINITIONS`.
-        batch: examples per batch, for the last two.
-        counts: [resample, example] how often each example is drawn, for the first two; None without resampling.
+    batch: examples per batch, for the last two; counts: [resample, example] how often each is drawn, for the first two.
     """
     size = len(of.gradient)
     if definition in (PAPER, CODE):

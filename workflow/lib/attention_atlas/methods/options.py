@@ -9,18 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Options:
-    """One setting of every choice; the defaults are those behind the published numbers.
-
-    Attributes:
-        word_mode: attention from a word: `mean` of its tokens' rows (the paper), `first` token (default of the code) or `max`.
-        poss_rule: score a possessor by the prediction of the following 's.
-        poss_in_all: apply that rule to the row All as well (the authors' notebook).
-        all_tokens: row All over `every` token, punctuation and root included, or `words` without them.
-        offsets: offsets of the baseline.
-        offset_edges: an offset that leaves the sentence is `clip`ped to ROOT or the last word, or predicts `none`.
-        sep_sep_denominator: attention between [SEP] divided by `two` or by their `count`.
-        position_denominator: next and previous token over `all` tokens or those with such a neighbour (`valid`).
-        entropy_smoothing: share of the uniform distribution mixed in before the entropy.
+    """One setting of every choice, which the schema of the configuration describes; the defaults are those behind the published
+    numbers.
     """
 
     word_mode: str = "mean"
@@ -36,11 +26,12 @@ class Options:
     def option_text(self, name: str) -> str:
         """One option in words, as tables show it."""
         value = getattr(self, name)
-        if name == "offsets":
-            return f"{min(value)} to {max(value)}"
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        return str(value)
+        return f"{min(value)} to {max(value)}" if name == "offsets" else in_words(value)
+
+
+def in_words(value: Any) -> str:
+    """The value of an option as tables show it."""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 AS_PUBLISHED = Options()

@@ -147,10 +147,9 @@ class StudyInputs(SharedInputs):
         return self.shards(role, *setting, folder="examples", suffix="parquet")
 
     @of_job
-    def first(self, wildcards: Wildcards, files: Files, setting: str = "") -> list[str]:
-        """The first of the files, for what a figure shows; all of them if a setting names that instead of `auto`."""
-        automatic = not setting or self.study_settings(wildcards)[setting] == "auto"
-        return files(wildcards)[:1] if automatic else files(wildcards)
+    def first(self, wildcards: Wildcards, files: Files) -> list[str]:
+        """The first of the files, for what a figure shows."""
+        return files(wildcards)[:1]
 
     @of_job
     def of_role(self, wildcards: Wildcards, role: str, pattern: str) -> str:

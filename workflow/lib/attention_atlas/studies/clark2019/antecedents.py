@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.mentions import BEST_HEAD_RULE, NO_NAMES, Features, Mention, Names, agree, features, mention_type
+from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Features, Mention, agree, census_names, features, mention_type
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.options import in_words
 
 Bools = npt.NDArray[np.bool_]
 NEAREST, HEAD_MATCH, RULE_BASED = "nearest", "head_match", "rule_based"
@@ -21,19 +22,7 @@ BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)
 
 @dataclass(frozen=True)
 class CoreferenceOptions:
-    """Choices that the paper leaves open; the defaults are our reading.
-
-    Attributes:
-        candidates: words that may be selected: heads of `earlier_mentions`, of all `other_mentions`, or all other `words`; the
-            baselines select mentions, for `words` the earlier ones.
-        scored: mentions `with_antecedent` in the window, or all `not_first` of their chain in the document.
-        head_rule: head word of a mention: `auto` (the best that the corpus allows), constituents, dependency, surface or last.
-        singletons: whether mentions that are alone in their chain are candidates (OntoNotes annotates none).
-        shared_heads: mentions that share a head word with another: `keep` them, or `drop` them from scoring and candidates.
-        word_mode: attention from a word: mean over the rows of its word pieces, first or max.
-        entity_types: whether the sieves take gender and number from types of named entities too, where the corpus has them.
-        name_lists: whether the sieves take gender from lists of first names too, where the run names them.
-    """
+    """Choices that the paper leaves open, which the schema of the configuration describes; the defaults are our reading."""
 
     candidates: str = "earlier_mentions"
     scored: str = "with_antecedent"
@@ -41,26 +30,21 @@ class CoreferenceOptions:
     singletons: bool = False
     shared_heads: str = "keep"
     word_mode: str = "mean"
-    entity_types: bool = True
-    name_lists: bool = True
 
     def option_text(self, name: str) -> str:
-        """The value of one option as tables show it."""
-        value = getattr(self, name)
-        return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        """One option in words, as tables show it."""
+        return in_words(getattr(self, name))
 
 
 DEFAULT = CoreferenceOptions()
-_ALTERNATIVES: tuple[tuple[str, Any], ...] = (
-    *(("candidates", value) for value in ("other_mentions", "words")),
-    ("scored", "not_first"),
-    *(("head_rule", value) for value in ("constituents", "dependency", "surface", "last")),
-    ("singletons", True),
-    ("shared_heads", "drop"),
-    *(("word_mode", value) for value in ("first", "max")),
-    ("entity_types", False),
-    ("name_lists", False),
-)
+_ALTERNATIVES: dict[str, tuple[Any, ...]] = {
+    "candidates": ("other_mentions", "words"),
+    "scored": ("not_first",),
+    "head_rule": ("constituents", "dependency", "surface", "last"),
+    "singletons": (True,),
+    "shared_heads": ("drop",),
+    "word_mode": ("first", "max"),
+}
 NOTES = {
     "candidates": "the paper does not say which words a head may pick",
     "scored": "the paper does not say which mentions count",
@@ -68,15 +52,13 @@ NOTES = {
     "singletons": "mentions without a chain are annotated in some corpora only",
     "shared_heads": "nested mentions can share a head word",
     "word_mode": "as in Table 1",
-    "entity_types": "the paper does not say how its sieves know number and gender",
-    "name_lists": "the paper names no lists; without them about fifty first names per gender are known",
-    "windows": "documents truncated to their first tokens (first) or split into windows (all), on the same documents",
 }
 
 
 def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions]]:
     """Every option of `base` changed alone: (name, options); the values of `base` itself are skipped."""
-    changes = [(name, value) for name, value in (*asdict(DEFAULT).items(), *_ALTERNATIVES) if getattr(base, name) != value]
+    others = [(name, value) for name, values in _ALTERNATIVES.items() for value in values]
+    changes = [(name, value) for name, value in (*asdict(DEFAULT).items(), *others) if getattr(base, name) != value]
     return [(name, replace(base, **{name: value})) for name, value in changes]
 
 
@@ -84,12 +66,8 @@ def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions
 class Task:
     """Coreference resolution in one example: k scored mentions over n words.
 
-    Attributes:
-        heads: [k] position of each mention's head word.
-        types: [k] pronoun, proper or nominal.
-        candidates: [k, n] words that may be selected.
-        correct: [k, n] head words of the mention's antecedents.
-        baselines: baseline -> [k] the word that it selects, -1 for none.
+    heads: [k] head words; types: [k] pronoun, proper or nominal; candidates, correct: [k, n] words that may be selected, and
+    head words of antecedents; baselines: [k] the word that each selects, -1 for none.
     """
 
     heads: npt.NDArray[np.intp]
@@ -107,24 +85,24 @@ class Task:
 
 def head_rule_for(examples: Iterable[Example], requested: str) -> str:
     """The requested rule, or for `auto` the best that all mentions of the corpus have."""
-    available: set[str] | None = None
+    rules = []
     for example in examples:
         if example.mentions is None:
             raise AtlasError(f"example {example.id} has no mentions: Table 2 needs a corpus of reader conll2012.")
-        for mention in example.mentions:
-            available = set(mention.heads) if available is None else available & set(mention.heads)
-    if not available:
+        rules += [set(mention.heads) for mention in example.mentions]
+    if not rules:
         raise AtlasError(
             "there is no mention in this corpus: every record was dropped (see dropped.tsv), or `limit` is too small."
         )
+    available = set.intersection(*rules)
     rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
     if rule not in available:
         raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")
     return rule
 
 
-def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Names = NO_NAMES) -> Task:
-    """Scored mentions, candidates and baselines of one example, with head words by `rule` and `names` for the sieves.
+def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
+    """Scored mentions, candidates and baselines of one example, with head words by `rule`.
 
     A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
     heads. The head word of a mention is never its candidate.
@@ -136,12 +114,11 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Nam
     if options.shared_heads == "drop":
         count = Counter(m.heads[rule] for m in mentions)
         mentions = [m for m in mentions if count[m.heads[rule]] == 1]
-    descriptions = [_describe(m, m.heads[rule], example, tags, options, names) for m in mentions]
+    descriptions = [_describe(m, m.heads[rule], example, tags[m.heads[rule]]) for m in mentions]
     described: dict[int, list[_Description]] = {}
     for mention, description in zip(mentions, descriptions, strict=True):
         described.setdefault(mention.heads[rule], []).append(description)
-    scored_heads, types = [], []
-    candidates, correct = [], []
+    scored_heads, types, candidates, correct = [], [], [], []
     picks: dict[str, list[int]] = {name: [] for name in BASELINES}
     for mention, description in zip(mentions, descriptions, strict=True):
         head = mention.heads[rule]
@@ -166,8 +143,7 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Nam
     )
 
 
-@dataclass(frozen=True)
-class _Description:
+class _Description(NamedTuple):
     """What the baselines compare of two mentions."""
 
     text: str
@@ -175,14 +151,11 @@ class _Description:
     features: Features
 
 
-def _describe(
-    mention: Mention, head: int, example: Example, tags: Sequence[str], options: CoreferenceOptions, names: Names
-) -> _Description:
+def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Description:
     span = example.words[mention.start : mention.stop]
     # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
     inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
-    entity = mention.entity if options.entity_types else ""
-    traits = features(span, inside, tags[head], entity, names if options.name_lists else NO_NAMES)
+    traits = features(span, inside, tag, mention.entity, census_names())
     return _Description(" ".join(span).lower(), example.words[head].lower(), traits)
 
 
@@ -195,9 +168,10 @@ def _baselines(
     def nearest(matches: Callable[[_Description], bool]) -> int:
         return next((k for k in by_distance if any(matches(d) for d in described[k])), -1)
 
-    same_text = nearest(lambda d: d.text == mention.text)
-    same_head = nearest(lambda d: d.head_word == mention.head_word)
-    agreeing = nearest(lambda d: agree(d.features, mention.features))
-    any_mention = by_distance[0] if by_distance else -1
-    sieves = (same_text, same_head, agreeing, any_mention)
-    return {NEAREST: any_mention, HEAD_MATCH: same_head, RULE_BASED: next((k for k in sieves if k >= 0), -1)}
+    sieves = (
+        nearest(lambda d: d.text == mention.text),
+        nearest(lambda d: d.head_word == mention.head_word),
+        nearest(lambda d: agree(d.features, mention.features)),
+        nearest(lambda d: True),
+    )
+    return {NEAREST: sieves[3], HEAD_MATCH: sieves[1], RULE_BASED: next((k for k in sieves if k >= 0), -1)}

@@ -18,14 +18,8 @@ from attention_atlas.studies.clark2019.names import (
     ATTENTION,
     ATTENTION_WORDS,
     BROAD_ENTROPY,
-    BROAD_MAXIMUM,
-    BROAD_MEDIAN,
     DISTANCES_WORDS,
-    MIDDLE_SEP,
-    NEXT,
-    PREVIOUS,
     RANDOM,
-    SEP_SEP,
     SMALL_GRADIENT,
 )
 
@@ -34,13 +28,24 @@ MOSTLY = 50
 """Percentage of the attention of words without its relation that a head puts on [SEP]: the paper says mostly, of one head."""
 POSITIONAL = 0.5
 """Share of attention on a neighbour above which the paper counts a head."""
-_SURFACE = {
-    "txt_prev_heads": PREVIOUS,
-    "txt_next_heads": NEXT,
-    "txt_sep_6_10": MIDDLE_SEP,
-    "txt_sep_sep": SEP_SEP,
-    "txt_high_entropy_max": BROAD_MEDIAN,
+_NEIGHBOUR = "some heads put over half of their attention on the {} token", "Strongest head, {chosen}"
+_SURFACE: dict[str, tuple[Any, ...]] = {
+    "txt_prev_heads": ("previous", *_NEIGHBOUR, "mean attention of the strongest head", POSITIONAL, True),
+    "txt_next_heads": ("next", *_NEIGHBOUR, "mean attention of the strongest head", POSITIONAL, True),
+    "txt_sep_6_10": (
+        *("middle_sep", "over half of the attention in layers {place} goes to [SEP]", "Mean over heads and segments"),
+        *("share of attention on [SEP]", 0.5, True),
+    ),
+    "txt_sep_sep": (
+        *("sep_sep", "[SEP] puts over 90 % of its attention on [SEP] in some layer", "Strongest layer, {chosen}"),
+        *("attention from [SEP] to [SEP]", 0.9, True),
+    ),
+    "txt_high_entropy_max": (
+        *("broad_median", f"heads of an entropy over {BROAD_ENTROPY} nats typically put at most 10 % on any one token"),
+        *("Broad heads, {chosen}", "median over broad heads of the mean largest weight of a row", 0.1, False),
+    ),
 }
+"""Published value -> statistic of `surface.claim_statistics`, claim, our side, statistic in words, threshold, whether above."""
 OVERALL = 50
 """Accuracy in % over all words below which no head does well overall: our threshold, the paper compares 34.5 with 26.3."""
 OVER_HEAD_MATCH = 10
@@ -56,14 +61,10 @@ _ALIGNMENTS = {"legacy": "as published", "fixed": "with ROOT aligned"}
 
 
 class Tested(NamedTuple):
-    """A claim of the paper and what it is tested on.
+    """A claim of the paper, and the model and corpus that it is tested on.
 
-    Attributes:
-        claim: the test.
-        label: model and corpus.
-        identifier: of the published value that states it; empty for a sentence without a number, which `place` locates.
-        place: section and table of the paper; empty where the published value has it.
-        shown: our side in the unit of the published value, where the statistic has another one; None where the units agree.
+    identifier: of the published value that states it; empty for a sentence without a number, which `place` (section and table)
+    locates; shown: our side in the unit of the published value, None where the statistic has this unit.
     """
 
     claim: Claim
@@ -74,11 +75,11 @@ class Tested(NamedTuple):
 
 
 def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[Tested]:
-    """The tests of all claims, in the order of the paper's sections, from name -> table and role -> model and corpus."""
+    """The tests of all claims, in the order of the paper's sections."""
     segments, dependencies = labels["segments"], labels["dependencies"]
     for claim in relation_claims(frames["dependency_claims"]):
         yield Tested(claim, dependencies, "txt_75pct")
-    for identifier, claim in surface_claims(frames["surface_claims"], frames["surface"]):
+    for identifier, claim in surface_claims(frames["surface_claims"]):
         yield Tested(claim, segments, identifier, shown=_layers_shown(identifier, frames["surface"]))
     if "gradient_claims" in frames:
         table = frames["gradient_claims"]
@@ -102,10 +103,9 @@ def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -
 
 
 def measured_claim(tested: Tested) -> Measured:
-    """A claim as our side of a published value.
+    """A claim as our side of a published value: the statistic, with its interval and the number of independent units.
 
-    The value is the statistic, with its interval and the number of independent units. Where the published value has another
-    unit, ours is given in that unit, without interval and n; the statistic is part of the reason.
+    Where the published value has another unit, ours is in that unit, without interval and n; the reason has the statistic.
     """
     claim, label = tested.claim, tested.label
     words = f"claim, tested on {label.model} on {label.corpus}: {claim.statement}. {claim.ours}"
@@ -128,72 +128,49 @@ def measured_claim(tested: Tested) -> Measured:
 def claim_of(
     row: pd.Series, statement: str, ours: str, statistic: str, threshold: float, above: bool, percent: bool = False
 ) -> Claim:
-    """The claim that a row of a table tests: value, ci_low, ci_high, unit, units, and level where it is not `LEVEL`.
-
-    percent: value and interval are shares, and the statistic is in %.
-    """
+    """The claim that a row of a table tests: value, ci_low, ci_high, unit, units, level; percent: from shares, in %."""
     value, low, high = (float(100 * row[name] if percent else row[name]) for name in ("value", "ci_low", "ci_high"))
     level = float(row.get("level", LEVEL))
     return Claim(statement, ours, statistic, value, low, high, int(row["units"]), str(row["unit"]), threshold, above, level)
 
 
-def surface_claims(table: pd.DataFrame, surface: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
-    """Claims of sections 3.1 to 3.3, from `surface.claim_statistics` and the measures of all heads."""
-    rows = table.set_index("claim")
-    shares = special_token_shares(surface)
-    sink = f". Special tokens by attention, mean over heads from layer 2 on: {shares}" if shares else ""
-    for identifier, name in _SURFACE.items():
+def surface_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
+    """Claims of sections 3.1 to 3.3, from `surface.claim_statistics`."""
+    rows = table.fillna({"place": ""}).set_index("claim")
+    for identifier, (name, statement, ours, *test) in _SURFACE.items():
         if name not in rows.index:
             continue
-        row = rows.loc[name]
-        place = "" if pd.isna(row["place"]) else str(row["place"])
-        chosen = f"chosen on the other half of the {row['unit']} (on all of them: {place})"
-        if name in (PREVIOUS, NEXT):
-            statement = f"some heads put over half of their attention on the {name} token"
-            ours, statistic = f"Strongest head, {chosen}", "mean attention of the strongest head"
-            threshold, above = POSITIONAL, True
-        elif name == MIDDLE_SEP:
-            statement = f"over half of the attention in layers {place} goes to [SEP]"
-            ours, statistic, threshold, above = f"Mean over heads and segments{sink}", "share of attention on [SEP]", 0.5, True
-        elif name == SEP_SEP:
-            statement = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
-            ours, statistic, threshold, above = f"Strongest layer, {chosen}{sink}", "attention from [SEP] to [SEP]", 0.9, True
-        else:
-            statement = f"heads of an entropy over {BROAD_ENTROPY} nats typically put at most 10 % on any one token"
+        row, place = rows.loc[name], rows.loc[name, "place"]
+        ours = ours.format(chosen=f"chosen on the other half of the {row['unit']} (on all of them: {place})")
+        if name == "broad_median" and place:
+            largest = rows.loc["broad_maximum"]
+            ours += f"; largest of them: {100 * largest['value']:.1f} % (on all: head {largest['place']})"
+        elif name == "broad_median":
             ours = f"No head has an entropy over {BROAD_ENTROPY}"
-            if place:
-                largest = rows.loc[BROAD_MAXIMUM]
-                ours = (
-                    f"Broad heads, {chosen}; largest of them: {100 * largest['value']:.1f} % (on all: head {largest['place']})"
-                )
-            statistic, threshold, above = "median over broad heads of the mean largest weight of a row", 0.1, False
-        yield identifier, claim_of(row, statement, ours, statistic, threshold, above)
+        yield identifier, claim_of(row, statement.format(name, place=place), ours, *test)
 
 
 def _layers_shown(identifier: str, surface: pd.DataFrame) -> Any:
     """The layers of the heads with over half of their attention on a neighbour, one for each head, as the paper lists them."""
-    measure = _SURFACE[identifier]
-    if measure not in (PREVIOUS, NEXT):
+    measure = _SURFACE[identifier][0]
+    if measure not in ("previous", "next"):
         return None
     heads = surface[(surface["measure"] == measure) & (surface["value"] > POSITIONAL)]
     return sorted(int(layer) for layer in heads["layer"]) or "no layer"
 
 
 def gradient_claims(table: pd.DataFrame, gradients: pd.DataFrame | None) -> Iterator[Claim]:
-    """The claim of section 3.2 on Figure 3: from layer 5 of 12 on, attention to [SEP] hardly changes the loss.
-
-    In a model of another depth: from the same share of the layers on, rounded up. Where the workflow trained the masked-LM head
-    of the `gradients`, it is named.
+    """The claim of section 3.2 on Figure 3: from layer 5 of 12 on, or the same share of another depth, [SEP] hardly changes
+    the loss. Where the workflow trained the masked-LM head of the `gradients`, it is named.
     """
     if table.empty:
         return
     first, last = int(table["layer"].min()), int(table["layer"].max())
     mlm_heads = [] if gradients is None else gradients["mlm_head"].dropna().astype(str).unique()
     head = f", with a masked-LM {mlm_heads[0]}" if len(mlm_heads) and TRAINED_HERE in mlm_heads[0] else ""
-    parts = []
-    for _, row in table.rename(columns={"ratio": "value"}).iterrows():
-        statistic = f"mean gradient to [SEP] in layer {row['layer']} over the largest layer mean{head}"
-        parts.append(claim_of(row, "", "", statistic, SMALL_GRADIENT, False))
+    statistic = "mean gradient to [SEP] in layer {} over the largest layer mean" + head
+    rows = table.rename(columns={"ratio": "value"}).iterrows()
+    parts = [claim_of(row, "", "", statistic.format(row["layer"]), SMALL_GRADIENT, False) for _, row in rows]
     statement = (
         f"in layers {first} to {last} the gradient of attention to [SEP] is very small: less than a tenth (our threshold) of "
         "its largest layer mean"
@@ -203,10 +180,7 @@ def gradient_claims(table: pd.DataFrame, gradients: pd.DataFrame | None) -> Iter
 
 
 def first_small_layer(table: pd.DataFrame) -> str:
-    """The layer from which on all ratios of `gradients.claims_frame` lie below `SMALL_GRADIENT`, in words.
-
-    The table starts in layer 5 of 12: a gradient that is small there may be small in earlier layers, too.
-    """
+    """The layer from which on all ratios lie below `SMALL_GRADIENT`, in words; layers before those of the table may, too."""
     layers = table.sort_values("layer")
     large = layers.loc[layers["ratio"] >= SMALL_GRADIENT, "layer"]
     if large.empty:
@@ -325,11 +299,7 @@ def gain_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def layer_claim(table: pd.DataFrame) -> Claim:
-    """The claim of section 6 that heads of one layer are similar, from `clustering.clusters`.
-
-    The interval is over documents, for these heads. The claim holds only if shuffled layer labels seldom differ as much, too;
-    otherwise it is undecided.
-    """
+    """The claim of section 6 that heads of one layer are similar; undecided unless shuffled labels seldom differ as much."""
     rows = table.set_index("quantity")
     p, within, between = (rows.loc[name, "value"] for name in ("permutation_p", "within_layer", "between_layers"))
     statement = "heads of one layer are more similar than heads of different layers"
@@ -337,16 +307,3 @@ def layer_claim(table: pd.DataFrame) -> Claim:
     statistic = "mean Jensen-Shannon divergence between layers minus that within a layer, nats per token"
     claim = claim_of(rows.loc["difference"], statement, ours, statistic, 0, True)
     return replace(claim, is_confirmed=bool(p < 1 - LEVEL))
-
-
-def special_token_shares(surface: pd.DataFrame) -> str:
-    """The special tokens with the mean attention to each from layer 2 on, most first: `[CLS] (30.1 %), [SEP] (1.9 %)`.
-
-    BERT attends to [SEP] most, others to another (section 3.2); empty for a model without special tokens.
-
-    Args:
-        surface: measure, layer, value of all heads.
-    """
-    later = surface[(surface["layer"] > 1) | (surface["layer"].max() == 1)]
-    shares = later[later["measure"].isin(SPECIAL_TOKENS)].groupby("measure")["value"].mean().sort_values(ascending=False)
-    return ", ".join(f"{SPECIAL_TOKENS[str(name)]} ({100 * share:.1f} %)" for name, share in shares.items())

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
@@ -25,34 +24,16 @@ Floats = npt.NDArray[np.float64]
 RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
 """Relations whose best heads the paper marks in its figure."""
 _CHUNK = 500
-_MEANING = {
-    "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
-    "pearson": "correlation of distances in the plane with the divergences",
-    "spearman": "rank correlation of the same",
-    "layout_radius": "root-mean-square distance of the heads from the centre of the layout (nats per token)",
-    "displacement_mean": "root-mean-square displacement of the heads in a layout from another seed, after moving, rotating and "
-    "mirroring it (nats per token; 0: the same picture), mean over layouts",
-    "displacement_max": "largest of these displacements (nats per token)",
-    "within_layer": "mean divergence of heads of one layer (nats per token)",
-    "between_layers": "mean divergence of heads of different layers (nats per token)",
-    "difference": "between minus within (nats per token)",
-    "permutation_p": "share of permuted layer labels with as large a difference",
-}
 
 
 def head_distances(
     attention: Attention, examples: Examples, smoothing: float, blocks: int, threads: int
 ) -> dict[str, pd.DataFrame]:
-    """Jensen-Shannon divergence between all pairs of heads, averaged over the tokens of all segments.
+    """Jensen-Shannon divergence between all pairs of heads in nats, averaged over the tokens of all segments.
 
-    smoothing: share of the uniform distribution mixed into every row. blocks: number of groups with separate sums, for the
-    bootstrap; documents (segments where the corpus names no documents) are assigned in turn, so that none is in two groups.
-
-    Returns:
-        distances: layer_a, head_a, layer_b, head_b, js: every unordered pair once, a before b; js in nats, mean over all
-            tokens.
-        blocks: block, layer_distance, pairs, tokens, js: mean divergence of pairs at each distance of layers; unit: what a
-            block is (documents, segments, or groups of them).
+    smoothing: share of the uniform distribution mixed into every row. Documents (segments where the corpus names no documents)
+    are assigned to `blocks` groups in turn, for the bootstrap; the second table has the mean over the pairs of heads at each
+    distance of layers in each group.
     """
     sums: Floats | None = None
     tokens = np.zeros(blocks)
@@ -115,98 +96,52 @@ def clusters(
     seed: int,
     coreference: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """All heads in the plane with their behaviours, and whether heads of one layer are alike.
-
-    Args:
-        distances, blocks: of `head_distances`.
-        surface, dependencies, coreference: behaviours of heads; no coreference without a corpus of chains.
-        options: broad_entropy (nats), position, special (shares), permutations.
-        resamples, seed: of the bootstrap over blocks; seed also of layout and permutations.
-
-    Returns:
-        heads: layer, head, x, y, behaviour, relation.
-        layers: layer_distance, pairs, js, ci_low, ci_high, unit, units.
-        test: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
-        starts: start (from 1), layer, head, x, y: layouts from other random starts, laid on the first (`on_layout`).
-    """
+    """All heads in the plane with their behaviours (`options`: thresholds), and whether heads of one layer are alike."""
     matrix, heads = square(distances)
-    layout, reseeded = layouts(matrix, seed)
+    layout = plane(matrix, seed)
     table = heads.assign(x=layout[:, 0], y=layout[:, 1]).merge(behaviours(surface, options), on=["layer", "head"], how="left")
     named = named_heads(dependencies, coreference)
     table["relation"] = [named.get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)]
-    unit, units = blocks["unit"].iloc[0], blocks["block"].nunique()
     labels = heads["layer"].to_numpy()
     within, between = mean_within(matrix, labels), mean_between(matrix, labels)
-    quantities = layout_quality(matrix, layout, reseeded)
+    quantities = layout_quality(matrix, layout)
     quantities |= {"within_layer": within, "between_layers": between, "difference": between - within}
     quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
-    test = pd.DataFrame(quantities.items(), columns=["quantity", "value"])
     low, high = _difference_interval(blocks, resamples, seed)
-    is_difference = test["quantity"] == "difference"
-    test["ci_low"], test["ci_high"] = np.where(is_difference, low, np.nan), np.where(is_difference, high, np.nan)
-    test["n"] = len(heads)
-    test["unit"] = np.where(is_difference, unit, "")
-    test["units"] = pd.Series(np.where(is_difference, units, pd.NA), dtype="Int64")
-    test["meaning"] = test["quantity"].map(_MEANING)
-    starts = [
-        heads.assign(start=start, x=aligned[:, 0], y=aligned[:, 1])
-        for start, aligned in enumerate((on_layout(layout, again) for again in reseeded), start=1)
+    interval = {"ci_low": low, "ci_high": high, "unit": blocks["unit"].iloc[0], "units": blocks["block"].nunique()}
+    rows = [
+        {"quantity": name, "value": value, "n": len(heads)} | (interval if name == "difference" else {})
+        for name, value in quantities.items()
     ]
-    return {
-        "heads": table,
-        "layers": by_layer_distance(blocks, resamples, seed).assign(unit=unit, units=units),
-        "test": test,
-        "starts": pd.concat(starts, ignore_index=True)[["start", "layer", "head", "x", "y"]],
-    }
+    test = pd.DataFrame(rows, columns=["quantity", "value", "ci_low", "ci_high", "n", "unit", "units"]).astype(
+        {"units": "Int64"}
+    )
+    return {"heads": table, "test": test}
 
 
-def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
-    """Metric multidimensional scaling to the plane: the layout [head, 2] and five layouts from other seeds.
+def plane(distances: Floats, seed: int) -> Floats:
+    """Metric multidimensional scaling to the plane [head, 2], with the options of the published code and a seed.
 
-    Options are those of the published code, with a seed; a layout is rotated so that x is its widest direction.
+    The layout is rotated so that x is its widest direction; the head that is farthest along an axis has a positive coordinate.
     """
     from sklearn.manifold import MDS
 
     options = {"n_init": 5, "init": "random", "max_iter": 1000, "eps": 1e-10}
-
-    def scaled(random_state: int) -> Floats:
-        scaling = MDS(n_components=2, metric_mds=True, metric="precomputed", random_state=random_state, **options)
-        layout = scaling.fit_transform(distances)
-        centred = layout - layout.mean(axis=0)
-        rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
-        # The sign of an axis is chosen so that the farthest head has a positive coordinate.
-        farthest = np.abs(rotated).argmax(axis=0)
-        return np.asarray(rotated * np.sign(rotated[farthest, [0, 1]]))
-
-    return scaled(seed), [scaled(seed + k) for k in range(1, 6)]
+    scaling = MDS(n_components=2, metric_mds=True, metric="precomputed", random_state=seed, **options)
+    layout = scaling.fit_transform(distances)
+    centred = layout - layout.mean(axis=0)
+    rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+    farthest = np.abs(rotated).argmax(axis=0)
+    return np.asarray(rotated * np.sign(rotated[farthest, [0, 1]]))
 
 
-def on_layout(layout: Floats, moved: Floats) -> Floats:
-    """A layout [head, 2] moved, rotated and mirrored so that it lies on another one (orthogonal Procrustes analysis).
-
-    It keeps its size: scaling would shrink layouts that differ, and draw all heads towards the centre.
-    """
-    centre, centred = layout.mean(axis=0), moved - moved.mean(axis=0)
-    rotation, _ = orthogonal_procrustes(centred, layout - centre)
-    return centred @ rotation + centre
-
-
-def root_mean_square(vectors: Floats) -> float:
-    """Root of the mean squared length of vectors [head, 2]."""
-    return float(np.sqrt(np.square(vectors).sum(axis=1).mean()))
-
-
-def layout_quality(distances: Floats, layout: Floats, reseeded: list[Floats]) -> dict[str, float]:
-    """How well the plane preserves the distances, and how much the layout depends on the seed."""
+def layout_quality(distances: Floats, layout: Floats) -> dict[str, float]:
+    """How well the plane preserves the distances."""
     divergences, plane_distances = squareform(distances, checks=False), pdist(layout)
-    displacements = [root_mean_square(on_layout(layout, reseeded_layout) - layout) for reseeded_layout in reseeded]
     return {
         "stress": float(np.sqrt(((divergences - plane_distances) ** 2).sum() / (divergences**2).sum())),
         "pearson": float(pearsonr(divergences, plane_distances).statistic),
         "spearman": float(spearmanr(divergences, plane_distances).statistic),
-        "layout_radius": root_mean_square(layout - layout.mean(axis=0)),
-        "displacement_mean": float(np.mean(displacements)),
-        "displacement_max": float(np.max(displacements)),
     }
 
 
@@ -269,25 +204,12 @@ def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutatio
     return (as_small + 1) / (permutations + 1)
 
 
-def by_layer_distance(blocks: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """Mean divergence by the distance between layers, with intervals over groups of segments."""
-    mass, tokens, pairs = _by_block(blocks)
-    low, high = bootstrap_ratio(mass.to_numpy(), tokens[:, None], resamples, seed)
-    means = mass.to_numpy().sum(axis=0) / tokens.sum()
-    return pairs.reset_index().assign(js=means, ci_low=low, ci_high=high)
-
-
 def _difference_interval(blocks: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
     """Interval of between minus within layers over groups of segments."""
-    mass, tokens, pairs = _by_block(blocks)
-    pairs = pairs[pairs.index > 0]
+    wide = blocks.pivot(index="block", columns="layer_distance", values="js")
+    tokens = blocks.groupby("block")["tokens"].first().to_numpy(dtype=float)
+    mass = wide.mul(tokens, axis=0)
+    pairs = blocks.groupby("layer_distance")["pairs"].first().drop(0)
     between = (mass[pairs.index] * pairs).sum(axis=1) / pairs.sum()
     low, high = bootstrap_ratio((between - mass[0]).to_numpy()[:, None], tokens[:, None], resamples, seed)
     return float(low[0]), float(high[0])
-
-
-def _by_block(blocks: pd.DataFrame) -> tuple[pd.DataFrame, Floats, pd.Series]:
-    """Divergence summed over tokens, [block, layer distance]; the tokens of each block; the pairs at each distance."""
-    wide = blocks.pivot(index="block", columns="layer_distance", values="js")
-    tokens = blocks.groupby("block")["tokens"].first().to_numpy(dtype=float)
-    return wide.mul(tokens, axis=0), tokens, blocks.groupby("layer_distance")["pairs"].first()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.mentions import MENTION_TYPES, NO_NAMES, FirstNames, Names
+from attention_atlas.corpora.mentions import MENTION_TYPES, census_names
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
@@ -35,13 +34,11 @@ TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 CHANCE = "chance"
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
-_log = logging.getLogger(__name__)
 
 
 def coreference(
     attention: Attention,
     examples: Examples,
-    first_names: FirstNames,
     options: Mapping[str, Any],
     vary_options: bool,
     folds: int,
@@ -50,16 +47,11 @@ def coreference(
 ) -> dict[str, pd.DataFrame]:
     """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone.
 
-    Returns:
-        table: rows of Table 2, see `table2_rows`.
-        heads: see `heads_frame`.
-        options: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy: each option changed alone.
-        summary: quantity, value.
-        claims: see `claims_frame`.
+    Tables: rows of Table 2 (`system_rows`), heads (`heads_frame`), options, summary, claims (`claims_frame`).
     """
     base, resampling = CoreferenceOptions(**options), Resampling(folds, resamples, seed)
     rule = head_rule_for(examples, base.head_rule)
-    variants = [("none", base, rule)]
+    variants = [("none", "the run's own", base, rule)]
     for name, alternative in alternatives(base) if vary_options else ():
         try:
             alternative_rule = head_rule_for(examples, alternative.head_rule)
@@ -67,14 +59,14 @@ def coreference(
             continue  # a head rule that this corpus does not allow
         # The rule that `auto` resolves to is the same variant.
         if name != "head_rule" or alternative_rule != rule:
-            variants.append((name, alternative, alternative_rule))
+            setting = alternative_rule if name == "head_rule" else alternative.option_text(name)
+            variants.append((name, setting, alternative, alternative_rule))
     cached = progress(attention, total=len(examples), label="windows")
-    results = outcomes(examples, cached, [v for _, v, _ in variants], [r for _, _, r in variants], first_names)
+    names, settings, choices, rules = zip(*variants, strict=True)
+    results = outcomes(examples, cached, choices, rules)
     frames = []
-    for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
-        settings = {"none": "the run's own", "head_rule": variant_rule}
+    for name, setting, outcome in zip(names, settings, results, strict=True):
         rows = table2_rows(outcome, replace(resampling, resamples=100))
-        setting = settings.get(name) or variant.option_text(name)
         frames.append(rows[rows["mention_type"] == ALL].assign(option=name, setting=setting))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
     mentions = [mention for example in examples for mention in example.mentions or ()]
@@ -86,7 +78,7 @@ def coreference(
         "singletons": sum(mention.singleton for mention in mentions),
         "scored": len(results[0].type),
         "head_rule": rule,
-        "first_names": len(first_names.masculine) + len(first_names.feminine),
+        "first_names": len(census_names().masculine) + len(census_names().feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
     return {
@@ -98,55 +90,10 @@ def coreference(
     }
 
 
-def windows(
-    attention: Attention,
-    examples: Examples,
-    window_attention: Attention,
-    window_examples: Examples,
-    division: str,
-    window_division: str,
-    first_names: FirstNames,
-    options: Mapping[str, Any],
-    folds: int,
-    resamples: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Table 2 with documents cut after their first tokens, and divided into windows (divisions `first` and `all`).
-
-    division, documents, and the columns of `table2_rows`, on the documents in both corpora; no row without such a document.
-    """
-    base = CoreferenceOptions(**options)
-    shared = {e.document for e in examples} & {e.document for e in window_examples}
-    columns = ["division", "documents", *system_columns("mention_type")]
-    if not shared:
-        _log.warning("the divisions into windows have no document in common: raise the limit of their corpora")
-        return pd.DataFrame(columns=columns)
-    frames = []
-    both = (division, attention, examples), (window_division, window_attention, window_examples)
-    for name, maps, divided in both:
-        kept = {example.record for example in divided if example.document in shared}
-        cached = progress(maps, total=len(divided), label=f"windows: {name}")
-        outcome = outcomes(
-            [example for example in divided if example.record in kept],
-            (example for example in cached if example.record in kept),
-            [base],
-            [head_rule_for(divided, base.head_rule)],
-            first_names,
-        )[0]
-        rows = table2_rows(outcome, Resampling(folds, resamples, seed))
-        frames.append(rows.assign(division=name, documents=len(shared)))
-    return pd.concat(frames, ignore_index=True)[columns]
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """Correct choices of heads and baselines under one set of options, one entry for each scored mention.
-
-    Attributes:
-        units: documents, for folds and intervals.
-        type: [mention] pronoun, proper or nominal.
-        heads: [mention, direction, layer, head].
-        systems: system -> [mention], as 0 and 1, or as a share for chance.
+    """Correct choices under one set of options: of heads [mention, direction, layer, head], and of systems [mention], as 0 and
+    1, or as a share for chance. type: [mention] pronoun, proper or nominal; units: documents, for folds and intervals.
     """
 
     units: Units
@@ -163,8 +110,7 @@ class Outcome:
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
     """The candidate that every head selects for every mention: [mention, direction, layer, head], from 0; -1 for none.
 
-    From mention to antecedent, it is the candidate with the highest attention from the mention's head word; from antecedent to
-    mention, the candidate with the highest attention to the mention's head word. Ties go to the first word. Maps are [layer,
+    It is the one with the highest attention from (or to) the mention's head word; ties go to the first word. Maps are [layer,
     head, m, m] over words and special tokens, of which `special` [m] says which are which.
     """
     words = np.flatnonzero(~special)
@@ -183,22 +129,15 @@ def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
 
 
 def outcomes(
-    examples: Sequence[Example],
-    cached: Iterable[CachedExample],
-    variants: Sequence[CoreferenceOptions],
-    rules: Sequence[str],
-    names: Names = NO_NAMES,
+    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
 ) -> list[Outcome]:
-    """Read the cache, in the order of the windows, once; score heads and baselines under all options.
-
-    rules: the head rule that the options of each variant resolve to.
-    """
+    """Read the cache, in the order of the windows, once; score heads and baselines under all options, with their head rules."""
     units = independent_units([example.document for example in examples], "windows")
     scored: list[list[tuple[int, Task, Bools]]] = [[] for _ in variants]
     for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
         for options, rule, of_variant in zip(variants, rules, scored, strict=True):
-            task = task_of(example, options, rule, names)
+            task = task_of(example, options, rule)
             if len(task.heads):
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
@@ -222,16 +161,15 @@ def outcomes(
 
 
 def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention, columns `system_columns`."""
+    """Rows of Table 2: every system on every type of mention."""
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
 def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """All heads in both directions on every type of mention.
+    """All heads in both directions on every type of mention; chance: accuracy of a candidate drawn at random.
 
-    mention_type, layer, head, direction, n, correct, accuracy; ci_low, ci_high: 95 % interval of both directions of a head
-    together (Bonferroni), so that it also holds for the better one, NaN where a type has mentions in fewer than two documents;
-    chance: share of mentions for which a candidate drawn at random is an antecedent.
+    ci_low, ci_high: 95 % interval of both directions of a head together (Bonferroni), so that it also holds for the better one,
+    NaN where a type has mentions in fewer than two documents.
     """
     frames = []
     for name, of_type in outcome.of_type.items():
@@ -252,35 +190,24 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best head minus that of each baseline on all mentions, for the claims of section 4.3.
 
     The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
-    baseline; place (best head on all documents); value with its interval (bootstrap over units of the difference, widened where
-    they are few, `expanded_level`); head_accuracy, baseline_accuracy on the tested half; n (mentions of it); unit, units. NaN
-    where one half has no mention.
+    place: best head on all documents; value with its interval: bootstrap over units of the difference, widened where they are
+    few (`expanded_level`); n: mentions of the tested half. NaN where one half has no mention.
     """
     choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
     tested = ~choosing
     _, layer, head = best_head(outcome.heads.sum(axis=0))
     units = outcome.units.at(tested)
-    rows = []
-    for name in BASELINES:
-        row: dict[str, object] = {"baseline": name, "place": f"{layer + 1}-{head + 1}"}
-        row |= {"n": int(tested.sum()), "unit": units.name, "units": units.count}
-        if tested.any() and choosing.any():
-            head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
-            baseline_right = outcome.systems[name][tested]
-            difference = head_right - baseline_right
-            row |= {"value": difference.mean(), "head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
-            row |= interval_of_mean(difference, units, resampling, LEVEL)
-        rows.append(row)
+    of_all = {"place": f"{layer + 1}-{head + 1}", "n": int(tested.sum()), "unit": units.name, "units": units.count}
+    rows: list[dict[str, Any]] = [{"baseline": name} | of_all for name in BASELINES]
+    if tested.any() and choosing.any():
+        head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
+        for row in rows:
+            baseline_right = outcome.systems[row["baseline"]][tested]
+            row |= {"head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
+            row |= {"value": (head_right - baseline_right).mean()}
+            row |= interval_of_mean(head_right - baseline_right, units, resampling, LEVEL)
     columns = ["baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n", *UNIT_COLUMNS]
     return pd.DataFrame(rows, columns=columns)
-
-
-def system_columns(group: str) -> list[str]:
-    """Columns of `system_rows`."""
-    return [
-        *("system", group, "layer", "head", "direction", "n", "correct", "accuracy"),
-        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
-    ]
 
 
 def system_rows(
@@ -291,21 +218,18 @@ def system_rows(
     units: Units,
     resampling: Resampling,
 ) -> pd.DataFrame:
-    """Accuracy of the baselines and of the best head in every group, columns `system_columns`; the best head comes last.
+    """Accuracy of the baselines and of the best head in every group, the best head last.
 
-    The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
-    chosen on the other folds of units.
+    The best head has the highest accuracy over all items, as in the paper; held-out accuracy: of heads that are chosen on the
+    other folds of units.
 
-    Args:
-        heads: [item, direction, layer, head] whether each head is right.
-        directions: their names.
-        baselines: system -> [item], as 0 and 1, or as a share for chance.
-        groups: name of the column, and group -> [item] which items belong to it.
-        units, resampling: of the items (documents or passages), for folds and bootstrap.
+    heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
+    chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
+    resampled and divided into folds.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
     place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
-    heldout_right = heldout_of_units(heads, units, resampling).astype(float)
+    held = heldout_of_units(heads, units, resampling).astype(float)
     column, members = groups
     rows = []
     for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
@@ -313,14 +237,18 @@ def system_rows(
             of_units = units.at(of_group)
             row = {"system": system, column: name, "n": int(of_group.sum()), "correct": right[of_group].sum()}
             row |= {"unit": of_units.name, "units": of_units.count} | (place if system == BEST_HEAD else {})
-            if of_group.any():
-                row["accuracy"] = right[of_group].mean()
-                row["ci_low"], row["ci_high"] = _interval(right[of_group], of_units, resampling)
-            if of_group.any() and system == BEST_HEAD:
-                row["heldout_accuracy"] = heldout_right[of_group].mean()
-                row["heldout_ci_low"], row["heldout_ci_high"] = _interval(heldout_right[of_group], of_units, resampling)
+            measured = {"accuracy": ("ci", right)} | ({"heldout_accuracy": ("heldout_ci", held)} if system == BEST_HEAD else {})
+            for accuracy, (interval, values) in measured.items() if of_group.any() else ():
+                row[accuracy] = values[of_group].mean()
+                sums, sizes = of_units.sums(values[of_group]), of_units.sizes()
+                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed)
+                row |= {f"{interval}_low": float(low), f"{interval}_high": float(high)}
             rows.append(row)
-    return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
+    columns = [
+        *("system", column, "layer", "head", "direction", "n", "correct", "accuracy"),
+        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
+    ]
+    return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64", "head": "Int64"})
 
 
 def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bools:
@@ -329,19 +257,10 @@ def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bool
     return heldout(heads, fold)
 
 
-def _interval(right: Floats, units: Units, resampling: Resampling) -> tuple[float, float]:
-    low, high = bootstrap_ratio(units.sums(right), units.sizes(), resampling.resamples, resampling.seed)
-    return float(low), float(high)
-
-
 def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP.
 
     Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none.
-
-    Returns:
-        systems: see `system_rows`, by gender.
-        heads: gender, layer, head, direction, n, correct, accuracy.
     """
     choices, right, documents = [], [], []
     for example, maps in with_attention(examples, progress(attention, total=len(examples), label="passages")):
@@ -366,13 +285,12 @@ def gap(attention: Attention, examples: Examples, folds: int, resamples: int, se
     }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A passage with two names: words start .. stop - 1 of the pronoun, of the name it refers to, and of the other one."""
+class Choice(NamedTuple):
+    """A passage with two names: words of the pronoun, of the name it refers to, and of the other one."""
 
-    pronoun: tuple[int, int]
-    right: tuple[int, int]
-    wrong: tuple[int, int]
+    pronoun: range
+    right: range
+    wrong: range
     masculine: bool
 
 
@@ -381,13 +299,12 @@ def choice_of(example: Example) -> Choice | None:
     by_role = {m.role: m for m in example.mentions or ()}
     if not {"pronoun", "A", "B"} <= set(by_role):
         raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
-    pronoun = by_role["pronoun"]
-    is_right = [by_role[name].cluster == pronoun.cluster for name in "AB"]
+    pronoun, first, second = (range(by_role[role].start, by_role[role].stop) for role in ("pronoun", "A", "B"))
+    is_right = [by_role[name].cluster == by_role["pronoun"].cluster for name in "AB"]
     if sum(is_right) != 1:
         return None
-    right, wrong = (by_role["A"], by_role["B"]) if is_right[0] else (by_role["B"], by_role["A"])
     masculine = example.words[pronoun.start].lower() in _MASCULINE
-    return Choice((pronoun.start, pronoun.stop), (right.start, right.stop), (wrong.start, wrong.stop), masculine)
+    return Choice(pronoun, *((first, second) if is_right[0] else (second, first)), masculine)
 
 
 def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
@@ -397,8 +314,7 @@ def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) ->
     From name to pronoun, it is the one whose words attend more to the pronoun, on average.
     """
     words = np.flatnonzero(~special)
-    pronoun = words[slice(*choice.pronoun)]
-    names = [words[slice(*span)] for span in (choice.right, choice.wrong)]
+    pronoun, *names = (words[span] for span in (choice.pronoun, choice.right, choice.wrong))
     to_names = [maps[..., pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
     from_names = [maps[..., name[:, None], pronoun].sum(axis=-1).mean(axis=-1) for name in names]
     return np.stack([to_names[0] > to_names[1], from_names[0] > from_names[1]])
@@ -406,9 +322,5 @@ def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) ->
 
 def baselines_of(choice: Choice) -> dict[str, bool]:
     """Whether the first and the nearest name are right; distance counts words between pronoun and name."""
-
-    def distance(span: tuple[int, int]) -> int:
-        return span[0] - choice.pronoun[1] if span[0] > choice.pronoun[0] else choice.pronoun[0] - span[1]
-
-    is_first = choice.right[0] < choice.wrong[0]
-    return {"first_name": is_first, "nearest_name": distance(choice.right) < distance(choice.wrong)}
+    right, wrong = (max(span.start - choice.pronoun.stop, choice.pronoun.start - span.stop) for span in choice[1:3])
+    return {"first_name": choice.right.start < choice.wrong.start, "nearest_name": right < wrong}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_lowercase
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures import quantities, style
 from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
@@ -26,33 +24,16 @@ from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 from attention_atlas.methods.surface import TARGETS
 from attention_atlas.published.values import rows_of_column
-from attention_atlas.studies.clark2019.claims import special_token_shares
+from attention_atlas.studies.clark2019.names import PREDICTED
 from attention_atlas.workflow.shown import figure
 
 _KINDS = {
-    "broad": (
-        "attends broadly: entropy {value:.2f} nats",
-        "broad_entropy",
-        "attends broadly: the largest mean entropy is {value:.2f} nats (threshold {threshold:g})",
-    ),
-    "next token": (
-        "{percent:.0f} % of its attention to the next token",
-        "position",
-        "attends mostly to the next token: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
-    ),
-    "[SEP]": (
-        "{percent:.0f} % of its attention to [SEP]",
-        "special",
-        "attends mostly to [SEP]: the largest mean share is {percent:.0f} % (threshold {percent_threshold:.0f} %)",
-    ),
-    "punctuation": (
-        "{percent:.0f} % of its attention to . and ,",
-        "special",
-        "attends mostly to full stops and commas: the largest mean share is {percent:.0f} % "
-        "(threshold {percent_threshold:.0f} %)",
-    ),
+    "broad": "entropy {0:.2f} nats",
+    "next token": "{1:.0f} % of its attention to the next token",
+    "[SEP]": "{1:.0f} % of its attention to [SEP]",
+    "punctuation": "{1:.0f} % of its attention to . and ,",
 }
-"""Kind -> title of a head, the threshold above which a head is of this kind (as in Figure 6), and the text if no head is."""
+"""Kind -> title of a head, of the mean of its measure as a number and in %."""
 PUBLISHED_MODEL = "BERT-base"
 """The model of the paper's figures."""
 PANELS = {
@@ -72,7 +53,6 @@ _GRADIENTS = (
     ("masked", "per_query", "Masked tokens, sum over the class", "Gradient |dL/dA| (nats)"),
     ("masked", "gradient_x_attention", "Masked tokens, gradient × attention", "|A dL/dA| (nats)"),
 )
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
 _RELATIONS = {
     "dobj": ("direct objects", "verbs"),
@@ -103,45 +83,28 @@ _MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "lege
     number="Figure 1",
     title="Four example heads",
     reads=("figure1_weights",),
-    settings=("figure1_heads", "clustering"),
     labels=("segments",),
     needs=("segments",),
     text_files=("figure1.svg", "figure1.png", "figure1.pdf", "figure1.tsv"),
 )
-def figure1(
-    figure1_weights: pd.DataFrame, figure1_heads: str | Sequence[Sequence[int]], clustering: Mapping[str, Any]
-) -> DrawnFigure:
+def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
     """Heads with the largest mean entropy, or attention to the next token, to [SEP], to punctuation (Clark et al. 2019, Figure
-    1). The title gives this mean over all segments; a mean below the threshold of Figure 6 is stated instead. Drawn: the last
-    fifteen tokens of one segment, rows renormalised; the first token stands for all earlier ones.
+    1). The title gives this mean over all segments. Drawn: the last fifteen tokens of one segment, rows renormalised; the
+    first token stands for all earlier ones.
     """
     table = figure1_weights
-    shown, absent = [], []
-    for kind, panel in table.groupby("kind", sort=False):
-        title, threshold, sentence = _KINDS[str(kind)]
-        value, limit = float(panel["value"].iloc[0]), float(clustering[threshold])
-        numbers = {"value": value, "threshold": limit, "percent": 100 * value, "percent_threshold": 100 * limit}
-        if not isinstance(figure1_heads, str) or value > limit:
-            shown.append((title.format(**numbers), panel))
-        else:
-            absent.append(f"No head of this model {sentence.format(**numbers)}.")
+    panels = list(table.groupby("kind", sort=False))
     size = int(table["from_position"].max())
-    columns = min(2, max(1, len(shown)))
-    rows = -(-len(shown) // columns)
-    heights = [0.145 * size + 0.45] * rows + [0.18 * len(absent)] * bool(absent)
-    drawn, grid = page_figure(len(heights), columns, PAGE, sum(heights), height_ratios=heights)
-    for axes in grid.flat:
-        axes.axis("off")
-    for axes, (title, panel) in zip(grid.flat, shown, strict=False):
+    rows = -(-len(panels) // 2)
+    drawn, grid = page_figure(rows, 2, PAGE, rows * (0.145 * size + 0.45))
+    _without_axes(grid)
+    for axes, (kind, panel) in zip(grid.flat, panels, strict=False):
         first = panel.iloc[0]
         weights = panel["weight"].to_numpy().reshape(size, size)
         tokens = [shortened(token) for token in panel["from_token"].astype(str).to_numpy()[::size]]
         draw_attention_lines(axes, tokens, weights, style.BLUE)
+        title = _KINDS[str(kind)].format(first["value"], 100 * first["value"])
         axes.set_title(f"Head {first['layer']}-{first['head']}: {title}")
-    if absent:
-        grid[-1, 0].text(
-            0, 0.5, "\n".join(absent), va="center", color=style.NOTE, transform=grid[-1, 0].transAxes, in_layout=False
-        )
     return DrawnFigure(drawn, table, f"one segment ({table['example'].iloc[0]})")
 
 
@@ -184,9 +147,7 @@ def figure2(surface: pd.DataFrame, random: pd.DataFrame | None = None) -> DrawnF
     for handle in [*handles[:2], handles[-1]]:
         handle.set_color(style.BLACK)
     grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
-    tokens = special_token_shares(table.rename(columns={"target": "measure", "mean_attention": "value"}))
-    named = f"special tokens by attention from layer 2 on: {tokens}" if tokens else ""
-    return DrawnFigure(drawn, every, "; ".join(filter(None, [_count(table), named])))
+    return DrawnFigure(drawn, every, _count(table))
 
 
 def _targets(surface: pd.DataFrame) -> pd.DataFrame:
@@ -203,54 +164,32 @@ def _count(table: pd.DataFrame) -> str:
     number="Figure 3",
     title="Gradient of the masked-language-model loss with respect to attention, by target",
     reads=("gradients",),
-    settings=("gradients",),
     labels=("segments",),
     needs=("segments",),
     files=("gradients.tsv",),
 )
-def figure3(frames: Mapping[str, pd.DataFrame], gradients: Mapping[str, Any]) -> DrawnFigure:
+def figure3(gradients: pd.DataFrame) -> DrawnFigure:
     """Magnitude of the derivative of the masked-language-model loss with respect to attention weights (Clark et al. 2019,
     Figure 3). Marks are heads, lines their means. The paper does not say which tokens are masked or how it averages: four
-    readings, each over the same queries in all layers (setting gradients.rows). Other tokens include [CLS], unless
-    gradients.cls_is_other is false.
+    readings, each over the predicted tokens as queries in all layers. Other tokens include [CLS].
     """
-    measured = frames["gradients"]
-    table = measured[measured["rows"] == gradients["rows"]]
+    table = gradients[gradients["rows"] == PREDICTED]
     drawn, grid = page_figure(2, 2, PAGE, 5.0, sharex=True)
     if table.empty:
-        for axes in grid.flat:
-            axes.axis("off")
+        _without_axes(grid)
         grid[0, 0].text(0, 0.5, "The model has no [MASK]: there is no such loss.", color=style.NOTE)
-        return DrawnFigure(drawn, measured)
+        return DrawnFigure(drawn, gradients)
     for axes, (masking, measure, title, quantity) in zip(grid.flat, _GRADIENTS, strict=True):
         panel_rows = table[(table["masking"] == masking) & (table["measure"] == measure)]
         draw_by_layer(axes, panel_rows, _SERIES, "target", "value")
         axes.set_title(title)
         axes.set_ylabel(quantity)
-        logarithmic(axes)
+        axes.set_yscale("log")
     for axes in grid[0]:
         axes.set_xlabel("")
     handles = layer_legend([target for key, target in _SERIES if (table["target"] == key).any()])
     drawn.legend(handles=handles, loc="outside upper center", ncols=4, title="Attention to")
-    return DrawnFigure(drawn, measured, _count(table))
-
-
-def logarithmic(axes: Axes) -> None:
-    """Set a logarithmic vertical axis whose ticks are all written as powers of ten, with 2 and 5 between them if few."""
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    between = (1, 2, 5) if math.log10(high / low) < 2.5 else (1,)
-    axes.yaxis.set_major_locator(LogLocator(subs=between))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
-
-
-def power_of_ten(value: float) -> str:
-    """A number of one digit as a multiple of a power of ten: 0.0002 is 2×10⁻⁴."""
-    exponent = math.floor(math.log10(value) + 1e-9)
-    digit = round(value / 10**exponent)
-    power = f"10{str(exponent).translate(_SUPERSCRIPT)}"
-    return power if digit == 1 else f"{digit}×{power}"
+    return DrawnFigure(drawn, gradients, _count(table))
 
 
 @figure(
@@ -318,8 +257,7 @@ def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFi
         rows += [(band, example, longest) for example, longest in of_band.groupby("example")["from_position"].max().items()]
     heights = [_LINE * longest + _TITLE for _, _, longest in rows]
     drawn, grid = page_figure(len(rows), columns, PAGE, sum(heights), height_ratios=heights)
-    for axes in grid.flat:
-        axes.axis("off")
+    _without_axes(grid)
     for row, (band, example, _) in zip(grid, rows, strict=True):
         for axes, relation in zip(row, band, strict=False):
             frame = table[table["relation"] == relation]
@@ -331,6 +269,11 @@ def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFi
                 axes.set_title(_relation_title(str(relation), frame.iloc[0]), fontsize=7.5)
     corpora = f"; coreference: {titles['coreference']}" if titles else ""
     return DrawnFigure(drawn, table, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}")
+
+
+def _without_axes(grid: Any) -> None:
+    for axes in grid.flat:
+        axes.axis("off")
 
 
 def _draw_sentence(axes: Axes, panel: pd.DataFrame) -> None:
@@ -354,32 +297,23 @@ def _relation_title(relation: str, first: pd.Series) -> str:
     id="figure6",
     number="Figure 6",
     title="Heads in the plane by their Jensen-Shannon divergences",
-    reads=("clustering", "clustering_layers", "clustering_starts", "clustering_test", "surface_summary"),
+    reads=("clustering", "surface_summary"),
     labels=("segments",),
     needs=("segments", "dependencies"),
     uses=("coreference",),
-    files=("clustering_layers.tsv", "clustering_starts.tsv", "head_distances.tsv", "clustering_test.tsv"),
+    files=("head_distances.tsv", "clustering_test.tsv"),
 )
-def figure6(
-    clustering: pd.DataFrame,
-    clustering_layers: pd.DataFrame,
-    clustering_starts: pd.DataFrame,
-    clustering_test: pd.DataFrame,
-    surface_summary: pd.DataFrame,
-) -> DrawnFigure:
-    """Multidimensional scaling of divergences (Clark et al. 2019, Figure 6); circled: best heads of relations. Third panel:
-    each line leads to the head's position from another random start, moved, rotated and mirrored, not scaled. RMS: root mean
-    square, of the lines, and of distances from the centre. Last: divergence of two heads, independent of the plane.
+def figure6(clustering: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
+    """Multidimensional scaling of the Jensen-Shannon divergences of all pairs of heads (Clark et al. 2019, Figure 6), by
+    behaviour and by layer; circled: best heads of relations. Axes have no meaning of their own: other random starts give
+    other layouts, and the test of layers does not use them.
     """
-    heads, test = clustering, clustering_test.set_index("quantity")["value"]
+    heads = clustering
     segments = int(surface_summary.set_index("quantity")["value"]["segments"])
-    drawn, grid = page_figure(2, 2, PAGE, 6.6)
-    behaviour, layer, start, apart = grid.flat
-    handles = _by_behaviour(behaviour, heads)
-    _by_layer(drawn, layer, heads)
-    _by_start(start, heads, clustering_starts, test)
-    _by_distance(apart, clustering_layers)
-    for axes in (behaviour, layer, start):
+    drawn, grid = page_figure(1, 2, PAGE, 3.9)
+    handles = _by_behaviour(grid[0, 0], heads)
+    _by_layer(drawn, grid[0, 1], heads)
+    for axes in grid[0]:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set(xlabel="MDS axis 1 (nats per token)", ylabel="MDS axis 2 (nats per token)")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
@@ -392,7 +326,8 @@ def figure6(
     drawn.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
     points = list(zip(marked["x"], marked["y"], strict=True))
     marks = list(zip(heads["x"], heads["y"], strict=True))
-    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, lines=True, fontweight="bold")
+    letters = list(ascii_lowercase[: len(points)])
+    label_points(grid[0, 0], points, letters, 8, 3.5, marks, lines=True, fontweight="bold")
     return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads")
 
 
@@ -421,26 +356,3 @@ def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
     figure.colorbar(scale, ax=axes, label=quantities.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
     axes.set_title("By layer")
-
-
-def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: pd.Series) -> None:
-    moved = starts.merge(heads[["layer", "head", "x", "y"]], on=["layer", "head"], suffixes=("", "_first"))
-    lines = moved[["x_first", "y_first", "x", "y"]].to_numpy(float).reshape(-1, 2, 2)
-    axes.add_collection(LineCollection(list(lines), colors=style.GREY, linewidths=0.4, alpha=0.5, zorder=1))
-    sns.scatterplot(heads, x="x", y="y", color=style.BLUE, ax=axes, **_MARKS)
-    axes.set_title(
-        f"Positions in {starts['start'].nunique()} layouts from other random starts\n"
-        f"(RMS displacement {test['displacement_mean']:.3f}, RMS radius {test['layout_radius']:.3f})"
-    )
-
-
-def _by_distance(axes: Axes, distances: pd.DataFrame) -> None:
-    errors = [distances["js"] - distances["ci_low"], distances["ci_high"] - distances["js"]]
-    sns.lineplot(distances, x="layer_distance", y="js", color=style.BLUE, linewidth=0.8, marker="o", ms=2, mew=0, ax=axes)
-    axes.errorbar(
-        distances["layer_distance"], distances["js"], yerr=errors, fmt="none", color=style.BLACK, capsize=3, elinewidth=0.8
-    )
-    axes.set_title("By distance of layers, with 95 % intervals")
-    axes.set(xlabel="Layers apart (0: same layer)", ylabel=quantities.DIVERGENCE.axis)
-    values_from_zero(axes, distances["ci_high"].tolist())
-    axes.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 2.5, 5, 10], integer=True))

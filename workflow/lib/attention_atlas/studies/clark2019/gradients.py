@@ -4,7 +4,7 @@ For every head g[i, j] = |dL / dA[i, j]|, where the attention weight A is a free
 layers, and rows are not renormalised. The loss is summed over the predicted tokens.
 
 In the last layer a query affects only the prediction at its position: the gradient of all other rows is 0. So means of layers
-can be compared only over one set of rows, by default those of the predicted tokens.
+can be compared only over one set of rows: those of the predicted tokens.
 """
 
 from __future__ import annotations
@@ -49,19 +49,13 @@ def gradients(
     card: Card,
     mlm_head: MlmHead,
     examples: Examples,
-    options: Mapping[str, Any],
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Gradients of every head on all segments; without a mask token in the vocabulary the tables have no rows.
 
-    options: cls_is_other (whether [CLS] counts among the other tokens), rows (of the claim: one of `ROWS`). The bootstrap is
-    over documents, or segments where the corpus names none.
-
-    Returns:
-        gradients: columns `COLUMNS`; value: mean over segments.
-        variants: masking, rows, measure, layer, sep, cls, punct, other, sep_to_other: means over heads.
-        claims: gradient of attention to [SEP] by layer, see `claims_frame`.
+    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); variants,
+    the means over heads of each reading; claims, the gradient of attention to [SEP] by layer (`claims_frame`).
     """
     frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
     if mlm_head.facts.origin != "none":
@@ -74,16 +68,16 @@ def gradients(
         units = independent_units([example.document for example in examples], "segments")
         frames = []
         for masking in MASKINGS:
-            by_measure = segment_gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
+            by_measure = segment_gradients(masked_model, card, examples, masking, seed)
             frames += [_frame(values, masking, *key, units, resamples, seed) for key, values in by_measure.items()]
             if masking == "masked":
-                claims = claims_frame(by_measure[options["rows"], "per_weight"], units, resamples, seed)
+                claims = claims_frame(by_measure[PREDICTED, "per_weight"], units, resamples, seed)
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words)
     return {"gradients": frame, "variants": variants_table(frame), "claims": claims}
 
 
 def segment_gradients(
-    masked_model: MaskedModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int, cls_is_other: bool = True
+    masked_model: MaskedModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int
 ) -> dict[tuple[str, str], Floats]:
     """Gradients by target class: (rows, measure) -> [segment, target, layer, head] in the order of `examples`.
 
@@ -98,7 +92,7 @@ def segment_gradients(
         is_masked = masking == "masked"
         masked_batch = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) if is_masked else unmasked(e) for e in batch]
         maps, slopes = attention_gradients(masked_model, batch, masked_batch, card.pad or 0)
-        for key, values in _by_class(maps, slopes, batch, masked_batch, card, cls_is_other).items():
+        for key, values in _by_class(maps, slopes, batch, masked_batch, card).items():
             by_measure[key][[order[e.record] for e in batch]] = values
     return by_measure
 
@@ -106,10 +100,7 @@ def segment_gradients(
 def attention_gradients(
     masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer.
-
-    One backward pass gives all layers.
-    """
+    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer."""
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
     targets = torch.full_like(inputs["input_ids"], -100)
@@ -147,10 +138,9 @@ def _by_class(
     batch: Sequence[Example],
     masked_batch: Sequence[MaskedExample],
     card: ModelCard,
-    cls_is_other: bool,
 ) -> dict[tuple[str, str], Floats]:
     """(rows, measure) -> [batch, target, layer, head]."""
-    columns, queries = _classes(batch, masked_batch, card, cls_is_other)
+    columns, queries = _classes(batch, masked_batch, card)
     rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(maps[0].device)  # [batch, set of rows, n]
     by_column = torch.from_numpy(columns).to(maps[0].device)
     sizes = columns.sum(axis=-1)[..., None]  # [batch, target, 1]
@@ -178,7 +168,7 @@ def _by_class(
 
 
 def _classes(
-    batch: Sequence[Example], masked_batch: Sequence[MaskedExample], card: ModelCard, cls_is_other: bool
+    batch: Sequence[Example], masked_batch: Sequence[MaskedExample], card: ModelCard
 ) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[np.float32]]]:
     """Tokens of each class [batch, target, n], and queries [batch, n]: those predicted, and all; as 0 and 1."""
     longest = max(len(e.input_ids) for e in batch)
@@ -189,7 +179,8 @@ def _classes(
         classes = token_classes(example.tokens, card.cls, card.sep)
         # Token classes go by spelling; whether a token is special comes from the alignment with words.
         special = np.asarray(example.word) == SPECIAL
-        is_other = ~(classes.sep | classes.punct | (classes.cls & (not cls_is_other)))
+        # The paper has no class of [CLS]: it counts among the other tokens, too.
+        is_other = ~(classes.sep | classes.punct)
         columns[row, :, :n] = np.stack([classes.sep & special, classes.cls & special, classes.punct & ~special, is_other])
         everywhere[row, :n] = 1
         predicted[row, :n] = masked.chosen
@@ -208,9 +199,8 @@ def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
     """Gradient of attention to [SEP], means over weights [segment, target, layer, head], relative to the largest layer mean.
 
-    Columns: layer (from layer 5 of 12 on, `first_late_layer`), ratio (its mean over segments and heads over that of the layer
-    with the largest), ci_low, ci_high (bootstrap over units; the largest mean is taken in each resample), level (coverage of
-    each interval, so that all hold together), n (segments), unit, units.
+    Rows: layers from 5 of 12 on (`first_late_layer`); ci_low, ci_high: bootstrap over units, the largest mean taken in each
+    resample; level: coverage of each interval, so that all hold together; n: segments.
     """
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)
@@ -231,10 +221,9 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
 
 
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the heads of a layer, and the ratio of the gradient to [SEP] to that to other tokens."""
+    """Means over the heads of a layer, a column for each target."""
     keys = ["masking", "rows", "measure", "layer"]
     means = frame.astype({"value": float}).groupby([*keys, "target"], sort=False)["value"].mean()
     wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
-    wide["sep_to_other"] = wide["sep"] / wide["other"]
     order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}
     return wide.sort_values(keys, key=lambda c: c.map(order) if c.name != "layer" else c, ignore_index=True)

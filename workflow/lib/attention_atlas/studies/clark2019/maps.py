@@ -33,57 +33,38 @@ _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into ea
 
 
 class Panel(NamedTuple):
-    """An example that may illustrate a head.
+    """An example that may illustrate a head: rows are words, [CLS] and [SEP]; marked: weights from (or to) the dependents.
 
-    Attributes:
-        order: sorts the examples: mentions or dependents that the head gets wrong minus those it gets right, then others.
-        id, sentence: of the example, and what the table calls it.
-        words: names of the rows: words, [CLS] and [SEP].
-        weights: [row, row] attention; renormalised where words are left out.
-        marked: [row, row] weights from (or to) the dependents or mentions.
+    order sorts the examples: mentions or dependents that the head gets wrong minus those it gets right, then others.
     """
 
     order: tuple[float, ...]
-    id: str
     sentence: str
     words: tuple[str, ...]
     weights: Weights
     marked: npt.NDArray[np.bool_]
 
 
-def figure1_weights(
-    attention: Attention, surface: pd.DataFrame, heads: str | Sequence[Sequence[int]], segment: str
-) -> pd.DataFrame:
-    """The weights that Figure 1 draws: the last 15 tokens of one segment, rows renormalised over them (section 3).
+def figure1_weights(attention: Attention, surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> pd.DataFrame:
+    """The weights that Figure 1 draws: the last 15 tokens of the first segment of that length, rows renormalised (section 3).
 
-    heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1; segment: `auto`
-    (the first of at least 15 tokens) or its id.
-
-    Returns:
-        kind, layer, head, value (the measure of this kind over all segments), example, from_position, from_token, to_position,
-        to_token, weight.
+    heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. Columns: kind,
+    layer, head, value (the measure of this kind over all segments), example, and those of `weights_frame`.
     """
-    named = (example for example in attention if segment in ("auto", example.id))
-    example = next((example for example in named if len(example.tokens) >= WINDOW), None)
+    example = next((example for example in attention if len(example.tokens) >= WINDOW), None)
     if example is None:
-        which = "no segment" if segment == "auto" else f"figure1_segment: no segment '{segment}' is in the corpus that"
-        raise AtlasError(f"{which} has {WINDOW} tokens, so Figure 1 cannot be drawn.")
+        raise AtlasError(f"no segment has {WINDOW} tokens, so Figure 1 cannot be drawn.")
     tokens = ["...", *(display_token(token) for token in example.tokens[1 - WINDOW :])]
     frames = []
     for number, (kind, measure) in enumerate(KINDS.items()):
-        of_measure = surface[surface["measure"] == measure]
-        if not isinstance(heads, str):
-            layer, head = map(int, heads[number])
-        elif of_measure.empty:
+        values = surface[surface["measure"] == measure].set_index(["layer", "head"])["value"]
+        if isinstance(heads, str) and values.empty:
             continue
-        else:
-            layer, head = map(int, of_measure.loc[of_measure["value"].idxmax(), ["layer", "head"]])
+        layer, head = map(int, values.idxmax() if isinstance(heads, str) else heads[number])
         _check_head(example, layer, head, "figure1_heads")
         weights = renormalised(np.array(example.maps[layer - 1, head - 1], dtype=np.float32)[-WINDOW:, -WINDOW:])
         weights[0, :] = weights[:, 0] = np.nan
-        of_head = of_measure[(of_measure["layer"] == layer) & (of_measure["head"] == head)]
-        value = float(of_head["value"].iloc[0]) if len(of_head) else np.nan
-        labels = {"kind": kind, "layer": layer, "head": head, "value": value, "example": example.id}
+        labels = {"kind": kind, "layer": layer, "head": head, "value": values.get((layer, head), np.nan), "example": example.id}
         frames.append(weights_frame(weights, tokens, "token", **labels))
     return pd.concat(frames, ignore_index=True)
 
@@ -94,11 +75,10 @@ def display_token(token: str) -> str:
 
 
 def figure5_weights(
-    attention: Sequence[Attention],
-    examples: Sequence[Examples],
+    attention: Attention,
+    examples: Examples,
     dependencies: pd.DataFrame,
     heads: str | Mapping[str, Sequence[int]],
-    sentences: str | Mapping[str, Sequence[str]],
     coreference_options: Mapping[str, Any],
     coreference: pd.DataFrame | None = None,
     coreference_attention: Attention | None = None,
@@ -111,65 +91,36 @@ def figure5_weights(
     first shard are ranked by the number of dependents that the head gets right minus those it gets wrong, then by attention on
     the correct words.
 
-    Args:
-        attention, examples: of each shard of the treebank: the first shard, or all where the run names sentences.
-        dependencies: the best heads.
-        heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
-        sentences: `auto`, or relation -> ids of sentences to draw, whatever the head does on them.
-        coreference_options: `CoreferenceOptions` of the run.
-        coreference: rows of Table 2, where the run has them.
-        coreference_attention, coreference_examples: the first shard of the corpus of Table 2.
-
-    Returns:
-        relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word, weight,
-        marked (a line of the relation).
+    heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
+    Columns: relation, example, sentence, layer, head, direction, accuracy (of the best head), those of `weights_frame`, marked
+    (a line of the relation).
     """
     relations = dependencies.set_index("relation")
     if isinstance(heads, str):
         present = [relation for relation in FIGURE5_RELATIONS if relation in relations.index]
-        shown_heads = {r: (int(relations.loc[r, "layer"]), int(relations.loc[r, "head"])) for r in present}
-    else:
-        shown_heads = {relation: (int(layer), int(head)) for relation, (layer, head) in heads.items()}
-    coreference_head = shown_heads.pop(COREFERENCE, None)
-    named = {} if isinstance(sentences, str) else {relation: list(ids) for relation, ids in sentences.items()}
-    for relation in named:
-        if relation not in shown_heads:
-            drawn = ", ".join(shown_heads) or "no relation"
-            raise AtlasError(f"figure5_sentences.{relation}: sentences can be named for {drawn}, which the figure draws.")
-    names = {identifier for ids in named.values() for identifier in ids}
-    short, named_pairs = [], []
-    for number, shard in enumerate(zip(examples, attention, strict=True)):
-        for pair in with_attention(*shard):
-            words = pair[0].words
-            if number == 0 and _SENTENCE[0] <= len(words) <= _SENTENCE[1] and max(map(len, words)) <= _LONGEST_WORD:
-                short.append(pair)
-            if pair[0].id in names:
-                named_pairs.append(pair)
+        heads = {r: (int(relations.loc[r, "layer"]), int(relations.loc[r, "head"])) for r in present} | {COREFERENCE: ()}
+    short = [
+        (example, cached)
+        for example, cached in with_attention(examples, attention)
+        if _SENTENCE[0] <= len(example.words) <= _SENTENCE[1] and max(map(len, example.words)) <= _LONGEST_WORD
+    ]
     frames = []
-    for relation, (layer, head) in shown_heads.items():
-        direction = str(relations.loc[relation, "direction"]) if relation in relations.index else DEPENDENT_TO_HEAD
-        ids = named.get(relation)
-        shown = short if ids is None else [pair for pair in named_pairs if pair[0].id in ids]
-        panels = [_panel(example, cached, relation, layer, head, direction) for example, cached in shown]
-        ranked = sorted((panel for panel in panels if panel is not None), key=lambda panel: panel.order)
-        if ids is not None:
-            absent = sorted(set(ids) - {panel.id for panel in ranked})
-            if absent:
-                raise AtlasError(
-                    f"figure5_sentences.{relation}: no sentence '{absent[0]}' with this relation is in the treebank."
-                )
-            ranked.sort(key=lambda panel: ids.index(panel.id))
-        best = relation in relations.index and (layer, head) == tuple(relations.loc[relation, ["layer", "head"]])
-        accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
-        frames += _panel_frames(ranked[: _EXAMPLES if ids is None else None], relation, (layer, head), direction, accuracy)
-    if coreference is not None and (isinstance(heads, str) or coreference_head is not None):
-        table = coreference[(coreference["system"] == BEST_HEAD) & (coreference["mention_type"] == "all")].iloc[0]
-        best_head = int(table["layer"]), int(table["head"])
-        shown_head, direction = coreference_head or best_head, str(table["direction"])
-        accuracy = float(table["accuracy"]) if shown_head == best_head else np.nan
-        windows = coreference_examples or (), coreference_attention or iter(())
-        stretches = coreference_panels(*windows, CoreferenceOptions(**coreference_options), shown_head, direction)
-        frames += _panel_frames(stretches, COREFERENCE, shown_head, direction, accuracy)
+    for relation, place in heads.items():
+        if relation == COREFERENCE:
+            continue
+        best: Any = relations.loc[relation] if relation in relations.index else {"direction": DEPENDENT_TO_HEAD, "layer": 0}
+        layer, head = map(int, place)
+        panels = [_panel(example, cached, relation, layer, head, best["direction"]) for example, cached in short]
+        frames += _panel_frames([panel for panel in panels if panel is not None], relation, (layer, head), best)
+    if coreference is not None and COREFERENCE in heads:
+        best = coreference[(coreference["system"] == BEST_HEAD) & (coreference["mention_type"] == "all")].iloc[0]
+        layer, head = map(int, heads[COREFERENCE] or (best["layer"], best["head"]))
+        options, windows = (
+            CoreferenceOptions(**coreference_options),
+            (coreference_examples or (), coreference_attention or iter(())),
+        )
+        stretches = coreference_panels(*windows, options, (layer, head), best["direction"])
+        frames += _panel_frames(stretches, COREFERENCE, (layer, head), best)
     if not frames:
         shortest, longest = _SENTENCE
         raise AtlasError(f"no sentence of {shortest} to {longest} words has a relation that Figure 5 draws.")
@@ -194,26 +145,23 @@ def _panel(example: Example, cached: CachedExample, relation: str, layer: int, h
     words, weights = (example.words, over_words) if hidden else (cached.words, by_word)
     rows = tokens if hidden else np.flatnonzero(~special)[tokens]
     order = (len(tokens) - 2 * right, -float(mass), example.record)
-    return Panel(order, example.id, example.id, words, weights, _marked(len(weights), rows, forward))
+    return Panel(order, example.id, words, weights, _marked(len(weights), rows, forward))
 
 
 def coreference_panels(
     examples: Examples, attention: Attention, options: CoreferenceOptions, shown_head: tuple[int, int], direction: str
 ) -> list[Panel]:
-    """Stretches of whole sentences in which a coreference head is right most often, one for each document, the first two.
+    """Of each window the stretch of whole sentences in which a coreference head is right most often.
 
     A mention is scored if one of its antecedents is in the stretch; the head selects among all candidates of the window.
     """
     rule = head_rule_for(examples, options.head_rule)
-    stretches: list[Panel] = []
+    panels = []
     for example, cached in with_attention(examples, attention):
         task = task_of(example, options, rule)
-        if len(task.heads):
-            stretches += _stretches(example, cached, task, shown_head, direction)
-    by_document: dict[str, Panel] = {}
-    for stretch in sorted(stretches, key=lambda stretch: stretch.order):
-        by_document.setdefault(stretch.id, stretch)
-    return list(by_document.values())[:_EXAMPLES]
+        stretches = list(_stretches(example, cached, task, shown_head, direction)) if len(task.heads) else []
+        panels += [min(stretches, key=lambda stretch: stretch.order)] if stretches else []
+    return panels
 
 
 def _stretches(
@@ -240,7 +188,7 @@ def _stretches(
         hits = (right & inside[np.maximum(picked, 0)])[scored]
         order = (int((~hits).sum()) - int(hits.sum()), stop - start, example.record)
         name = f"{example.id}, words {start + 1} to {stop}"
-        yield Panel(order, example.id, name, tuple(cached.words[row] for row in rows), weights, marked)
+        yield Panel(order, name, tuple(cached.words[row] for row in rows), weights, marked)
 
 
 def _marked(size: int, rows: npt.NDArray[np.intp], forward: bool) -> npt.NDArray[np.bool_]:
@@ -250,13 +198,13 @@ def _marked(size: int, rows: npt.NDArray[np.intp], forward: bool) -> npt.NDArray
     return marked if forward else marked.T
 
 
-def _panel_frames(
-    panels: Sequence[Panel], relation: str, shown_head: tuple[int, int], direction: str, accuracy: float
-) -> list[pd.DataFrame]:
+def _panel_frames(panels: Sequence[Panel], relation: str, place: tuple[int, int], best: Any) -> list[pd.DataFrame]:
+    """The first two panels of a head; its accuracy is known where it is the `best` one of the relation."""
+    accuracy = float(best["accuracy"]) if place == (best["layer"], best.get("head")) else np.nan
     frames = []
-    for number, panel in enumerate(panels, start=1):
-        labels = {"relation": relation, "example": number, "sentence": panel.sentence, "layer": shown_head[0]}
-        labels |= {"head": shown_head[1], "direction": direction, "accuracy": accuracy}
+    for number, panel in enumerate(sorted(panels, key=lambda panel: panel.order)[:_EXAMPLES], start=1):
+        labels = {"relation": relation, "example": number, "sentence": panel.sentence, "layer": place[0], "head": place[1]}
+        labels |= {"direction": best["direction"], "accuracy": accuracy}
         frame = weights_frame(panel.weights, panel.words, "word", **labels)
         frames.append(frame.assign(marked=panel.marked.ravel().astype(int)))
     return frames
@@ -269,22 +217,14 @@ def renormalised(weights: Weights) -> Weights:
 
 
 def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit: str, **labels: Any) -> pd.DataFrame:
-    """[n, n] weights as a frame: a constant column for each label, from_position, from_{unit}, to_position, to_{unit}, weight.
-
-    Positions count from 1.
-    """
-    rows, columns = np.indices(weights.shape)
+    """[n, n] weights as a frame: constant columns `labels`, from_position (from 1), from_{unit}, the same of to_, weight."""
+    rows, columns = (indices.ravel() for indices in np.indices(weights.shape))
     words = np.asarray(names, dtype=object)
-    frame = pd.DataFrame(
-        {
-            "from_position": rows.ravel() + 1,
-            f"from_{unit}": words[rows.ravel()],
-            "to_position": columns.ravel() + 1,
-            f"to_{unit}": words[columns.ravel()],
-            "weight": weights.ravel(),
-        }
-    )
-    return frame.assign(**labels)[[*labels, *frame.columns]]
+    ends = {
+        **{"from_position": rows + 1, f"from_{unit}": words[rows]},
+        **{"to_position": columns + 1, f"to_{unit}": words[columns]},
+    }
+    return pd.DataFrame({**ends, "weight": weights.ravel()}).assign(**labels)[[*labels, *ends, "weight"]]
 
 
 def _check_head(example: CachedExample, layer: int, head: int, setting: str) -> None:

@@ -2,9 +2,6 @@
 
 import math
 
-PREVIOUS, NEXT, MIDDLE_SEP, SEP_SEP = "previous", "next", "middle_sep", "sep_sep"
-BROAD_MEDIAN, BROAD_MAXIMUM = "broad_median", "broad_maximum"
-"""Claims of sections 3.1 to 3.3, see `surface.claim_statistics`."""
 BROAD_ENTROPY = 3.8
 """Entropy in nats over which a head is broad (authors' notebook)."""
 PREDICTED, ALL_ROWS, REACHABLE = "predicted", "all", "reachable"
@@ -17,8 +14,6 @@ SMALL_GRADIENT = 0.1
 """The paper says very small: a tenth of the largest layer mean is our threshold."""
 ALL, BEST_HEAD = "all", "best_head"
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
-SHUFFLED_WORDS = "shuffled_attention_words"
-"""The probe on attention and words, trained on shuffled heads: a control."""
 BIAS_FREE = "bias_free_attention_words"
 """Attention and word vectors by the formula of the paper, without the bias of the published code."""
 RANDOM = "random_attention_words"

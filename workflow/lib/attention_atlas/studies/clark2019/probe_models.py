@@ -1,4 +1,4 @@
-"""The probes of section 5: attention between words with the ROOT column, probes of all seeds at a time, and decoding.
+"""The probes of section 5: attention between words with the ROOT column, and probes of all seeds at a time.
 
 Every parameter of a probe has a leading axis of its alignments and seeds, the slots. A probe gives scores [slot, b, N, N + 1]:
 for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
@@ -7,7 +7,6 @@ for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
-from ufal.chu_liu_edmonds import chu_liu_edmonds
 
 from attention_atlas.attention.cache import CachedExample, with_attention
 from attention_atlas.corpora.examples import Example
@@ -32,13 +30,8 @@ HIDDEN = 256
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence for the probes: n words, K maps.
-
-    Attributes:
-        pairs: [n, 2 K, n + 2] attention between words as `laid_out` gives it.
-        vectors: [n, d] word vectors; equal words have equal vectors.
-        heads, punctuation: [n] gold heads, 0 = ROOT, and which words have the relation punct.
-        shuffled_heads: [n] heads of a control, see `HeadDistances`; None where no probe is trained on them.
+    """One sentence for the probes: n words, K maps; pairs: [n, 2 K, n + 2] as `laid_out` gives it; vectors: [n, d], equal for
+    equal words; heads: [n] gold heads, 0 = ROOT; punctuation: [n] which words have the relation punct.
     """
 
     record: int
@@ -47,33 +40,6 @@ class Sentence:
     vectors: npt.NDArray[np.float32]
     heads: npt.NDArray[np.int64]
     punctuation: npt.NDArray[np.bool_]
-    shuffled_heads: npt.NDArray[np.int64] | None = None
-
-
-class HeadDistances:
-    """Distances from words to their heads in a treebank (0 = ROOT), for a control whose heads say nothing about the sentence.
-
-    Each word gets the distance of a random word of the treebank, among those that put its head inside its sentence. Heads
-    shuffled within a sentence would be no control: attention still marks these words as heads.
-    """
-
-    def __init__(self, heads: Iterable[Sequence[int]]) -> None:
-        self._counts: Counter[int] = Counter()
-        self._roots = 0
-        for sentence_heads in heads:
-            self._counts.update(head - word for word, head in enumerate(sentence_heads, start=1) if head)
-            self._roots += sum(not head for head in sentence_heads)
-
-    def shuffled(self, words: int, record: int) -> npt.NDArray[np.int64]:
-        """[word] heads of a sentence of this length; the same for a record each time."""
-        distances = np.arange(words)[None, :] - np.arange(words)[:, None]
-        lookup = np.array([self._counts[distance] for distance in range(1 - words, words)], dtype=np.float64)
-        weights = np.concatenate([np.full((words, 1), float(self._roots)), lookup[distances + words - 1]], axis=1)
-        # Where no word of the treebank has such a distance, only ROOT is left.
-        weights[weights.sum(axis=1) == 0, 0] = 1
-        shares = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
-        drawn = np.random.default_rng([record, words]).random((words, 1))
-        return np.minimum((drawn >= shares).sum(axis=1), words)
 
 
 def laid_out(
@@ -81,10 +47,8 @@ def laid_out(
 ) -> npt.NDArray[np.float32]:
     """[n, 2 K, n + 2] attention as probes read it: of word i to [CLS], [SEP] and each word (first K), and from them.
 
-    Args:
-        maps: [K, n, n] attention from word to word, raw weights; no rows or columns of special tokens, no renormalisation.
-        cls, sep: [2 K, n] for ROOT: attention from each word to [CLS] and to all [SEP] (first K rows), and from them to the
-            word (last K rows); zeros where the model has no such token.
+    maps: [K, n, n] raw weights from word to word, not renormalised; cls, sep: [2 K, n] attention from each word to [CLS] and to
+    all [SEP] (first K rows), and from them to the word (last K rows); zeros where the model has no such token.
     """
     heads, n, _ = maps.shape
     pairs = np.empty((n, 2 * heads, n + 2), np.float32)
@@ -100,13 +64,8 @@ def sentences(
     cls: str | None,
     sep: str | None,
     wanted: Callable[[Example], bool] = lambda example: True,
-    distances: HeadDistances | None = None,
 ) -> Iterator[Sentence]:
-    """Sentences of a treebank with their attention, one in memory at a time.
-
-    cls, sep: vocabulary entries of the special tokens, None where the model has none; wanted: which examples become sentences;
-    distances: for shuffled heads.
-    """
+    """Sentences of a treebank with their attention, one in memory at a time; cls, sep: vocabulary entries, None for none."""
     for example, maps in with_attention(examples, cached):
         if "heads" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
@@ -118,7 +77,6 @@ def sentences(
                 vectors.of(example.words),
                 np.asarray(example.layers["heads"], dtype=np.int64),
                 np.asarray([relation == "punct" for relation in example.layers["relations"]]),
-                distances.shuffled(len(example.words), example.record) if distances else None,
             )
 
 
@@ -141,13 +99,9 @@ def _pairs(cached: CachedExample, cls: str | None, sep: str | None) -> npt.NDArr
 class Batch:
     """A batch of sentences, padded to the longest, N words. Maps are not padded: copying them would dominate the run time.
 
-    Attributes:
-        pairs: of each sentence, [n, 2 K, n + 2], see `laid_out`.
-        special: [b, N, 2 K, 2] the first two columns of `pairs`.
-        words: [U + 1, d] vectors of the distinct words of the batch; the first row is zeros, for padding.
-        word: [b, N] row of `words`.
-        heads, shuffled_heads: [b, N] gold heads, and those of a control (or the gold ones); -100 for padding.
-        mask: [b, N] real words.
+    pairs: of each sentence, see `laid_out`; special: [b, N, 2 K, 2] the first two columns of `pairs`; words: [U + 1, d] vectors
+    of the distinct words, the first row zeros, for padding; word: [b, N] row of `words`; heads: [b, N], -100 for padding;
+    mask: [b, N] real words.
     """
 
     pairs: tuple[torch.Tensor, ...]
@@ -155,7 +109,6 @@ class Batch:
     words: torch.Tensor
     word: torch.Tensor
     heads: torch.Tensor
-    shuffled_heads: torch.Tensor
     mask: torch.Tensor
 
     def candidates(self, alignment: str) -> torch.Tensor:
@@ -192,7 +145,6 @@ def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
         words=torch.from_numpy(np.stack(words)).to(device),
         word=padded((np.array([rows[name] for name in s.words]) for s in group), 0),
         heads=heads,
-        shuffled_heads=padded((s.heads if s.shuffled_heads is None else s.shuffled_heads for s in group), -100),
         mask=heads >= 0,
     )
 
@@ -214,16 +166,10 @@ def distance_features(words: int) -> torch.Tensor:
 
 
 class Probe(nn.Module):
-    """Base of the probes.
-
-    Attributes:
-        alignments: of ROOT and the word vectors, "-" where a probe sees no vectors.
-        slots: alignment and seed of each entry of the leading axis; all seeds of the first alignment come first.
-    """
+    """Base of the probes; slots: alignment of ROOT and vectors ("-" without vectors) and seed; seeds vary fastest."""
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int]) -> None:
         super().__init__()
-        self.alignments = tuple(alignments)
         self.slots = tuple(product(alignments, seeds))
         self._generators = [torch.Generator().manual_seed(seed) for _, seed in self.slots]
 
@@ -236,14 +182,10 @@ class Probe(nn.Module):
         drawn = torch.stack([torch.rand(shape, generator=generator) for generator in self._generators])
         return (2 * drawn - 1) * math.sqrt(6 / fans)
 
-    def targets(self, batch: Batch) -> torch.Tensor:
-        """[b, N] heads that it is trained on."""
-        return batch.heads
-
     def loss(self, batch: Batch) -> torch.Tensor:
         """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
         scores = self(batch)
-        targets = self.targets(batch)[batch.mask].expand(scores.shape[0], -1)
+        targets = batch.heads[batch.mask].expand(scores.shape[0], -1)
         return nn.functional.cross_entropy(scores[:, batch.mask].transpose(1, 2), targets, reduction="none").sum(-1)
 
 
@@ -293,13 +235,6 @@ class AttentionWordsProbe(Probe):
         of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], word_terms).roll(maps // 2, dims=-1)
         to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
         return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
-
-
-class ShuffledHeadsProbe(AttentionWordsProbe):
-    """A control: the same probe, trained on shuffled heads (`HeadDistances`)."""
-
-    def targets(self, batch: Batch) -> torch.Tensor:
-        return batch.shuffled_heads
 
 
 class DistanceProbe(Probe):
@@ -366,26 +301,3 @@ def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor
 
 def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
     return scores.masked_fill(~batch.candidate_mask[:, None], -1e9)
-
-
-def decode(scores: npt.NDArray[np.floating], decoding: str) -> npt.NDArray[np.int64]:
-    """[n] heads of the words of one sentence, 0 = ROOT, of scores [n, n + 1] (row = word, column = candidate, ROOT first).
-
-    argmax: the best candidate of each word, itself included; tree: the maximum spanning tree with one word at ROOT.
-
-    Raises:
-        ValueError: unknown decoding.
-    """
-    if decoding == "argmax":
-        return scores.argmax(axis=1)
-    if decoding != "tree":
-        raise ValueError(f"unknown decoding {decoding!r}, expected one of argmax, tree")
-    n = len(scores)
-    weights = np.full((n + 1, n + 1), np.nan)
-    weights[1:] = scores - scores.max(axis=1, keepdims=True)
-    # The penalty of a word at ROOT exceeds any possible gain, so that exactly one word is at ROOT.
-    spread = float(-weights[1:].min()) + 1
-    weights[1:, 0] -= n * spread
-    np.fill_diagonal(weights, np.nan)
-    heads, _ = chu_liu_edmonds(weights)
-    return np.asarray(heads[1:], dtype=np.int64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,26 +22,20 @@ from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loaded_weights import check_loss
 from attention_atlas.models.loading import load_model
-from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS, SHUFFLED_WORDS
+from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS
 from attention_atlas.studies.clark2019.probe_models import (
     ALIGNMENTS,
-    FIXED,
     AttentionProbe,
     AttentionWordsProbe,
     DistanceProbe,
-    HeadDistances,
     Probe,
     Sentence,
-    ShuffledHeadsProbe,
     batch_of,
-    decode,
     sentences,
 )
 from attention_atlas.studies.clark2019.probes import correct_words
 
-ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS, BIAS_FREE)
-RANDOM_PROBES = (ATTENTION_WORDS,)
-"""Probes of a randomly initialised model."""
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
 _EVALUATION_BATCH = 32
 """Sentences of a batch that is only evaluated."""
 _log = logging.getLogger(__name__)
@@ -57,9 +51,7 @@ def word_vectors(
     dimensions: int,
     file: VectorFile | None = None,
 ) -> WordVectors:
-    """A vector for every word of both treebanks that has one: of a file in GloVe format with this `encoding`, or the input
-    embeddings of the model (registry entry and name), reduced to `dimensions`.
-    """
+    """Vectors of the words of both treebanks: of a file in GloVe format, or the model's input embeddings, reduced."""
     if file is not None:
         words = {word.lower() for example in (*training, *evaluation) for word in example.words}
         vectors = file(words, encoding)
@@ -80,37 +72,27 @@ def probes(
     evaluation_examples: Examples,
     vectors: WordVectors,
     recipe: Mapping[str, Any],
-    decodings: Sequence[str],
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Probes of one model (its name and card), trained on one treebank and evaluated on the other.
-
-    A `random` model has `RANDOM_PROBES` instead of `ALL_PROBES`; `seed` is that of the choice of development sentences.
-
-    Returns:
-        table: columns of `predictions`, with the model.
-        training: quantity, value; of each probe the least and the largest epoch that a slot kept.
+    """Probes of one model (its name and card), trained on one treebank and evaluated on the other: `predictions`, and a summary
+    of the training. A `random` model has the probe on attention and words alone; `seed`: of the development sentences.
     """
     chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
-    probe_names = RANDOM_PROBES if random else ALL_PROBES
     evaluation_sentences = {example.words for example in evaluation_examples}
-    every_sentence = [example.words for example in training_examples]
-    unseen = [words for words in every_sentence if words not in evaluation_sentences]
-    duplicates = len(every_sentence) - len(unseen)
-    used = unseen if chosen.duplicates == "corrected" else every_sentence
-    fate = "trained on" if used is every_sentence else "left out"
-    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(every_sentence), fate)
+    used = [example.words for example in training_examples]
+    unseen = [words for words in used if words not in evaluation_sentences]
+    duplicates, fate = len(used) - len(unseen), "left out" if chosen.duplicates == "corrected" else "trained on"
+    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(used), fate)
+    if chosen.duplicates == "corrected":
+        used = unseen
     for_development = development_sentences(used, chosen.development_share, seed)
     for_training = frozenset(used) - for_development
-    distances = None
-    if SHUFFLED_WORDS in probe_names:
-        distances = HeadDistances(e.layers["heads"] for e in training_examples if e.words in for_training)
 
     def read(words: frozenset[Words]) -> Iterator[Sentence]:
-        return sentences(training_examples, iter(training), vectors, card.cls, card.sep, lambda e: e.words in words, distances)
+        return sentences(training_examples, iter(training), vectors, card.cls, card.sep, lambda e: e.words in words)
 
     device = pick_device()
-    by_name = make_probes(probe_names, chosen, card.layers * card.heads, vectors.dimensions)
+    by_name = make_probes((ATTENTION_WORDS,) if random else ALL_PROBES, chosen, card.layers * card.heads, vectors.dimensions)
     for probe in by_name.values():
         probe.to(device)
     development = (lambda: read(for_development)) if for_development else None
@@ -118,22 +100,15 @@ def probes(
     cached = progress(evaluation, total=len(evaluation_examples), label="evaluation")
     evaluated = sentences(evaluation_examples, cached, vectors, card.cls, card.sep)
     summary = {
-        "sentences": trained.sentences,
-        "development_sentences": trained.development_sentences,
-        "duplicates": duplicates,
-        "duplicates_are": fate,
-        "epochs": chosen.epochs,
-        "patience": chosen.patience,
-        "batch": chosen.batch,
-        "learning_rate": chosen.learning_rate,
-        "order": chosen.order,
-        "vectors": vectors.label,
-        "coverage": vectors.coverage(evaluation_examples),
+        **{"sentences": trained.sentences, "development_sentences": trained.development_sentences},
+        **{"duplicates": duplicates, "duplicates_are": fate},
+        **{name: getattr(chosen, name) for name in ("epochs", "patience", "batch", "learning_rate", "order")},
+        **{"vectors": vectors.label, "coverage": vectors.coverage(evaluation_examples)},
     }
     for name, epochs in trained.epochs.items():
         summary |= {f"{name}_kept_epoch_min": min(epochs), f"{name}_kept_epoch_max": max(epochs)}
     return {
-        "table": predictions(by_name, evaluated, decodings).assign(model=model),
+        "table": predictions(by_name, evaluated).assign(model=model),
         "training": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
     }
 
@@ -152,8 +127,7 @@ class Recipe:
     duplicates: str = "corrected"
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """Sentences of an epoch, those that the epochs were chosen on, and probe -> [slot] epoch that was kept, from 1."""
 
     sentences: int
@@ -162,7 +136,7 @@ class Trained:
 
 
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
-    """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one).
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments.
 
     The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
     """
@@ -170,7 +144,6 @@ def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int
         ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
         ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
         DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
-        SHUFFLED_WORDS: lambda: ShuffledHeadsProbe([FIXED], recipe.seeds, maps, dimensions),
         BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], recipe.seeds[:1], maps, dimensions, bias=False),
     }
     return {name: makers[name]() for name in names}
@@ -183,11 +156,10 @@ def train(
     device: str = "cpu",
     development: Callable[[], Iterator[Sentence]] | None = None,
 ) -> Trained:
-    """Train all probes side by side, in place; every batch is read and padded once for all of them.
+    """Train all probes side by side, in place; `stream` gives the sentences of an epoch in file order, one chunk in memory.
 
     With development sentences every slot keeps the parameters of the epoch with the least development loss, and a probe is
-    trained until all of its slots have ended (see `EarlyStopping`); without, all epochs are trained. `stream` gives the
-    sentences of an epoch in file order; at most one chunk of them is in memory.
+    trained until all of its slots have ended (see `EarlyStopping`); without, all epochs are trained.
     """
     optimisers = {
         name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe.learning_rate)
@@ -206,11 +178,11 @@ def train(
                 "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
         _check_finite(totals, epoch, recipe)
-        losses = f"loss per sentence: {_shown(trained, totals, seen)}"
+        losses = f"loss per sentence: {_shown(totals, seen)}"
         if development is not None:
             development_seen, totals = _pass(trained, _batches(development()), device)
             _check_finite(totals, epoch, recipe)
-            losses += f"; development loss per sentence: {_shown(trained, totals, development_seen)}"
+            losses += f"; development loss per sentence: {_shown(totals, development_seen)}"
             for name, total in totals.items():
                 stopping[name].record(epoch, total)
             trained = {name: probe for name, probe in trained.items() if not stopping[name].over}
@@ -254,52 +226,40 @@ def _check_finite(totals: Mapping[str, torch.Tensor], epoch: int, recipe: Recipe
     check_loss(torch.cat([*totals.values()]), f"epoch {epoch}", remedy)
 
 
-def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sentences: int) -> str:
-    """Mean loss per sentence of each probe and alignment, over seeds."""
-    return ", ".join(
-        f"{name}/{alignment} {part.mean() / sentences:.2f}"
-        for name, probe in probes.items()
-        for alignment, part in zip(probe.alignments, totals[name].chunk(len(probe.alignments)), strict=True)
-    )
+def _shown(totals: Mapping[str, torch.Tensor], sentences: int) -> str:
+    return ", ".join(f"{name} {losses.mean() / sentences:.2f}" for name, losses in totals.items())
 
 
 def _batches(
-    stream: Iterator[Sentence],
-    size: int = _EVALUATION_BATCH,
-    order: str = "file",
-    generator: np.random.Generator | None = None,
+    stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
 ) -> Iterator[list[Sentence]]:
-    # Sentences are shuffled and put into batches of similar length within a chunk.
+    """Batches of sentences, one chunk in memory: in file order, or shuffled within a chunk and of similar length."""
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
-        if order == "file" or generator is None:
-            yield from (group[start : start + size] for start in range(0, len(group), size))
-            continue
-        # Similar lengths together, ties in random order; then the batches in random order.
-        keys = [(len(s.heads), r) for s, r in zip(group, generator.random(len(group)), strict=True)]
-        group = [group[k] for k in sorted(range(len(group)), key=keys.__getitem__)]
-        batches = [group[start : start + size] for start in range(0, len(group), size)]
-        yield from (batches[k] for k in generator.permutation(len(batches)))
+        numbers = list(range(len(group)))
+        if order != "file" and generator is not None:
+            ties = generator.random(len(group))
+            numbers.sort(key=lambda k: (len(group[k].heads), ties[k]))
+        batches = [[group[k] for k in numbers[start : start + size]] for start in range(0, len(group), size)]
+        if order != "file" and generator is not None:
+            batches = [batches[k] for k in generator.permutation(len(batches))]
+        yield from batches
 
 
 @torch.inference_mode()
-def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str]) -> pd.DataFrame:
-    """Correct words of every probe on every sentence.
-
-    One row for each sentence: probe, root_alignment, decoding, seed, record, and `correct_words`.
-    """
+def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence]) -> pd.DataFrame:
+    """Probe, root_alignment, seed, record, and `correct_words` of each word's best candidate, which can be the word itself."""
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []
     for group in _batches(stream):
         padded = batch_of(group, str(device))
         for name, probe in probes.items():
             scores = probe(padded).double().cpu().numpy()
-            for (slot, (alignment, seed)), decoding in product(enumerate(probe.slots), decodings):
-                labels = {"probe": name, "root_alignment": alignment, "decoding": decoding, "seed": seed}
-                for row, sentence in enumerate(group):
+            for of_slot, (alignment, seed) in zip(scores, probe.slots, strict=True):
+                labels = {"probe": name, "root_alignment": alignment, "seed": seed}
+                for of_sentence, sentence in zip(of_slot, group, strict=True):
                     n = len(sentence.heads)
-                    picked = decode(scores[slot, row, :n, : n + 1], decoding)
-                    counts = correct_words(picked, sentence.heads, sentence.punctuation)
+                    counts = correct_words(of_sentence[:n, : n + 1].argmax(axis=1), sentence.heads, sentence.punctuation)
                     rows.append({**labels, "record": sentence.record, **counts})
     return pd.DataFrame(rows)
 
@@ -324,8 +284,7 @@ def development_sentences(training: Sequence[Words], share: float, seed: int) ->
 class EarlyStopping:
     """Keeps the parameters of each slot's best epoch; a slot ends after `patience` epochs without a lower development loss.
 
-    An ended slot keeps its parameters while its probe is trained on for other slots: what a slot keeps does not depend on the
-    others. epochs: [slot] epoch whose parameters are kept, from 1; 0 before the first.
+    What a slot keeps does not depend on the others. epochs: [slot] epoch whose parameters are kept, from 1; 0: none yet.
     """
 
     def __init__(self, probe: Probe, patience: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,10 @@ from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
 from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BEST_HEAD, DISTANCES_WORDS, RANDOM
 
 Floats = npt.NDArray[np.float64]
-_DIFFERENCE = ["value", "ci_low", "ci_high", "n", "unit", "units", "seeds"]
 RecordUnits = tuple[pd.Series, str]
 """Record -> number of its document or sentence, and which of both."""
-KEYS = ["probe", "root_alignment", "decoding"]
+KEYS = ["probe", "root_alignment"]
+_DIFFERENCE = ["value", "ci_low", "ci_high", "n", "unit", "units", "seeds"]
 
 
 def probe_scores(
@@ -30,33 +31,26 @@ def probe_scores(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Scores of the probes and of baselines on the evaluation treebank (`examples`).
+    """Scores of the probes of the run's model, then of those with random weights, and of baselines on the evaluation treebank.
 
-    Args:
-        probes: correct words of the probes, sentence by sentence, of the run's model, and then of those with random weights.
-        trainings: summaries of their training.
-        examples, dependency_heads: for the baselines: the treebank, and the accuracy of every head on every relation of it.
-        resamples, seed: of the bootstrap over documents, or sentences where the treebank names no documents.
-
-    Returns:
-        scores: probe, root_alignment, decoding, punctuation, seeds, uas, sd, ci_low, ci_high, root_accuracy, n, unit, units,
-            model, training (epochs, batch size, order and number of sentences; empty for what is not trained), vectors.
-        seeds: a row for each seed.
-        gains, leads: see `root_gains` and `probe_leads`.
-        training: quantity, value: the training of the run's model, and the epochs that the probe `RANDOM` kept.
+    The bootstrap is over documents, or sentences where the treebank names no documents. Tables: scores (training: epochs, batch
+    size, order and number of sentences, empty for what is not trained), seeds (a row for each), gains (`root_gains`), leads
+    (`probe_leads`), and training: that of the run's model, and the epochs that the probe `RANDOM` kept.
     """
     model, *random_models = probes
     of_model = probes[model]
     results = pd.concat([of_model, *(probes[name].assign(probe=RANDOM) for name in random_models)], ignore_index=True)
     # Each seed of each random model is one draw.
     results["draw"] = results["model"] + "/" + results["seed"].astype(str)
-    # Record -> number of its document, or of the sentence.
     of_example = independent_units([example.document for example in examples], "sentences")
     units = pd.Series(of_example.of_item, index=[example.record for example in examples]), of_example.name
-    parts = [_summarised(frame, units, resamples, seed) for _, frame in results.groupby(KEYS, sort=False)]
-    baselines = [_summarised(frame, units, resamples, seed) for frame in _baselines(examples)]
+    by_probe = [frame for _, frame in results.groupby(KEYS, sort=False)]
+    baselines, of_probes = (
+        [row for frame in frames for row in _summarised(frame, units, resamples, seed)]
+        for frames in (_baselines(examples), by_probe)
+    )
     best_head = _best_head(dependency_heads, str(of_model["model"].iloc[0]))
-    scores = pd.concat([*baselines, best_head, *parts], ignore_index=True).astype({"units": "Int64"})
+    scores = pd.DataFrame([*baselines, *best_head, *of_probes]).astype({"units": "Int64"})
     training, *random = (trainings[name].set_index("quantity")["value"] for name in probes)
     summaries = dict.fromkeys(of_model["probe"].unique(), training)
     if random:
@@ -67,14 +61,11 @@ def probe_scores(
         training = pd.concat([training, pd.Series(kept)])
     scores["training"] = [_in_words(summaries[name]) if name in summaries else "" for name in scores["probe"]]
     scores["vectors"] = np.where(scores["probe"].str.endswith("words"), training["vectors"], "")
-    by_seed = (
-        results.groupby([*KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum().reset_index()
-    )
-    by_seed["uas"] = by_seed["right"] / by_seed["words"]
-    by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
+    by_seed = results.groupby([*KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum()
+    uas = {"uas": by_seed["right"] / by_seed["words"], "uas_with_punctuation": by_seed["right_all"] / by_seed["words_all"]}
     return {
         "scores": scores,
-        "seeds": by_seed.drop(columns=["right", "right_all", "words_all"]).rename(columns={"words": "n"}),
+        "seeds": by_seed[["words"]].rename(columns={"words": "n"}).assign(**uas).reset_index(),
         "gains": root_gains(of_model, units, resamples, seed),
         "leads": probe_leads(results, units, resamples, seed),
         "training": training.rename_axis("quantity").rename("value").reset_index(),
@@ -91,35 +82,28 @@ def _in_words(training: pd.Series) -> str:
     )
 
 
-def _summarised(frame: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> pd.DataFrame:
-    """Mean over draws (seeds, models), their standard deviation, and an interval over units, with and without punctuation."""
-    rows = []
-    first = frame.iloc[0]
+def _summarised(frame: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Mean over draws (seeds, models), their standard deviation, and an interval over units, without and with punctuation."""
     by_draw = frame.groupby("draw")
-    draws = by_draw.ngroups
-    roots = frame["right_roots"].sum() / frame["roots"].sum() if frame["roots"].sum() else np.nan
+    by_unit = frame.groupby(frame["record"].map(units[0]))
+    roots = frame["roots"].sum()
     for punctuation, right, words in (("without", "right", "words"), ("with", "right_all", "words_all")):
-        sums = by_draw[[right, words]].sum()
+        sums, of_units = by_draw[[right, words]].sum(), by_unit[[right, words]].sum()
         accuracies = sums[right] / sums[words]
-        by_unit = frame.groupby(frame["record"].map(units[0]))[[right, words]].sum()
-        low, high = bootstrap_ratio(by_unit[[right]].to_numpy(), by_unit[[words]].to_numpy(), resamples, seed)
-        rows.append(
-            {name: first[name] for name in KEYS}
-            | {
-                "punctuation": punctuation,
-                "seeds": draws,
-                "uas": accuracies.mean(),
-                "sd": accuracies.std(ddof=1) if draws > 1 else np.nan,
-                "ci_low": float(low[0]),
-                "ci_high": float(high[0]),
-                "root_accuracy": roots,
-                "n": int(sums[words].iloc[0]),
-                "unit": units[1],
-                "units": len(by_unit),
-                "model": ", ".join(dict.fromkeys(frame["model"])),
-            }
-        )
-    return pd.DataFrame(rows)
+        low, high = bootstrap_ratio(of_units[[right]].to_numpy(), of_units[[words]].to_numpy(), resamples, seed)
+        yield frame.iloc[0][KEYS].to_dict() | {
+            "punctuation": punctuation,
+            "seeds": by_draw.ngroups,
+            "uas": accuracies.mean(),
+            "sd": accuracies.std(ddof=1),
+            "ci_low": float(low[0]),
+            "ci_high": float(high[0]),
+            "root_accuracy": frame["right_roots"].sum() / roots if roots else np.nan,
+            "n": int(sums[words].iloc[0]),
+            "unit": units[1],
+            "units": len(of_units),
+            "model": ", ".join(dict.fromkeys(frame["model"])),
+        }
 
 
 def root_gains(results: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> pd.DataFrame:
@@ -170,14 +154,14 @@ def probe_leads(results: pd.DataFrame, units: RecordUnits, resamples: int, seed:
 def _by_draw_and_unit(
     results: pd.DataFrame, draw: str, units: RecordUnits
 ) -> dict[tuple[str, str], tuple[pd.DataFrame, pd.DataFrame]]:
-    """(probe, alignment) -> right words and all words [draw, unit], of each word's best candidate, without punctuation."""
-    scored = results[results["decoding"] == "argmax"].assign(unit=lambda frame: frame["record"].map(units[0]))
+    """(probe, alignment) -> right words and all words [draw, unit], without punctuation."""
+    scored = results.assign(unit=results["record"].map(units[0]))
     return {
         (str(probe), str(alignment)): (
             frame.pivot_table(index=draw, columns="unit", values="right", aggfunc="sum"),
             frame.pivot_table(index=draw, columns="unit", values="words", aggfunc="sum"),
         )
-        for (probe, alignment), frame in scored.groupby(["probe", "root_alignment"], sort=False)
+        for (probe, alignment), frame in scored.groupby(KEYS, sort=False)
     }
 
 
@@ -198,18 +182,12 @@ def _baselines(examples: Sequence[Example]) -> list[pd.DataFrame]:
     for offset in (-3, -2, -1, 1, 2, 3):
         rows = []
         for example in examples:
-            n = len(example.words)
-            picked = np.clip(np.arange(1, n + 1) + offset, 0, n)
+            picked = np.clip(np.arange(1, len(example.words) + 1) + offset, 0, len(example.words))
             punctuation = np.asarray(example.layers["relations"]) == "punct"
-            counts = correct_words(picked, np.asarray(example.layers["heads"]), punctuation)
-            rows.append({"record": example.record, **counts})
-        by_offset[offset] = pd.DataFrame(rows)
-    best = max(by_offset, key=lambda offset: by_offset[offset]["right"].sum())
-    frames = []
-    for name, offset in (("right_branching", 1), ("best_offset", best)):
-        constants = {"probe": name, "root_alignment": "-", "decoding": "argmax", "draw": "-", "seed": 0}
-        frames.append(by_offset[offset].assign(**constants, model=f"offset {offset:+d}"))
-    return frames
+            rows.append({"record": example.record, **correct_words(picked, np.asarray(example.layers["heads"]), punctuation)})
+        by_offset[offset] = pd.DataFrame(rows).assign(root_alignment="-", draw="-", model=f"offset {offset:+d}")
+    best = max(by_offset.values(), key=lambda frame: frame["right"].sum())
+    return [by_offset[1].assign(probe="right_branching"), best.assign(probe="best_offset")]
 
 
 def correct_words(
@@ -227,7 +205,7 @@ def correct_words(
     }
 
 
-def _best_head(heads: pd.DataFrame, model: str) -> pd.DataFrame:
+def _best_head(heads: pd.DataFrame, model: str) -> Iterator[dict[str, Any]]:
     """The head and direction with the best accuracy over all words, without and with punctuation; a head never picks ROOT.
 
     No interval: the table of heads has no counts by sentence.
@@ -235,24 +213,16 @@ def _best_head(heads: pd.DataFrame, model: str) -> pd.DataFrame:
     correct = heads.pivot(index=["layer", "head", "direction"], columns="relation", values="correct")
     n = heads.groupby("relation")["n"].first()
     # The row All is over every token, or over the words without punctuation and root, as the run's options say.
-    all_is_every_token = n[ALL] == n.drop(ALL).sum()
-    names = [ALL, "punct", "root"]
-    correct, n = correct.reindex(columns=names, fill_value=0), n.reindex(names, fill_value=0)
-    if all_is_every_token:
-        correct_words, words = correct[ALL] - correct["punct"], n[ALL] - n["punct"]
-    else:
-        correct_words, words = correct[ALL] + correct["root"], n[ALL] + n["root"]
-    rows = []
+    every = [ALL] if n[ALL] == n.drop(ALL).sum() else [ALL, "punct", "root"]
+    right_of_all, n_of_all = correct.reindex(columns=every).sum(axis=1), n.reindex(every).sum()
+    right_of_punctuation = correct["punct"] if "punct" in n else 0
     for punctuation, right, total in (
-        ("without", correct_words, words),
-        ("with", correct_words + correct["punct"], words + n["punct"]),
+        ("without", right_of_all - right_of_punctuation, n_of_all - n.get("punct", 0)),
+        ("with", right_of_all, n_of_all),
     ):
         layer, head, direction = right.idxmax()
-        rows.append(
-            {
-                **{"probe": BEST_HEAD, "root_alignment": "-", "decoding": "argmax", "punctuation": punctuation, "seeds": 1},
-                **{"uas": right.max() / total, "root_accuracy": 0.0, "n": int(total)},
-                "model": f"{model}, head {layer}-{head}, {direction.replace('_', ' ')}",
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            **{"probe": BEST_HEAD, "root_alignment": "-", "punctuation": punctuation, "seeds": 1},
+            **{"uas": right.max() / total, "root_accuracy": 0.0, "n": int(total)},
+            "model": f"{model}, head {layer}-{head}, {direction.replace('_', ' ')}",
+        }

@@ -13,7 +13,6 @@ ROLES = {
     "segments": Role("segments", "Figures 1, 2, 3, 4 and 6."),
     "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it.", required=True),
     "coreference": Role("conll2012", "Table 2."),
-    "coreference_windows": Role("conll2012", "the corpus of Table 2 with the other kind of windows (options)."),
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
     "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
@@ -22,8 +21,7 @@ CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results are compared with those of a model with random weights."""
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "segments": ("variants",),
-    "coreference": ("coreference_windows",),
-    "coreference_windows": (),
+    "coreference": (),
     "gap": (),
     "probe_training": ("vectors",),
     # Falling back to other vectors than the named ones would give a different table.

@@ -24,30 +24,17 @@ from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import choosing_half
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL
-from attention_atlas.studies.clark2019.names import (
-    BROAD_ENTROPY,
-    BROAD_MAXIMUM,
-    BROAD_MEDIAN,
-    MIDDLE_SEP,
-    NEXT,
-    PREVIOUS,
-    SEP_SEP,
-    middle_layers,
-)
+from attention_atlas.studies.clark2019.names import BROAD_ENTROPY, middle_layers
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
 def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """Measures of every head on all segments; the bootstrap is over documents, or segments where the corpus names none.
+    """Measures of every head on all segments (`COLUMNS`); the bootstrap is over documents, or segments where there are none.
 
-    Returns:
-        surface: columns `COLUMNS` of `methods.surface`.
-        options: option, setting, measure, layer, head, value: the measures that an option affects, as published and with that
-            option changed alone.
-        summary: quantity, value (number of segments, their lengths, entropy of a uniform head).
-        claims: statistics of the paper's claims, see `claim_statistics`.
+    options: the measures that an option affects, as published and with that option changed alone; summary: number of segments,
+    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`.
     """
     chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}
@@ -87,13 +74,8 @@ def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamp
 def summary(lengths: Sequence[int]) -> dict[str, float]:
     """Number of segments, their lengths in tokens, and the mean entropy of a uniform head (nats)."""
     sizes = np.asarray(lengths, dtype=np.float64)
-    return {
-        "segments": len(sizes),
-        "mean_tokens": sizes.mean(),
-        "shortest": sizes.min(),
-        "longest": sizes.max(),
-        "uniform_entropy": np.log(sizes).mean(),
-    }
+    described = {"segments": len(sizes), "mean_tokens": sizes.mean(), "shortest": sizes.min(), "longest": sizes.max()}
+    return described | {"uniform_entropy": np.log(sizes).mean()}
 
 
 def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
@@ -111,11 +93,10 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     """Statistics of the claims, from measure -> [layer, head] of every segment.
 
     claim: `previous`, `next` (attention of the strongest head), `middle_sep` (share of [SEP] in the middle layers), `sep_sep`
-    (attention from [SEP] to [SEP] in the strongest layer), `broad_median` (largest weight of a row, median over the broad
-    heads), `broad_maximum` (the same of the broad head with the largest). place: what is chosen on all segments, as layer or
-    layer-head, or how many heads are broad; the middle layers; empty where no head is broad. value: mean over the segments of
-    one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low, ci_high: bootstrap
-    over units, made longer where they are few (`expanded_level`). n: segments with a value.
+    (from [SEP] to [SEP] in the strongest layer), `broad_median`, `broad_maximum` (largest weight of a row, of the broad heads).
+    place: what is chosen on all segments, as layer or layer-head; how many heads are broad; the middle layers. value: mean over
+    the segments of one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low,
+    ci_high: bootstrap over units, made longer where they are few (`expanded_level`). n: segments with a value.
     """
     choosing = choosing_half(units.count, seed)[units.of_item]
     stacked = {name: np.stack(values) for name, values in by_measure.items()}
@@ -135,13 +116,13 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     def strongest(values: Floats) -> Callable[[Bools], tuple[int, ...]]:
         return lambda segments: _largest(values[segments].mean(axis=0))
 
-    for claim in (PREVIOUS, NEXT):
+    for claim in ("previous", "next"):
         add_heldout(claim, stacked[claim], strongest(stacked[claim]))
     if not np.isnan(stacked["sep"]).any():
         first, last = middle_layers(stacked["sep"].shape[1])
-        add(MIDDLE_SEP, f"{first + 1} to {last}", stacked["sep"][:, first:last].mean(axis=(1, 2)))
+        add("middle_sep", f"{first + 1} to {last}", stacked["sep"][:, first:last].mean(axis=(1, 2)))
         by_layer = stacked["sep_sep"].mean(axis=2)
-        add_heldout(SEP_SEP, by_layer, strongest(by_layer))
+        add_heldout("sep_sep", by_layer, strongest(by_layer))
     entropy, maximum = stacked["entropy"], stacked["row_maximum"]
 
     def broad(segments: Bools) -> Bools:
@@ -154,8 +135,8 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     count = int(broad(np.ones(len(entropy), dtype=bool)).sum())
     chosen_heads = broad(choosing) if choosing.any() else np.zeros(entropy.shape[1:], dtype=bool)
     of_broad = np.where(choosing[:, None], np.nan, maximum[:, chosen_heads])  # [segment, broad head]
-    add(BROAD_MEDIAN, f"{count} heads" if count else "", of_broad)
-    add_heldout(BROAD_MAXIMUM, maximum, broadest)
+    add("broad_median", f"{count} heads" if count else "", of_broad)
+    add_heldout("broad_maximum", maximum, broadest)
     return pd.DataFrame(rows, columns=["claim", "place", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS])
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 from attention_atlas.attention.cache import Attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import (
     ALL,
@@ -54,26 +53,13 @@ def dependencies(
 ) -> dict[str, pd.DataFrame]:
     """Every head on every relation: which word it picks (`predict`), and how often that is right (`score`).
 
-    Relations with fewer than `min_count` tokens get no best head, except those of the paper's Table 1.
-
-    Returns:
-        heads: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
-        dependencies: the best head of each relation, see `relations_frame`.
-        head_relations: the relations of each head, see `head_relations`.
-        options: the same best heads with each option changed alone, see `options_frame`.
-        noop: attention to special tokens where a relation does not apply, see `noop_frame`.
-        summary: quantity, value (sentences, words, share of words with several word pieces).
-        claims: held-out accuracy of the relations of the paper's claims and of all words, see `claims_frame`.
+    Relations with fewer than `min_count` tokens get no best head, except those of the paper's Table 1. heads: all relations,
+    heads and directions; options: the best heads with each option changed alone; other tables: see the functions.
     """
     chosen, resampling = options_of(options), Resampling(folds, resamples, seed)
     gold = gather_gold(examples)
     cached = progress(attention, total=len(examples), label="sentences")
     predictions = predict(examples, cached, ("mean", "first", "max"), card.cls, card.sep)
-    if chosen.word_mode not in predictions.picked:
-        raise AtlasError(
-            "options.word_mode: the attention cache was stored at level words, which holds the mode mean alone; "
-            f"{chosen.word_mode} needs level: tokens for this corpus."
-        )
     scores = score(predictions.picked[chosen.word_mode], gold, chosen)
     return {
         "heads": heads_frame(scores, gold, chosen),
@@ -134,11 +120,7 @@ def _mean_with_interval(
 
 
 def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.DataFrame:
-    """Best head and baseline of each relation as published, and with every option changed alone.
-
-    Columns: option, setting, relation, n, layer, head, direction, accuracy, baseline_offset, baseline_accuracy. The published
-    value of every option has one row.
-    """
+    """Best head and baseline of each relation as published (one row for each option), and with every option changed alone."""
     variants = [(name, variant) for name, variant in alternatives() if name not in _SURFACE_OPTIONS]
     published = pd.DataFrame(_best_heads(predictions, gold, AS_PUBLISHED, min_count))
     frames = []
@@ -170,11 +152,10 @@ def _best_heads(predictions: Predictions, gold: Gold, options: Options, min_coun
 
 
 def noop_frame(predictions: Predictions, scores: Scores, gold: Gold, resampling: Resampling) -> pd.DataFrame:
-    """Attention to special tokens as a no-op (section 3.2), of the best heads of `OVER_75`.
+    """Attention to special tokens as a no-op (section 3.2), of the best heads of `OVER_75`, chosen on one half of documents.
 
-    token ("sep" or "cls"; none that the model lacks), relation, value (mean attention to the token from words to which the
-    relation does not apply, of the head chosen on one half of the documents, on the other half), applying (the same from words
-    to which it applies), and `_INTERVAL`.
+    token: "sep" or "cls", none that the model lacks; value: mean attention to the token from words to which the relation does
+    not apply, on the other half; applying: the same from words to which it applies.
     """
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     rows = []

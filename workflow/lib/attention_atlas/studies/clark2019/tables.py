@@ -22,7 +22,6 @@ from attention_atlas.studies.clark2019.names import (
     BIAS_FREE,
     DISTANCES_WORDS,
     RANDOM,
-    SHUFFLED_WORDS,
 )
 from attention_atlas.workflow.shown import table
 
@@ -59,14 +58,13 @@ _PROBES = {
     BEST_HEAD: ("Best single attention head", None),
     DISTANCES_WORDS: ("Distances and word vectors", "t3_dist_glove"),
     RANDOM: ("Randomly initialised attention and word vectors", "t3_random_attn_glove"),
-    SHUFFLED_WORDS: ("Attention and word vectors, trained on shuffled heads", None),
     ATTENTION: ("Attention only", "t3_attn"),
     ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
     BIAS_FREE: ("Attention and word vectors, formula without bias", None),
 }
 """Probe -> row of the page of Table 3, and the published value."""
 _PROBE_COLUMNS = (
-    *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
+    *("probe", "root_alignment", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
     *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
 
@@ -96,10 +94,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_value"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
     frame = frame.rename(columns={"p_value": "p_holm"})
-    control = pd.DataFrame(index=frame.index, columns=[f"random_{name}" for name in _RANDOM], dtype=float)
-    if random is not None:
-        control = random.set_index("relation")[list(_RANDOM)].reindex(names).add_prefix("random_").reset_index(drop=True)
-        control = control.astype({"random_layer": "Int64", "random_head": "Int64"})
+    of_random = pd.DataFrame(columns=["relation", *_RANDOM], dtype=float) if random is None else random
+    control = of_random.set_index("relation")[list(_RANDOM)].reindex(names).add_prefix("random_").reset_index(drop=True)
+    control = control.astype({"random_layer": "Int64", "random_head": "Int64"})
     published = pd.DataFrame([published_row(name) for name in names])
     frame = pd.concat([frame, control, published], axis=1)
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
@@ -130,12 +127,11 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         direction=frame["direction"].map({"dependent_to_head": "dep → head", "head_to_dependent": "head → dep"}),
         **{name: 100 * frame[name].astype(float) for name in percent},
     )[list(columns)]
-    unit = frame["unit"].iloc[0] if len(frame) else "sentences"
-    units = f"{frame['units'].max()} {unit}" if len(frame) else unit
+    unit = frame["unit"].iloc[0]
     notes = [
-        f"Interval: bootstrap over {units} with the head fixed. Baseline: best fixed offset. p: permutation test of the head "
-        f"against the offset, both chosen on one half of the {unit} and compared on the other (tested_margin in the file), "
-        "Holm-corrected over the rows of this table."
+        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: "
+        f"permutation test of the head against the offset, both chosen on one half of the {unit} and compared on the other "
+        "(tested_margin in the file), Holm-corrected over the rows of this table."
         + ("" if random is None else " Random weights: the same selection among the heads of a model with random weights."),
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]
@@ -186,7 +182,7 @@ def table2(coreference: pd.DataFrame, coreference_summary: pd.DataFrame, random:
         f"In %. Interval: bootstrap over {best['units']} {best['unit']}. {summary['documents']} documents, "
         f"{summary['mentions']} mentions. Head words: {summary['head_rule']}; types of mentions: by {summary['tags']}. "
         f"Best head: {best['direction'].replace('_', ' ')}. The sieves take gender from words, and from "
-        f"{int(summary['first_names']):,} first names (the US Census of 1990, or lists of the run).",
+        f"{int(summary['first_names']):,} first names (the US Census of 1990).",
         f"Paper: values for BERT-base on CoNLL-2012; its best head is {PAPER_HEAD}.",
     ]
     paper = _paper_coreference()
@@ -214,16 +210,9 @@ def _paper_coreference() -> pd.DataFrame:
 
 
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
-    """`coreference.system_rows` for a page: a row for each system with accuracies and intervals in %, and n.
+    """`coreference.system_rows` for a page: a row for each of the systems `names`, with accuracies and intervals in %, and n.
 
-    Args:
-        frame: of `system_rows`.
-        group: column of the groups.
-        names: system -> its title, in the order of the rows.
-        heldout_name: title of the row of held-out selection, in lower case.
-
-    Returns:
-        key (the system, empty for held-out selection and n), system (its title), and a column for each group.
+    Columns: key (the system, empty for held-out selection and n), system (its title), and one for each group.
     """
     rows: list[dict[str, str]] = []
     for system, name in names.items():
@@ -298,8 +287,11 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
     # The paper has each word's best candidate, without punctuation, and ROOT aligned as in the published code.
     items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
     papers = {name: published_column(published, item, "table3", "mean(uas)", probe_scores) for name, item in items.items()}
-    frame = in_order(probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"}))
-    indexed = frame.set_index(["probe", "root_alignment", "decoding", "punctuation"])
+    frame = probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"})
+    # The rows of the paper first, in its order; then the same with ROOT aligned, further rows, and those with punctuation.
+    order = frame["probe"].map(list(_PROBES).index), frame["punctuation"] != "without", frame["paper_uas"].isna()
+    frame = frame.iloc[np.lexsort(order)].reset_index(drop=True)
+    indexed = frame.set_index(["probe", "root_alignment", "punctuation"])
     rows = []
     for probe, (title, identifier) in _PROBES.items():
         of_probe = frame[frame["probe"] == probe]
@@ -310,11 +302,10 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         least, largest = (training.get(f"{probe}_kept_epoch_{end}", "") for end in ("min", "max"))
         row: dict[str, object] = {"probe": title, "seeds": int(of_probe["seeds"].iloc[0])}
         for alignment in ("legacy", "fixed"):
-            row[alignment] = _uas(indexed, (probe, alignment if alignment in alignments else "-", "argmax", "without"))
-        row["with_punctuation"] = _uas(indexed, (probe, last, "argmax", "with"))
-        row["tree"] = _uas(indexed, (probe, last, "tree", "without"))
+            row[alignment] = _uas(indexed, (probe, alignment if alignment in alignments else "-", "without"))
+        row["with_punctuation"] = _uas(indexed, (probe, last, "with"))
         row["epochs"] = f"{least}" if least == largest else f"{least} to {largest}"
-        row["root"] = 100 * indexed.loc[(probe, last, "argmax", "without"), "root_accuracy"]
+        row["root"] = 100 * indexed.loc[(probe, last, "without"), "root_accuracy"]
         row["paper"] = published[identifier].value if identifier else np.nan
         rows.append(row)
     notes = [
@@ -324,9 +315,7 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         f"with this run's seeds. {_epochs_note(training)} Word vectors: {training['vectors']}; "
         f"{100 * float(training['coverage']):.1f} % of the words have one.",
         _attention_note(indexed),
-        "In %, with the standard deviation over seeds. Best tree: maximum spanning tree. Shuffled heads: a control trained on "
-        "heads at the distances of random words of the training treebank, from which only the frequency of each distance can "
-        "be learned, and evaluated on the true heads.",
+        "In %, with the standard deviation over seeds.",
     ]
     names = {
         "probe": "Probe",
@@ -334,25 +323,12 @@ def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Map
         "legacy": "ROOT as published",
         "fixed": "ROOT fixed",
         "with_punctuation": "With punctuation",
-        "tree": "Best tree",
         "epochs": "Epochs",
         "root": "ROOT words correct %",
         "paper": "Paper",
     }
     formats = {"root": ".1f", "paper": ".0f", "seeds": "d"}
     return Table(frame[list(_PROBE_COLUMNS)], notes, pd.DataFrame(rows), names, formats)
-
-
-def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the paper's table first, in its order; then the same with ROOT aligned, further rows, and other scores."""
-    order = {name: k for k, name in enumerate(_PROBES)}
-    keys = {
-        "published": frame["paper_uas"].isna(),
-        "tree": frame["decoding"] != "argmax",
-        "punctuation": frame["punctuation"] != "without",
-        "probe": frame["probe"].map(order),
-    }
-    return frame.loc[pd.DataFrame(keys).sort_values(list(keys), kind="stable").index].reset_index(drop=True)
 
 
 def _epochs_note(training: pd.Series) -> str:
@@ -367,19 +343,16 @@ def _epochs_note(training: pd.Series) -> str:
 
 def _attention_note(indexed: pd.DataFrame) -> str:
     """Whether the probe on attention alone, which weights all heads, beats the best single head."""
-    probe, head = (indexed.loc[(name, "-", "argmax", "without")] for name in (ATTENTION, BEST_HEAD))
-    probe_uas, head_uas = f"{100 * probe['uas']:.1f} %", f"{100 * head['uas']:.1f} %: {head['model']}"
-    verdict = "beats the best single head" if probe["uas"] > head["uas"] else "stays below the best single head"
+    probe, head = (indexed.loc[(name, "-", "without")] for name in (ATTENTION, BEST_HEAD))
     note = (
-        f"Attention only ({probe_uas}) {verdict} ({head_uas}; chosen on the evaluation treebank, as in Table 1, without words' "
-        "attention to themselves)."
+        f"Attention only {{}} the best single head ({100 * head['uas']:.1f} %: {head['model']}, chosen on the same treebank)."
     )
     if probe["uas"] > head["uas"]:
-        return note
-    return f"{note} The probe weights all heads, so it must be undertrained: its row does not measure what attention encodes."
+        return note.format("beats")
+    return note.format("stays below") + " It weights all heads, so it must be undertrained."
 
 
-def _uas(indexed: pd.DataFrame, key: tuple[str, str, str, str]) -> str:
+def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
     if key not in indexed.index:
         return ""
     row = indexed.loc[key]
@@ -394,13 +367,9 @@ def _uas(indexed: pd.DataFrame, key: tuple[str, str, str, str]) -> str:
     gathers=("shards_by_corpus",),
     titles=("gap",),
     needs=("segments", "dependencies"),
-    uses=("coreference", "coreference_windows", "gap", "probe_training", "variants"),
+    uses=("coreference", "gap", "probe_training", "variants"),
 )
-def dropped(
-    shards_by_corpus: RecordsByCorpus,
-    titles: Mapping[str, str],
-    gap: pd.DataFrame | None = None,
-) -> Table:
+def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: pd.DataFrame | None = None) -> Table:
     """Number of records dropped from each corpus, by reason, and of passages of GAP that are kept but not scored."""
     reason = "the pronoun refers to neither name or to both"
     return dropped_records(shards_by_corpus, None if gap is None else {titles["gap"]: (int(gap["n"].max()), reason)})

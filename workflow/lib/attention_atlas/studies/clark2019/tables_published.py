@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,7 @@ from attention_atlas.workflow.shown import table
 
 _HEAD = ["layer", "head", "direction"]
 _NOT_STATED = " (not stated in the paper)"
-_VARIANT_NOTES = {
+_VARIANTS = {
     "segment_ids": ("zeros", "pair", "the authors fed zeros for both segments and later called 0/1 better"),
     "recipe": ("authors", "clean", "segments of sentences with random cuts, or random pairs of whole paragraphs"),
     "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
@@ -46,6 +47,8 @@ _GRADIENT_NOTES = {
     "measure": "the paper does not say how it averages: over weights, of sums over the class, or of gradient times attention",
 }
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
+Row = tuple[Any, ...]
+"""Option, as published, alternative, note (the choice), quantity, and its value as published and with the alternative."""
 
 
 @table(
@@ -59,66 +62,58 @@ COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_publis
         "casing": ("variants.casing", "variants/casing/surface.tsv"),
         "casing_dependencies": ("variants.casing", "variants/casing/dependencies.tsv"),
         "coreference": ("coreference", "coreference_options.tsv"),
-        "windows": ("coreference_windows", "variants/windows/coreference.tsv"),
         "probes": ("probe_training", "table3_seeds.tsv"),
     },
     settings=("coreference_options",),
     labels=("dependencies",),
     needs=("segments", "dependencies"),
-    uses=("variants", "probe_training", "vectors", "coreference", "coreference_windows"),
+    uses=("variants", "probe_training", "vectors", "coreference"),
 )
 def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str, Any]) -> Table:
     """Change in the result when one choice is changed at a time, starting from the setting behind the published numbers (Clark
     et al. 2019). The paper, the published code and good practice differ on these choices. Difference: the alternative minus
     the published setting. Accuracies are shares of words (Table 1) or of all mentions (Table 2).
     """
-    of_run = CoreferenceOptions(**coreference_options)
-    rows = [
-        *_dependency_rows(frames["dependency_options"]),
-        *_surface_rows(frames["surface_options"]),
-        *_gradient_rows(frames["gradient_variants"]),
-        *_variant_rows(frames),
-        *(_coreference_rows(frames["coreference"], of_run) if "coreference" in frames else ()),
-        *(_window_rows(frames["windows"]) if "windows" in frames else ()),
-        *(_probe_rows(frames["probes"]) if "probes" in frames else ()),
-    ]
-    return Table(pd.DataFrame(rows, columns=COLUMNS), layout=Layout("option"))
+    rows = [*_dependency_rows(frames["dependency_options"]), *_surface_rows(frames["surface_options"])]
+    rows += [*_gradient_rows(frames["gradient_variants"]), *_variant_rows(frames)]
+    if "coreference" in frames:
+        rows += _coreference_rows(frames["coreference"], CoreferenceOptions(**coreference_options))
+    if "probes" in frames:
+        rows += _probe_rows(frames["probes"])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS[:3], "note", *COLUMNS[3:6]])
+    frame["difference"] = frame["value_alternative"] - frame["value_as_published"]
+    return Table(frame[COLUMNS], layout=Layout("option"))
 
 
-def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _dependency_rows(table: pd.DataFrame) -> Iterator[Row]:
     names = {"accuracy": "best head", "baseline_accuracy": "baseline"}
-    for row, of_option, of_changed in _changed_options(table, "option"):
-        base = of_option.set_index("relation")
-        changed = of_changed.set_index("relation").loc[base.index]
-        for relation in (name for name in (ALL, "poss") if name in base.index):
-            for column, name in names.items():
-                quantity = f"Table 1, {relation}: {name}"
-                yield _difference_row(row, quantity, base.loc[relation, column], changed.loc[relation, column])
-        base, changed = base.drop(ALL), changed.drop(ALL)
+    for choice, of_option, of_changed in _changed_options(table, "option"):
+        base, changed = (frame.set_index("relation") for frame in (of_option, of_changed))
+        for relation, (column, name) in product((ALL, "poss"), names.items()):
+            if relation in base.index:
+                yield (*choice, f"Table 1, {relation}: {name}", base.loc[relation, column], changed.loc[relation, column])
+        base = base.drop(ALL)
+        changed = changed.loc[base.index]
         for column, name in names.items():
-            quantity = f"Table 1, mean over {len(base)} relations: {name}"
-            yield _difference_row(row, quantity, base[column].mean(), changed[column].mean())
+            yield (*choice, f"Table 1, mean over {len(base)} relations: {name}", base[column].mean(), changed[column].mean())
         same_head = (base[_HEAD] == changed[_HEAD]).all(axis=1).mean()
-        yield _difference_row(row, "Table 1, share of relations with the same best head", 1.0, same_head)
+        yield (*choice, "Table 1, share of relations with the same best head", 1.0, same_head)
 
 
-def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    for row, base, changed in _changed_options(table, ["option", "measure"]):
-        quantity = _surface_quantity(str(base["measure"].iloc[0]))
-        yield _difference_row(row, quantity, base["value"].mean(), changed["value"].mean())
+def _surface_rows(table: pd.DataFrame) -> Iterator[Row]:
+    for choice, base, changed in _changed_options(table, ["option", "measure"]):
+        yield (*choice, _surface_quantity(base["measure"].iloc[0]), base["value"].mean(), changed["value"].mean())
 
 
-def _changed_options(table: pd.DataFrame, keys: str | list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
-    """First columns of a row, and the results as published and with an alternative; the published setting comes first."""
+def _changed_options(table: pd.DataFrame, keys: str | list[str]) -> Iterator[tuple[Row, pd.DataFrame, pd.DataFrame]]:
+    """The results as published and with each alternative; the published setting comes first."""
     for _, frame in table.groupby(keys, sort=False):
         (published, base), *alternatives = frame.groupby(frame["setting"].astype(str), sort=False)
-        option = str(frame["option"].iloc[0])
-        for alternative, changed in alternatives:
-            row = {"option": option, "as_published": published, "alternative": alternative, "note": NOTES[option]}
-            yield row, base, changed
+        option = frame["option"].iloc[0]
+        yield from (((option, published, alternative, NOTES[option]), base, changed) for alternative, changed in alternatives)
 
 
-def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _gradient_rows(table: pd.DataFrame) -> Iterator[Row]:
     """The ratio of the claim of section 3.2; over other queries also the last layer, which depends most on them."""
     last = table["layer"].max()
     if not last > 1:
@@ -129,82 +124,59 @@ def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for name, published in _GRADIENT.items():
         for alternative in table.loc[table[name] != published, name].unique():
             changed = by_reading[tuple((_GRADIENT | {name: alternative}).values())]
-            row = {"option": f"gradient_{name}", "as_published": published + _NOT_STATED, "alternative": alternative}
-            row["note"] = _GRADIENT_NOTES[name]
+            choice = (f"gradient_{name}", published + _NOT_STATED, alternative, _GRADIENT_NOTES[name])
             for target, title in (("sep", "[SEP]"), ("other", "other tokens")) if name == "rows" else ():
                 ratios = (frame.loc[last, target] / frame.loc[last - 1, target] for frame in (base, changed))
-                yield _difference_row(row, f"Figure 3, gradient to {title}: last layer over the one before", *ratios)
+                yield (*choice, f"Figure 3, gradient to {title}: last layer over the one before", *ratios)
             ratios = (frame.loc[late:, "sep"].max() / frame["sep"].max() for frame in (base, changed))
             statistic = f"largest of layers {late} to {last} over the largest of all (claim: below {SMALL_GRADIENT})"
-            yield _difference_row(row, f"Figure 3, gradient to [SEP]: {statistic}", *ratios)
+            yield (*choice, f"Figure 3, gradient to [SEP]: {statistic}", *ratios)
 
 
-def _variant_rows(frames: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, Any]]:
-    for name, (published, alternative, note) in _VARIANT_NOTES.items():
+def _variant_rows(frames: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
+    for name, readings in _VARIANTS.items():
         if name not in frames:
             continue
-        row = {"option": name, "as_published": published, "alternative": alternative, "note": note}
+        choice = (name, *readings)
         base, changed = (table.groupby("measure", sort=False)["value"].mean() for table in (frames["surface"], frames[name]))
-        for name_of_measure, mean in base.items():
-            quantity = _surface_quantity(str(name_of_measure))
-            yield _difference_row(row, quantity, mean, changed.get(name_of_measure, math.nan))
+        for measure_name, mean in base.items():
+            yield (*choice, _surface_quantity(measure_name), mean, changed.get(measure_name, math.nan))
         if f"{name}_dependencies" in frames:
             merged = frames["dependencies"].merge(frames[f"{name}_dependencies"], on="relation", suffixes=("", "_other"))
             for entry in merged.itertuples():
-                yield _difference_row(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
+                yield (*choice, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
 
 
-def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Iterator[dict[str, Any]]:
+def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Iterator[Row]:
     (_, base), *alternatives = table.set_index("system").groupby(["option", "setting"], sort=False)
     for (option, setting), changed in alternatives:
-        yield from _table2_rows(option, options.option_text(option), setting, base, changed)
+        for system in (*BASELINES, BEST_HEAD):
+            before, after = base.loc[system], changed.loc[system]
+            note = COREFERENCE_NOTES[option]
+            if after["n"] != before["n"]:
+                note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
+            if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
+                heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
+                note += f"; head {' instead of '.join(heads)}"
+            choice = (f"coreference_{option}", options.option_text(option) + _NOT_STATED, setting, note)
+            yield (*choice, f"Table 2, all: {system.replace('_', ' ')}", before["accuracy"], after["accuracy"])
 
 
-def _window_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    of_all = table[table["mention_type"] == ALL].set_index("system")
-    if len(of_all):  # Without documents in both divisions the table is empty.
-        (name, base), (alternative, changed) = of_all.groupby("division", sort=False)
-        yield from _table2_rows("windows", name, alternative, base, changed)
-
-
-def _table2_rows(
-    option: str, published: str, alternative: str, base: pd.DataFrame, changed: pd.DataFrame
-) -> Iterator[dict[str, Any]]:
-    row = {"option": f"coreference_{option}", "as_published": published + _NOT_STATED, "alternative": alternative}
-    for system in (*BASELINES, BEST_HEAD):
-        before, after = base.loc[system], changed.loc[system]
-        note = COREFERENCE_NOTES[option] + (f" ({before['documents']} documents)" if "documents" in before else "")
-        if after["n"] != before["n"]:
-            note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
-        if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
-            heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
-            note += f"; head {' instead of '.join(heads)}"
-        quantity = f"Table 2, all: {system.replace('_', ' ')}"
-        yield _difference_row(row | {"note": note}, quantity, before["accuracy"], after["accuracy"])
-
-
-def _probe_rows(by_seed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _probe_rows(by_seed: pd.DataFrame) -> Iterator[Row]:
     """What the bias of the published code adds to the probe of the paper's formula, at the same seed and alignment of ROOT."""
     with_bias, without = (by_seed[by_seed["probe"] == name] for name in (ATTENTION_WORDS, BIAS_FREE))
-    both = with_bias.merge(without, on=["root_alignment", "decoding", "model", "seed"], suffixes=("", "_free"))
-    row = {
-        **{"option": "probe_bias", "as_published": "released_code", "alternative": "as_published"},
-        "note": "the published code adds a bias to the weights of the maps, the paper's formula has none",
-    }
+    both = with_bias.merge(without, on=["root_alignment", "model", "seed"], suffixes=("", "_free"))
+    note = "the published code adds a bias to the weights of the maps, the paper's formula has none"
+    choice = ("probe_bias", "released_code", "as_published", note)
     for entry in both.itertuples():
-        quantity = f"Table 3, attention and words, ROOT {entry.root_alignment}, {entry.decoding}, seed {entry.seed}: UAS"
-        yield _difference_row(row, quantity, entry.uas, entry.uas_free)
+        quantity = f"Table 3, attention and words, ROOT {entry.root_alignment}, seed {entry.seed}: UAS"
+        yield (*choice, quantity, entry.uas, entry.uas_free)
 
 
-def _surface_quantity(measure: str) -> str:
+def _surface_quantity(measure: Any) -> str:
     places = {"entropy": "Figure 4", "entropy_cls": "Figure 4", "row_maximum": "Section 3.3"}
     places |= dict.fromkeys(("next", "previous", "current"), "Section 3.1")
     return f"{places.get(measure, 'Figure 2')}, {measure}: mean over heads"
-
-
-def _difference_row(row: Mapping[str, Any], quantity: str, published: float, alternative: float) -> dict[str, Any]:
-    values = {"value_as_published": published, "value_alternative": alternative, "difference": alternative - published}
-    return {**row, "quantity": quantity, **values}
 
 
 @table(
@@ -244,12 +216,13 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
     figure (close).
     """
     tested = [one for one in tested_claims(frames, labels) if one.identifier]
-    tables = dict(frames)
     segments = frames["surface_summary"].set_index("quantity")["value"]
-    tables["surface_summary"] = frames["surface_summary"].assign(n=int(segments["segments"]))
-    tables["quantities"] = quantities(_quantities(frames, segments, clustering))
     best = frames["dependencies"].rename(columns={"accuracy_ci_low": "ci_low", "accuracy_ci_high": "ci_high"})
-    tables["dependency_heads"] = _with_best(frames["dependency_heads"], best, "relation")
+    tables = dict(frames) | {
+        "surface_summary": frames["surface_summary"].assign(n=int(segments["segments"])),
+        "quantities": quantities(_quantities(frames, segments, clustering)),
+        "dependency_heads": _with_best(frames["dependency_heads"], best, "relation"),
+    }
     if "coreference_heads" in frames:
         best = frames["table2"][frames["table2"]["system"] == BEST_HEAD]
         tables["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
@@ -265,8 +238,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:
-    for name in ("broad_entropy", "position", "special"):
-        yield Quantity(f"threshold_{name}", float(thresholds[name]))
+    yield from (Quantity(f"threshold_{name}", float(thresholds[name])) for name in ("broad_entropy", "position", "special"))
     n = int(segments["segments"])
     yield Quantity("sep_expected", 2 / float(segments["mean_tokens"]), n)
     surface = frames["surface"]
@@ -277,25 +249,26 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
         yield Quantity("middle_sep_highest", 100 * float(sep[first:last].max()), n)
     if "table3" in frames:
         # UAS with ROOT aligned correctly minus UAS as published, in percentage points.
-        scored = frames["table3"].query("decoding == 'argmax' and punctuation == 'without'")
+        scored = frames["table3"].query("punctuation == 'without'")
         uas = scored.groupby(["probe", "root_alignment"])["uas"].mean().unstack().reindex(columns=["fixed", "legacy"]).dropna()
         for probe, gain in (uas["fixed"] - uas["legacy"]).items():
             yield Quantity(f"root_gain_{probe}", 100 * float(gain))
 
 
 def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Accuracies of all heads with a column that names the `best` of each kind (column of the relation or type of mention).
+    """Accuracies of all heads with the `best` one of each kind (relation or type of mention) in words.
 
     Where `heads` has no intervals, those of the best heads are taken from `best`, and those of other heads are missing.
     """
     place = [kind, "layer", "head", "direction"]
     best = best[[*place, "accuracy", "ci_low", "ci_high"]].astype({"layer": int, "head": int})
-    named = [
-        f"{row.layer}-{row.head} {str(row.direction).replace('_', ' ')} {100 * row.accuracy:.1f} %" for row in best.itertuples()
-    ]
+    names = {
+        key: f"{layer}-{head} {direction.replace('_', ' ')} {100 * accuracy:.1f} %"
+        for key, layer, head, direction, accuracy, *_ in best.itertuples(index=False)
+    }
     intervals = [name for name in ("ci_low", "ci_high") if name not in heads]
     merged = heads.merge(best[[*place, *intervals]], on=place, how="left")
-    return merged.assign(best=merged[kind].map(dict(zip(best[kind], named, strict=True))).fillna("not measured"))
+    return merged.assign(best=merged[kind].map(names).fillna("not measured"))
 
 
 @table(
