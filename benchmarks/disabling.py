@@ -11,7 +11,7 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.task_heads import logits_under
 from attention_atlas.studies.kovaleva2019.models import DisablingCondition, disabling_conditions
-from attention_atlas.studies.kovaleva2019.names import UNIFORM
+
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 8
@@ -28,7 +28,7 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    conditions = list(disabling_conditions(model, [UNIFORM], []))
+    conditions = list(disabling_conditions(model, ["uniform"], []))
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:

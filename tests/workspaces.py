@@ -87,7 +87,7 @@ runs:
       ablated_records: 4
       padded: {length: 64, records: 2}
       ablations: {compared: [mrpc]}
-      patterns: {size: 16, epochs: 1, folds: 2}
+      patterns: {epochs: 1, folds: 2}
 """
 FEW_TASKS = ("mrpc", "stsb")
 FEW_EDGE_TASKS = ("pos", "roles")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from torch.nn.functional import cosine_similarity
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
@@ -34,21 +36,20 @@ from attention_atlas.models.task_heads import (
 )
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures
 from attention_atlas.studies.kovaleva2019.classes import (
-    Classifiers,
     MapNetwork,
+    Thresholds,
     as_pictures,
-    classifiers_of,
     classify,
     load_network,
     map_numbers,
     rule_labels,
     special_tokens,
+    thresholds_of,
 )
-from attention_atlas.studies.kovaleva2019.names import BASELINE, LINKS, UNIFORM, UNTRAINED
+from attention_atlas.studies.kovaleva2019.names import LINKS
 from attention_atlas.studies.kovaleva2019.words import (
     FEATURES,
     MODES,
-    SEP,
     Analysis,
     LinkPlan,
     feature_masks,
@@ -61,8 +62,7 @@ _log = logging.getLogger(__name__)
 Models = tuple[PreTrainedModel, PreTrainedModel]
 """The pre-trained and the fine-tuned model."""
 _PADDED_BATCH = 8
-ZERO, MEAN = "zero", "mean"
-ACTIONS = (UNIFORM, ZERO, MEAN)
+ACTIONS = ("uniform", "zero", "mean")
 """A disabled head attends uniformly to all real tokens (the paper), or its output is zero or its mean over the examples."""
 
 
@@ -83,20 +83,13 @@ def predictions(
 ) -> pd.DataFrame:
     """state, seed, record, prediction, label: of every model of a task and example, as names of classes, or numbers (Table 1).
 
-    Args:
-        base, card: registry entry of the pre-trained model; its card, for all models share its tokenizer.
-        tuned: state (random, tuned), seed and model of those trained on the task.
-        examples, task: of the task; its name.
-        classifier_seeds: number of random classification layers on the pre-trained model.
-
-    Raises:
-        AtlasError: the examples have no labels, or a model does not know one of them.
+    base: registry entry of the pre-trained model, which gets `classifier_seeds` random classification layers.
     """
     pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
     classes = sorted(set(labels))
     seeds = range(classifier_seeds)
     untrained = untrained_logits(base, examples, pad, 1 if regression else len(classes), seeds, pick_device())
-    predicted_by = {(UNTRAINED, seed): predicted(untrained[seed], classes, regression) for seed in seeds}
+    predicted_by = {("untrained", seed): predicted(untrained[seed], classes, regression) for seed in seeds}
     for state, seed, model in tuned:
         names = [] if regression else classes_of(model, labels)
         predicted_by[state, seed] = predicted(logits(model, examples, pad), names, regression)
@@ -112,37 +105,28 @@ def predictions(
 def disabled(
     model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str, ablations: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9).
+    """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9):
+    action, layer, head, record, prediction, label; head 0 is the whole layer, layer 0 the unchanged model.
 
-    Args:
-        model, card: fine-tuned on the task; card of the model that it was trained from.
-        examples, task: of the task; its name.
-        ablations: compared: tasks in which heads are disabled in all ways of `ACTIONS`, not by uniform attention alone.
-
-    Returns:
-        action, layer, head, record, prediction, label; layer and head from 1; head 0 is the whole layer, layer 0 the unchanged
-        model.
-
-    Raises:
-        AtlasError: the examples have no labels, or the model does not know one of them.
+    ablations: compared: tasks in which heads are disabled in all ways of `ACTIONS`, not by uniform attention alone.
     """
     pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
-    actions = ACTIONS if task in ablations["compared"] else (UNIFORM,)
-    means = mean_outputs(model, examples, pad) if MEAN in actions else []
+    actions = ACTIONS if task in ablations["compared"] else ("uniform",)
+    means = mean_outputs(model, examples, pad) if "mean" in actions else []
     conditions = list(disabling_conditions(model, actions, means))
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
     condition_logits = logits_under(model, examples, [condition.plan for condition in conditions], pad)
     names = [] if regression else classes_of(model, labels)
-    facts = {"record": [example.record for example in examples], "label": labels}
+    records = [example.record for example in examples]
     frames = []
-    for (action, layer, head, _), values in zip([(BASELINE, 0, 0, None), *conditions], condition_logits, strict=True):
-        condition = {"action": action, "layer": layer, "head": head, "prediction": predicted(values, names, regression)}
-        frames.append(pd.DataFrame({**facts, **condition}))
-    return pd.concat(frames, ignore_index=True)[["action", "layer", "head", "record", "prediction", "label"]]
+    for (action, layer, head, _), values in zip([("none", 0, 0, None), *conditions], condition_logits, strict=True):
+        condition = {"action": action, "layer": layer, "head": head, "record": records}
+        frames.append(pd.DataFrame({**condition, "prediction": predicted(values, names, regression), "label": labels}))
+    return pd.concat(frames, ignore_index=True)
 
 
 class DisablingCondition(NamedTuple):
-    """A condition: the action on a head, layer and head from 1; head 0 is all heads of the layer."""
+    """The action on a head, layer and head from 1; head 0 is all heads of the layer."""
 
     action: str
     layer: int
@@ -155,17 +139,15 @@ def disabling_conditions(
 ) -> Iterator[DisablingCondition]:
     """Every head and every layer under every action; `means`: of each layer the mean outputs [head, size], for `MEAN`."""
     _, layers, heads = self_attention(model)
-    for action in actions:
-        for layer in range(layers):
-            for head in range(heads + 1):
-                which = None if head == 0 else head - 1
-                if action == UNIFORM:
-                    plan = Plan().uniform(layer, which)
-                elif action == ZERO:
-                    plan = Plan().zero(layer, which)
-                else:
-                    plan = Plan().constant(layer, means[layer], which)
-                yield DisablingCondition(action, layer + 1, head, plan)
+    for action, layer, head in product(actions, range(layers), range(heads + 1)):
+        which = head - 1 if head else None
+        if action == "uniform":
+            plan = Plan().uniform(layer, which)
+        elif action == "zero":
+            plan = Plan().zero(layer, which)
+        else:
+            plan = Plan().constant(layer, means[layer], which)
+        yield DisablingCondition(action, layer + 1, head, plan)
 
 
 @torch.inference_mode()
@@ -201,16 +183,8 @@ def measures(
 ) -> Measures:
     """All measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task.
 
-    Args:
-        base, tuned, card: the pre-trained and the fine-tuned model; card of the former.
-        examples: of the task.
-        network, thresholds: of `patterns.patterns`.
-        padded: length and (at most) records of the comparison of padded maps.
-        tagger: spaCy model for examples without gold tags.
-        seed: of the control of links.
-
-    Raises:
-        AtlasError: the two models have other shapes, or there is no example.
+    padded: length and (at most) records of the comparison of padded maps; tagger: spaCy model for examples without gold tags;
+    seed: of the control of links.
     """
     if not examples:
         raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
@@ -219,7 +193,7 @@ def measures(
     analyses, untagged, unlinked = _analyses(examples, tagger)
     short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
     return Measures(
-        **one_pass((base, tuned), examples, card, analyses, classifiers_of(network, thresholds), seed),
+        **one_pass((base, tuned), examples, card, analyses, network, thresholds_of(thresholds), seed),
         padded=padded_cosine((base, tuned), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
         untagged=untagged,
@@ -247,31 +221,30 @@ def one_pass(
     examples: Sequence[Example],
     card: ModelCard,
     analyses: Mapping[int, Analysis],
-    classifiers: Classifiers,
+    network: MapNetwork,
+    thresholds: Thresholds,
     seed: int,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `Measures` except the padded ones, examples in their order.
-
-    `analyses`: record -> its words, empty without tags; `seed`: of the control of links.
-    """
+    """The arrays of `Measures` except the padded ones; `analyses`: record -> its words, empty without tags."""
     _, layers, heads = self_attention(models[0])
     count, features = len(examples), len(MEASURED)
     places = {example.record: place for place, example in enumerate(examples)}
-    links_shape = (2, len(MODES), count, len(LINKS), layers, heads)
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "records": np.asarray([example.record for example in examples], dtype=np.int64),
-        "cosine": np.zeros((count, layers, heads), np.float32),
-        "columns": np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32),
-        "first_row": np.full((2, len(MODES), count, features, heads), np.nan, np.float32),
-        "classes": np.zeros((2, count, layers, heads), np.int8),
-        "links": np.full(links_shape, np.nan, np.float32),
-        "link_controls": np.full(links_shape, np.nan, np.float32),
+    shapes = {
+        "columns": (2, len(MODES), count, features, layers, heads),
+        "first_row": (2, len(MODES), count, features, heads),
+        "links": (2, len(MODES), count, len(LINKS), layers, heads),
+        "link_controls": (2, len(MODES), count, len(LINKS), layers, heads),
     }
+    arrays: dict[str, npt.NDArray[Any]] = {name: np.full(shape, np.nan, np.float32) for name, shape in shapes.items()}
+    arrays["records"] = np.asarray([example.record for example in examples], dtype=np.int64)
+    arrays["cosine"] = np.zeros((count, layers, heads), np.float32)
+    arrays["classes"] = np.zeros((2, count, layers, heads), np.int8)
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(models[0], batch, card.pad or 0)
         marks = _marks(batch, inputs["attention_mask"].shape[1], card, analyses)
         links = link_plan(batch, analyses, seed, models[0].device) if analyses else None
-        _measure_batch(models, batch, inputs, marks, links, classifiers, arrays, [places[e.record] for e in batch])
+        rows = [places[example.record] for example in batch]
+        _measure_batch(models, batch, inputs, marks, links, network, thresholds, arrays, rows)
     return arrays
 
 
@@ -281,12 +254,12 @@ def _measure_batch(
     inputs: Mapping[str, torch.Tensor],
     marks: torch.Tensor,
     links: LinkPlan | None,
-    classifiers: Classifiers,
+    network: MapNetwork,
+    thresholds: Thresholds,
     arrays: Mapping[str, npt.NDArray[Any]],
     rows: Sequence[int],
 ) -> None:
     """Fill the `rows` of the arrays of `one_pass`; `marks` is the output of `_marks`."""
-    network, thresholds, size, scale = classifiers
     layers, heads = arrays["cosine"].shape[1:]
     real = inputs["attention_mask"].to(torch.float32)
     marks = marks.to(real.device)
@@ -307,12 +280,12 @@ def _measure_batch(
         if number == 0:
             before[site.layer] = maps
             return
-        arrays["cosine"][rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
+        arrays["cosine"][rows, site.layer] = cosine_similarity(before[site.layer].flatten(2), maps.flatten(2), -1).cpu().numpy()
         for k, example in enumerate(batch):
             n = len(example.input_ids)
             example_maps = maps[k, :, :n, :n]
             special = special_tokens(example).to(example_maps.device)
-            pictures[k].append(as_pictures(example_maps, special, size, scale).cpu())
+            pictures[k].append(as_pictures(example_maps, special).cpu())
             segment = torch.tensor(example.segment_ids, device=example_maps.device)
             numbers[k].append(map_numbers(example_maps, special, segment).cpu())
 
@@ -346,15 +319,10 @@ def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
     marked = marks[:, :, :, None, :]
     largest = weights[None, :, None].masked_fill(~marked, -1).amax(-1)
     largest = torch.where(marked.any(-1), largest, torch.nan)
-    separators = marked[:, :, FEATURES.index(SEP)]
+    separators = marked[:, :, FEATURES.index("sep")]
     total = (weights[None] * separators).sum(-1)
     total = torch.where(separators.any(-1), total, torch.nan)
     return torch.cat([largest, total[:, :, None]], dim=2)
-
-
-def _cosine(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """[example, head] cosine between maps [example, head, n, n] as vectors."""
-    return torch.nn.functional.cosine_similarity(first.flatten(2), second.flatten(2), dim=-1)
 
 
 def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length: int) -> npt.NDArray[np.float32]:
@@ -372,9 +340,9 @@ def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length:
             number: int, site: Site, maps: torch.Tensor, before: dict[int, torch.Tensor] = before, batch: slice = batch
         ) -> None:
             if number == 0:
-                before[site.layer] = maps.float()
+                before[site.layer] = maps.float().flatten(2)
             else:
-                cosines[batch, site.layer] = _cosine(before[site.layer], maps.float()).cpu().numpy()
+                cosines[batch, site.layer] = cosine_similarity(before[site.layer], maps.float().flatten(2), -1).cpu().numpy()
 
         _run(models, model_inputs(models[0], examples[batch], pad, length), compare)
     return cosines
