@@ -11,7 +11,6 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.task_heads import logits_under
 from attention_atlas.studies.kovaleva2019.models import DisablingCondition, disabling_conditions
-
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 8
