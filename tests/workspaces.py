@@ -86,7 +86,6 @@ runs:
       classifier_seeds: 3
       ablated_records: 4
       padded: {length: 64, records: 2}
-      ablations: {compared: [mrpc]}
       patterns: {epochs: 1, folds: 2}
 """
 FEW_TASKS = ("mrpc", "stsb")

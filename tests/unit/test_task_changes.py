@@ -20,10 +20,8 @@ from attention_atlas.studies.kovaleva2019 import models as models_module
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS
 from attention_atlas.studies.kovaleva2019.classes import MapNetwork, Thresholds
 from attention_atlas.studies.kovaleva2019.models import (
-    ACTIONS,
     disabled,
     disabling_conditions,
-    mean_outputs,
     measures,
     one_pass,
     padded_cosine,
@@ -243,34 +241,17 @@ def test_a_constant_output_replaces_what_a_head_gives():
         pass
 
 
-def test_mean_outputs_are_means_over_real_tokens():
-    net = model("bert_classifier")
-    means = mean_outputs(net, EXAMPLES, PAD)
-    sums, tokens = [0.0] * LAYERS, 0
-    for single in EXAMPLES:
-        outputs = []
-        ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
-        with torch.inference_mode(), watch(net, outputs=[lambda site, out, outputs=outputs: outputs.append(out[0])]) as session:
-            session.batch(torch.ones_like(ids))
-            net(input_ids=ids, token_type_ids=segments)
-        sums = [total + out.sum(dim=0) for total, out in zip(sums, outputs, strict=True)]
-        tokens += len(single.input_ids)
-    for layer in range(LAYERS):
-        assert means[layer].numpy() == pytest.approx((sums[layer] / tokens).numpy(), abs=1e-5)
-
-
 def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     net = model("bert_classifier")
-    means = mean_outputs(net, EXAMPLES, PAD)
-    conditions = list(disabling_conditions(net, ACTIONS, means))
-    assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [("uniform", 1, h) for h in range(HEADS + 1)]
-    assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
-    condition_logits = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
+    conditions = disabling_conditions(net)
+    assert [place for *place, _ in conditions][: HEADS + 1] == [[1, head] for head in range(HEADS + 1)]
+    assert len(conditions) == LAYERS * (HEADS + 1)
+    condition_logits = logits_under(net, EXAMPLES, [plan for *_, plan in conditions], PAD, batch_tokens=40)
     assert condition_logits[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
     for number in random.Random(0).sample(range(len(conditions)), 12):
         for row, single in enumerate(EXAMPLES):
             ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
-            with torch.inference_mode(), watch(net, plan=conditions[number].plan) as session:
+            with torch.inference_mode(), watch(net, plan=conditions[number][2]) as session:
                 session.batch(torch.ones_like(ids))
                 slow = net(input_ids=ids, attention_mask=torch.ones_like(ids), token_type_ids=segments).logits[0]
             assert condition_logits[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
@@ -278,13 +259,12 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     assert (condition_logits[1:] - condition_logits[0]).abs().amax(dim=(1, 2)).min() > 1e-6
 
 
-@pytest.mark.parametrize(("compared", "actions"), [(["mrpc"], 3), (["rte"], 1)])
-def test_disabling_gives_a_row_for_each_example(compared, actions):
+def test_disabling_gives_a_row_for_each_example():
     net = model("bert_classifier")
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
-    table = disabled(net, CARD, EXAMPLES[:4], "mrpc", {"compared": compared})
+    table = disabled(net, CARD, EXAMPLES[:4], "mrpc")
     assert list(table.columns) == ["action", "layer", "head", "record", "prediction", "label"]
-    assert len(table) == 4 * (1 + actions * LAYERS * (HEADS + 1))
+    assert len(table) == 4 * (1 + LAYERS * (HEADS + 1))
     assert set(table["prediction"]) <= {"no", "yes", "maybe"}
     plain = table[table["action"] == "none"]
     assert plain["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
@@ -437,19 +417,12 @@ def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
     assert alone[0].numpy() == pytest.approx(seed_logits[1, 2:4].numpy(), abs=1e-5)
 
 
-def test_zero_and_uniform_are_what_they_say():
+def test_a_disabled_head_attends_uniformly():
     net = model("bert_classifier")
-    by_action = {}
-    for action in ("uniform", "zero"):
-        seen = []
-        condition = next(c for c in disabling_conditions(net, [action], []) if (c.layer, c.head) == (2, 3))
-        inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
-        with (
-            torch.inference_mode(),
-            watch(net, plan=condition.plan, applied=[lambda s, p, seen=seen: seen.append(p)]) as session,
-        ):
-            session.batch(inputs["attention_mask"])
-            net(**inputs)
-        by_action[action] = seen[1][0, 2]
-    assert by_action["uniform"].numpy() == pytest.approx(1 / 6)
-    assert float(by_action["zero"].abs().max()) == 0
+    seen = []
+    plan = next(plan for layer, head, plan in disabling_conditions(net) if (layer, head) == (2, 3))
+    inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
+    with torch.inference_mode(), watch(net, plan=plan, applied=[lambda site, maps: seen.append(maps)]) as session:
+        session.batch(inputs["attention_mask"])
+        net(**inputs)
+    assert seen[1][0, 2].numpy() == pytest.approx(1 / 6)

@@ -136,7 +136,7 @@ use rule measured_by_model as kovaleva2019_disabled with:
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
-        **kovaleva2019.parameters("models:disabled", "ablations"),
+        **kovaleva2019.parameters("models:disabled"),
         model=kovaleva2019.of_seed("tasks"),
         limit=kovaleva2019.bounded("tasks", "ablated_records"),
         task="{task}",

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +62,6 @@ _log = logging.getLogger(__name__)
 Models = tuple[PreTrainedModel, PreTrainedModel]
 """The pre-trained and the fine-tuned model."""
 _PADDED_BATCH = 8
-ACTIONS = ("uniform", "zero", "mean")
-"""A disabled head attends uniformly to all real tokens (the paper), or its output is zero or its mean over the examples."""
 
 
 def load_tuned(entries: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> Iterator[tuple[str, int, PreTrainedModel]]:
@@ -102,72 +100,28 @@ def predictions(
     return pd.concat(frames, ignore_index=True)
 
 
-def disabled(
-    model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str, ablations: Mapping[str, Any]
-) -> pd.DataFrame:
+def disabled(model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str) -> pd.DataFrame:
     """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9):
-    action, layer, head, record, prediction, label; head 0 is the whole layer, layer 0 the unchanged model.
-
-    ablations: compared: tasks in which heads are disabled in all ways of `ACTIONS`, not by uniform attention alone.
+    action (uniform, or none for the unchanged model), layer, head (0: the whole layer), record, prediction, label.
     """
-    pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
-    actions = ACTIONS if task in ablations["compared"] else ("uniform",)
-    means = mean_outputs(model, examples, pad) if "mean" in actions else []
-    conditions = list(disabling_conditions(model, actions, means))
+    labels, records = labels_of(examples), [example.record for example in examples]
+    conditions = disabling_conditions(model)
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    condition_logits = logits_under(model, examples, [condition.plan for condition in conditions], pad)
+    condition_logits = logits_under(model, examples, [plan for _, _, plan in conditions], card.pad or 0)
+    regression = TASKS[task].regression
     names = [] if regression else classes_of(model, labels)
-    records = [example.record for example in examples]
     frames = []
-    for (action, layer, head, _), values in zip([("none", 0, 0, None), *conditions], condition_logits, strict=True):
-        condition = {"action": action, "layer": layer, "head": head, "record": records}
+    for (layer, head, _), values in zip([(0, 0, Plan()), *conditions], condition_logits, strict=True):
+        condition = {"action": "uniform" if layer else "none", "layer": layer, "head": head, "record": records}
         frames.append(pd.DataFrame({**condition, "prediction": predicted(values, names, regression), "label": labels}))
     return pd.concat(frames, ignore_index=True)
 
 
-class DisablingCondition(NamedTuple):
-    """The action on a head, layer and head from 1; head 0 is all heads of the layer."""
-
-    action: str
-    layer: int
-    head: int
-    plan: Plan
-
-
-def disabling_conditions(
-    model: PreTrainedModel, actions: Sequence[str], means: Sequence[torch.Tensor]
-) -> Iterator[DisablingCondition]:
-    """Every head and every layer under every action; `means`: of each layer the mean outputs [head, size], for `MEAN`."""
+def disabling_conditions(model: PreTrainedModel) -> list[tuple[int, int, Plan]]:
+    """Layer and head from 1 (head 0 is the whole layer), and the plan: uniform attention to all real tokens."""
     _, layers, heads = self_attention(model)
-    for action, layer, head in product(actions, range(layers), range(heads + 1)):
-        which = head - 1 if head else None
-        if action == "uniform":
-            plan = Plan().uniform(layer, which)
-        elif action == "zero":
-            plan = Plan().zero(layer, which)
-        else:
-            plan = Plan().constant(layer, means[layer], which)
-        yield DisablingCondition(action, layer + 1, head, plan)
-
-
-@torch.inference_mode()
-def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> list[torch.Tensor]:
-    """Layer by layer the mean output of each head over all real tokens, [head, size]."""
-    sums: dict[int, torch.Tensor] = {}
-    tokens = 0
-    for batch in progress(list(batch_by_length(examples)), label="mean outputs"):
-        inputs = model_inputs(model, batch, pad)
-        real = inputs["attention_mask"].bool()
-
-        def add(site: Site, output: torch.Tensor, real: torch.Tensor = real) -> None:
-            token_sum = output[real].double().sum(dim=0)
-            sums[site.layer] = sums[site.layer] + token_sum if site.layer in sums else token_sum
-
-        with watch(model, outputs=[add]) as session:
-            session.batch(inputs["attention_mask"])
-            model(**inputs)
-        tokens += int(real.sum())
-    return [(sums[layer] / tokens).float() for layer in sorted(sums)]
+    places = product(range(layers), range(heads + 1))
+    return [(layer + 1, head, Plan().uniform(layer, head - 1 if head else None)) for layer, head in places]
 
 
 def measures(

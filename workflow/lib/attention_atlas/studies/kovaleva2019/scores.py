@@ -201,12 +201,12 @@ def by_seed(task: str, frame: pd.DataFrame) -> Floats:
 
 
 Rows = Callable[[Sequence[str], str], pd.DataFrame]
-"""Columns of the predictions of a model (`models.disabled`) under an action, or under all of them where it is empty."""
+"""Columns of the predictions of a model (`models.disabled`) under an action."""
 
 
 def rows_of(path: str) -> Rows:
     """The rows of a file, read when they are needed: for a large task, all of them would not fit into memory."""
-    return lambda columns, action: read_parquet(path, columns, {"action": action} if action else None)
+    return lambda columns, action: read_parquet(path, columns, {"action": action})
 
 
 def disabling(
@@ -214,45 +214,43 @@ def disabling(
 ) -> dict[str, pd.DataFrame]:
     """What disabling each head, and each layer, does to the scores of task -> seed -> predictions; in `POINTS`, means of seeds.
 
-    by_seed: `BY_SEED`, each model separately; kind is the action, head is empty for a whole layer.
+    by_seed: `BY_SEED`, each model separately; head is empty for a whole layer.
     heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
     pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. seed_rho:
     Spearman's rank correlation of the differences of all heads (or layers) between two seeds, mean over pairs of seeds.
-    summary: `SUMMARY`, a row for each task, action and unit (heads or layers).
+    summary: `SUMMARY`, a row for each task and unit (heads or layers).
     """
     parts: dict[str, list[pd.DataFrame]] = {"by_seed": [], "heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
     levels = level_of_parts(len(disabled)), level_of_parts(FRAME_HEADS * len(disabled))
     for task, models in disabled.items():
-        actions = next(iter(models.values()))(["action"], "")["action"].unique()
-        for action in (name for name in actions if name != "none"):
-            keys, effects = _effects(task, list(models.values()), action)
-            facts = {"task": task, "action": action, "metric": effects.metric, "seeds": len(models), "n": len(effects.truth)}
-            for unit, chosen in (("heads", keys["head"] > 0), ("layers", keys["head"] == 0)):
-                unit_effects = replace(effects, changed=effects.changed[:, chosen.to_numpy()])
-                table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
-                places = keys[chosen].reset_index(drop=True)
-                parts[unit].append(table.assign(**facts, **places, seed_rho=over_all["seed_rho"], unit="examples"))
-                single = facts | {"kind": action, "layer": places["layer"], "head": places["head"].where(places["head"] > 0)}
-                for model_seed, changed, base in zip(models, unit_effects.changed, unit_effects.base, strict=True):
-                    of_seed = replace(unit_effects, changed=changed[None], base=base[None])
-                    rows = effect_rows(of_seed, resamples, seed)[0] if len(models) > 1 else table
-                    parts["by_seed"].append(rows.assign(**single, seed=model_seed, value=rows["score"]))
-                summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
+        keys, effects = _effects(task, list(models.values()))
+        facts = {"task": task, "action": "uniform", "metric": effects.metric, "seeds": len(models), "n": len(effects.truth)}
+        for unit, chosen in (("heads", keys["head"] > 0), ("layers", keys["head"] == 0)):
+            unit_effects = replace(effects, changed=effects.changed[:, chosen.to_numpy()])
+            table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
+            places = keys[chosen].reset_index(drop=True)
+            parts[unit].append(table.assign(**facts, **places, seed_rho=over_all["seed_rho"], unit="examples"))
+            single = facts | {"kind": "uniform", "layer": places["layer"], "head": places["head"].where(places["head"] > 0)}
+            for model_seed, changed, base in zip(models, unit_effects.changed, unit_effects.base, strict=True):
+                of_seed = replace(unit_effects, changed=changed[None], base=base[None])
+                rows = effect_rows(of_seed, resamples, seed)[0] if len(models) > 1 else table
+                parts["by_seed"].append(rows.assign(**single, seed=model_seed, value=rows["score"]))
+            summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
     columns = {"by_seed": BY_SEED, "heads": FIGURE8, "layers": FIGURE9}
     tables = {name: pd.concat(frames, ignore_index=True)[columns[name]] for name, frames in parts.items()}
     tables["by_seed"] = tables["by_seed"].astype({"head": "Int64"})
     return tables | {"summary": pd.DataFrame(summary)[SUMMARY]}
 
 
-def _effects(task: str, models: Sequence[Rows], action: str) -> tuple[pd.DataFrame, Effects]:
-    """Conditions of an action, and their effects; at most one action of one seed is read at a time."""
+def _effects(task: str, models: Sequence[Rows]) -> tuple[pd.DataFrame, Effects]:
+    """Conditions, and their effects; the predictions of one model are read at a time."""
     changed, base = [], []
     for rows_of_model in models:
         unchanged = rows_of_model(["record", "prediction", "label"], "none").sort_values("record")
         base.append(as_numbers(task, unchanged["prediction"].tolist()))
         truth = as_numbers(task, unchanged["label"].tolist())
-        rows = rows_of_model(["layer", "head", "record", "prediction"], action)
+        rows = rows_of_model(["layer", "head", "record", "prediction"], "uniform")
         codes, predictions = pd.factorize(rows["prediction"])
         rows["prediction"] = as_numbers(task, predictions.tolist())[codes]
         numbers = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
@@ -263,7 +261,7 @@ def _effects(task: str, models: Sequence[Rows], action: str) -> tuple[pd.DataFra
 
 @dataclass(frozen=True)
 class Effects:
-    """Predictions of a task's models under one action, [seed, condition, example], and unchanged, [seed, example]."""
+    """Predictions of a task's models with heads disabled, [seed, condition, example], and unchanged, [seed, example]."""
 
     changed: Floats
     base: Floats
