@@ -33,16 +33,7 @@ from attention_atlas.figures.style import (
     page_figure,
 )
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import (
-    DENSE,
-    DENSE_VERTICAL,
-    DIAGONAL,
-    TITLES,
-    TYPES,
-    UNNAMED,
-    VERTICAL,
-    shown_types,
-)
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL, shown_types
 from attention_atlas.published.values import rows_of_column
 from attention_atlas.studies.guan2020.rows import FITS, model_title
 from attention_atlas.workflow.shown import figure

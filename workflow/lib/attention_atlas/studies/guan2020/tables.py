@@ -279,12 +279,7 @@ def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
     return claim_table(claim_frame(tested_claims(drops_of(answers), head_types, resamples, seed)))
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-)
+@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
     that is too long for one has several for the same question. Types and features use the first window of each question.

@@ -37,10 +37,6 @@ from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, PU
 from attention_atlas.workflow.shown import figure
 
 _COLUMNS = 3
-_SIDE = 1.85
-"""Approximate width of a map in inches."""
-_LONGEST = 12
-"""Largest number of letters of a token label."""
 COLOURS = dict(zip(CLASSES, (BLUE, ORANGE, SKY, GREEN, GREY), strict=True))
 _TITLES = {"network": "By the network", "rules": "By the rules"}
 
@@ -98,9 +94,9 @@ def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
     weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
     image = draw_cells(axes, weights**0.5, SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
-    tokens = [plain(token[:_LONGEST]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
-    # As many token labels as fit below each other without touching.
-    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / _SIDE)))
+    tokens = [plain(token[:12]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
+    # As many token labels as fit below each other without touching: a map is about 1.85 inches wide.
+    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / 1.85)))
     places = np.arange(0, len(tokens), step)
     names = [tokens[place] for place in places]
     axes.set_xticks(places + 0.5, names, rotation=90, fontsize=SMALLEST)

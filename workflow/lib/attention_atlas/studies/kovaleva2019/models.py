@@ -198,7 +198,11 @@ def one_pass(
         marks = _marks(batch, inputs["attention_mask"].shape[1], card, analyses)
         links = link_plan(batch, analyses, seed, models[0].device) if analyses else None
         rows = [places[example.record] for example in batch]
-        _measure_batch(models, batch, inputs, marks, links, network, thresholds, arrays, rows)
+        pictures, numbers = _measure_batch(models, batch, inputs, marks, links, arrays, rows)
+        for row, of_example, numbers_of_example in zip(rows, pictures, numbers, strict=True):
+            by_network = classify(network, torch.cat(of_example)).argmax(axis=1)
+            by_rules = rule_labels(torch.cat(numbers_of_example).numpy(), thresholds)
+            arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
     return arrays
 
 
@@ -208,13 +212,11 @@ def _measure_batch(
     inputs: Mapping[str, torch.Tensor],
     marks: torch.Tensor,
     links: LinkPlan | None,
-    network: MapNetwork,
-    thresholds: Thresholds,
     arrays: Mapping[str, npt.NDArray[Any]],
     rows: Sequence[int],
-) -> None:
-    """Fill the `rows` of the arrays of `one_pass`; `marks` is the output of `_marks`."""
-    layers, heads = arrays["cosine"].shape[1:]
+) -> tuple[list[list[torch.Tensor]], list[list[torch.Tensor]]]:
+    """Fill the `rows` of the arrays of `one_pass`; of each example the pictures and the numbers of its maps, layer by layer."""
+    layers = arrays["cosine"].shape[1]
     real = inputs["attention_mask"].to(torch.float32)
     marks = marks.to(real.device)
     before: dict[int, torch.Tensor] = {}
@@ -244,10 +246,7 @@ def _measure_batch(
             numbers[k].append(map_numbers(example_maps, special, segment).cpu())
 
     _run(models, inputs, see)
-    for k, row in enumerate(rows):
-        by_network = classify(network, torch.cat(pictures[k])).argmax(axis=1)
-        by_rules = rule_labels(torch.cat(numbers[k]).numpy(), thresholds)
-        arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+    return pictures, numbers
 
 
 def _run(models: Models, inputs: Mapping[str, torch.Tensor], see: Callable[[int, Site, torch.Tensor], None]) -> None:
@@ -261,10 +260,9 @@ def _run(models: Models, inputs: Mapping[str, torch.Tensor], see: Callable[[int,
 def _marks(batch: Sequence[Example], length: int, card: ModelCard, analyses: Mapping[int, Analysis]) -> torch.Tensor:
     """[mode, example, feature, n] which tokens have a feature."""
     marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
-    for number, mode in enumerate(MODES):
-        for row, example in enumerate(batch):
-            for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode).items():
-                marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
+    for (number, mode), (row, example) in product(enumerate(MODES), enumerate(batch)):
+        for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode).items():
+            marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
     return marks
 
 
@@ -288,15 +286,12 @@ def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length:
     cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = slice(start, start + _PADDED_BATCH)
-        before: dict[int, torch.Tensor] = {}
+        seen: dict[tuple[int, int], torch.Tensor] = {}
 
-        def compare(
-            number: int, site: Site, maps: torch.Tensor, before: dict[int, torch.Tensor] = before, batch: slice = batch
-        ) -> None:
-            if number == 0:
-                before[site.layer] = maps.float().flatten(2)
-            else:
-                cosines[batch, site.layer] = cosine_similarity(before[site.layer], maps.float().flatten(2), -1).cpu().numpy()
+        def see(number: int, site: Site, maps: torch.Tensor, seen: dict[tuple[int, int], torch.Tensor] = seen) -> None:
+            seen[number, site.layer] = maps.float().flatten(2)
 
-        _run(models, model_inputs(models[0], examples[batch], pad, length), compare)
+        _run(models, model_inputs(models[0], examples[batch], pad, length), see)
+        for layer in range(layers):
+            cosines[batch, layer] = cosine_similarity(seen[0, layer], seen[1, layer], -1).cpu().numpy()
     return cosines

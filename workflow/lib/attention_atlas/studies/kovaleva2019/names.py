@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-TASK_TITLES = {
-    "mrpc": "MRPC",
-    "stsb": "STS-B",
-    "sst2": "SST-2",
-    "qqp": "QQP",
-    "rte": "RTE",
-    "qnli": "QNLI",
-    "mnli": "MNLI",
-}
+TASK_TITLES = {"mrpc": "MRPC", "stsb": "STS-B", "sst2": "SST-2", "qqp": "QQP", "rte": "RTE", "qnli": "QNLI", "mnli": "MNLI"}
 TASKS = tuple(TASK_TITLES)
 STATES = ("untrained", "random", "tuned")
 """Pre-trained with a random classification layer; trained on the task from random weights; trained from pre-trained weights."""

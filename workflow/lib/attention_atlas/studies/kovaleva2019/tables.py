@@ -167,13 +167,7 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return replace(tested, notes=[*tested.notes, *notes])
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-    uses=("frames",),
-)
+@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)

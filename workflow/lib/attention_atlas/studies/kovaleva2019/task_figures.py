@@ -46,32 +46,12 @@ _TOKENS = {
     "cls": "[CLS]",
     "published CLS": f"[CLS], published\n{PUBLISHED_MODEL}",
 }
-_FEATURES = {
-    "pron": "pronoun",
-    "noun": "noun",
-    "verb": "verb",
-    "obj": "object",
-    "subj": "subject",
-    "neg": "negation",
-    "punct": "punctuation",
-    "cls": "[CLS]",
-    "sep": "[SEP]",
-}
+_FEATURES = {"pron": "pronoun", "noun": "noun", "verb": "verb", "obj": "object", "subj": "subject", "neg": "negation"}
+_FEATURES |= {"punct": "punctuation", "cls": "[CLS]", "sep": "[SEP]"}
 _KINDS = {"as_published": "By spelling", "corrected": "By word", "published": f"Published\n({PUBLISHED_MODEL})"}
-_LARGEST = 0.5
-"""Weight above which all cells have the same colour."""
-_ROW = 0.125
-"""Height of a feature in inches."""
-_FEW_LAYERS = 12
-_COLOURED = 0.95
-"""Share of the heads of a panel whose change is within the colour scale."""
-_SURE, _UNSURE = f"p < {LEVEL}, adjusted for all layers", "not significant"
-_COLOURS = {_SURE: LOSS, _UNSURE: UNCHANGED}
-
+_COLOURS = {f"p < {LEVEL}, adjusted for all layers": LOSS, "not significant": UNCHANGED}
 _SEED: dict[str, Any] = {"color": BLACK, "marker": "o", "markersize": 2.6, "linestyle": "none"}
 _SEED |= {"markerfacecolor": "white", "markeredgewidth": 0.5}
-_BESIDE = 0.22
-"""Distance of the marks of seeds from the interval, in layers."""
 
 
 def digitised(name: str) -> pd.DataFrame:
@@ -193,7 +173,7 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
     features = [name for name in _FEATURES if (rows["feature"] == name).any()]
     columns = min(len(tasks), _PANELS)
     bands = [tasks[start : start + columns] for start in range(0, len(tasks), columns)]
-    height = len(bands) * (len(_KINDS) * (_ROW * len(features) + 0.1) + 0.5) + 0.7
+    height = len(bands) * (len(_KINDS) * (0.125 * len(features) + 0.1) + 0.5) + 0.7
     drawing, grid = page_figure(len(_KINDS) * len(bands), columns, PAGE, min(height, TALLEST))
     image: QuadMesh | None = None
     for band, shown in enumerate(bands):
@@ -223,7 +203,8 @@ def _draw_features(axes: Axes, cells: pd.DataFrame, features: Sequence[str]) -> 
         axes.set(xticks=[], yticks=[])
         return None
     values = cells.pivot(index="feature", columns="head", values="value").reindex(features).to_numpy(float)
-    image = draw_cells(axes, values, SEQUENTIAL, 0, _LARGEST)
+    # Weights above 0.5 have one colour.
+    image = draw_cells(axes, values, SEQUENTIAL, 0, 0.5)
     heads = values.shape[1]
     number_ticks(axes, "x", heads, 4)
     for place, n in enumerate(cells.groupby("feature")["n"].max().reindex(features)):
@@ -248,7 +229,7 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
     table = disabling_heads[disabling_heads["action"] == "uniform"]
     published = digitised("fig8_disable_head")
     layers = int(table["layer"].max())
-    drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.7 if layers <= _FEW_LAYERS else 3.1)
+    drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.7 if layers <= 12 else 3.1)
     for task, axis in panels.items():
         heads = table[table["task"] == task]
         bound = colour_bound(heads["delta"])
@@ -269,17 +250,15 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
 
 
 def colour_bound(delta: pd.Series) -> float:
-    """The absolute change that `_COLOURED` of the heads do not exceed, since a few large ones would leave the others white."""
+    """The absolute change that 95 % of the heads do not exceed, since a few large ones would leave the others white."""
     sizes = delta.abs()
-    return float(sizes.quantile(_COLOURED, interpolation="higher") or sizes.max())
+    return float(sizes.quantile(0.95, interpolation="higher") or sizes.max())
 
 
 def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
-    lines = [panel_title(task, heads)]
-    rho = heads["seed_rho"].iloc[0]
+    lines, rho = [panel_title(task, heads)], heads["seed_rho"].iloc[0]
     if heads["delta"].any():
-        if pd.notna(rho):
-            lines.append(f"between seeds ρ = {rho:.2f}")
+        lines += [f"between seeds ρ = {rho:.2f}"] if pd.notna(rho) else []
         ends = (heads.loc[heads["delta"].idxmin()], heads.loc[heads["delta"].idxmax()])
         lines.append(", ".join(f"{head['delta']:+.1f} ({head['layer']:.0f}-{head['head']:.0f})" for head in ends))
     if len(published):
@@ -329,14 +308,14 @@ def figure9(disabling_layers: pd.DataFrame, disabling_by_seed: pd.DataFrame) -> 
 
 def _draw_layers(axes: Axes, layers: pd.DataFrame, by_seed: pd.DataFrame, published: pd.DataFrame) -> None:
     delta = layers["delta"]
-    drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, _SURE, _UNSURE))
-    style: dict[str, Any] = {"native_scale": True, "dodge": False, "errorbar": None, "legend": False}
-    style |= {"width": 0.7, "linewidth": 0, "saturation": 1}
-    sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, **style)
+    drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, *_COLOURS))
+    style: dict[str, Any] = {"native_scale": True, "dodge": False, "errorbar": None, "legend": False, "linewidth": 0}
+    sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, width=0.7, saturation=1, **style)
     interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
     axes.errorbar(layers["layer"], delta, yerr=interval, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
     if layers["seeds"].max() > 1:
-        axes.plot(by_seed["layer"] + _BESIDE, by_seed["delta"], **_SEED)
+        # Beside the interval.
+        axes.plot(by_seed["layer"] + 0.22, by_seed["delta"], **_SEED)
     axes.plot(published["layer"], published["delta"], **PUBLISHED_MARK, linestyle="none")
     axes.axhline(0, color=BLACK, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
