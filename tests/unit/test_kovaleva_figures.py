@@ -82,9 +82,7 @@ def of_figure8():
 
 def of_figure9():
     rows = combined({"task": TASKS, "layer": range(1, LAYERS + 1)})
-    by_seed = combined({"task": TASKS, "layer": range(1, LAYERS + 1), "seed": range(10)}, {"kind": "uniform", "baseline": 88.8})
-    by_seed = by_seed.assign(head=np.nan, value=88.8 - generator().random(len(by_seed)))
-    return {"disabling_layers": changed(rows), "disabling_by_seed": by_seed}
+    return {"disabling_layers": changed(rows)}
 
 
 FRAMES = {f"figure{k}": globals()[f"of_figure{k}"] for k in range(1, 10)}

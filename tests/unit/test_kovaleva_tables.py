@@ -298,16 +298,6 @@ def test_the_head_that_matters_is_found(built):
     assert (summary["heldout_delta"] <= summary["best_delta"] + 1e-9).mean() > 0.7
 
 
-def test_every_model_has_its_own_rows(built):
-    table = read(built, "disabling_by_seed")
-    assert list(table.columns) == "task seed kind layer head metric baseline value p p_adjusted".split()
-    assert len(table) == sum(map(len, SEEDS.values())) * LAYERS * (HEADS + 1)
-    assert table["head"].isna().sum() * (HEADS + 1) == len(table)
-    mean = table[(table["task"] == "mrpc") & (table["kind"] == "uniform")].groupby(["layer", "head"])["value"].mean()
-    figure8 = read(built, "figure8").query("task == 'mrpc' and action == 'uniform'").set_index(["layer", "head"])["score"]
-    assert mean.to_numpy() == pytest.approx(figure8[mean.index].to_numpy(), abs=1e-3)
-
-
 def test_table1_has_every_state_and_both_constants(built):
     table = read(built, "table1").set_index(["task", "metric", "state"])
     assert table.loc[("sst2", "accuracy", "tuned"), "value"] == 100

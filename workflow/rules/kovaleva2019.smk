@@ -146,7 +146,6 @@ use rule measured as kovaleva2019_disabling with:
     input:
         leaves(disabled_by_seed),
     output:
-        by_seed="results/{run}/kovaleva2019/disabling_by_seed.tsv",
         heads="results/{run}/kovaleva2019/disabling_heads.tsv",
         layers="results/{run}/kovaleva2019/disabling_layers.tsv",
         summary="results/{run}/kovaleva2019/disabling.tsv",

@@ -27,7 +27,6 @@ GAINS = "task metric value ci_low ci_high level seeds random_seeds n unit".split
 _STATISTICS = ["metric", "baseline", "score", "delta", "ci_low", "ci_high", "p", "p_adjusted"]
 FIGURE9 = ["task", "action", "layer", *_STATISTICS, "seed_rho", "seeds", "n", "unit"]
 FIGURE8 = [*FIGURE9[:3], "head", *_STATISTICS, "pair_ci_low", "pair_ci_high", "pair_level", *FIGURE9[-4:]]
-BY_SEED = "task seed kind layer head metric baseline value p p_adjusted".split()
 SUMMARY = [
     *("task", "action", "unit", "baseline", "best_delta", "best_ci_low", "best_ci_high"),
     *("heldout_delta", "heldout_ci_low", "heldout_ci_high", "level", "mean_delta", "above", "constant_models", "seeds", "n"),
@@ -214,13 +213,12 @@ def disabling(
 ) -> dict[str, pd.DataFrame]:
     """What disabling each head, and each layer, does to the scores of task -> seed -> predictions; in `POINTS`, means of seeds.
 
-    by_seed: `BY_SEED`, each model separately; head is empty for a whole layer.
     heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
     pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. seed_rho:
     Spearman's rank correlation of the differences of all heads (or layers) between two seeds, mean over pairs of seeds.
     summary: `SUMMARY`, a row for each task and unit (heads or layers).
     """
-    parts: dict[str, list[pd.DataFrame]] = {"by_seed": [], "heads": [], "layers": []}
+    parts: dict[str, list[pd.DataFrame]] = {"heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
     levels = level_of_parts(len(disabled)), level_of_parts(FRAME_HEADS * len(disabled))
     for task, models in disabled.items():
@@ -231,16 +229,9 @@ def disabling(
             table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
             places = keys[chosen].reset_index(drop=True)
             parts[unit].append(table.assign(**facts, **places, seed_rho=over_all["seed_rho"], unit="examples"))
-            single = facts | {"kind": "uniform", "layer": places["layer"], "head": places["head"].where(places["head"] > 0)}
-            for model_seed, changed, base in zip(models, unit_effects.changed, unit_effects.base, strict=True):
-                of_seed = replace(unit_effects, changed=changed[None], base=base[None])
-                rows = effect_rows(of_seed, resamples, seed)[0] if len(models) > 1 else table
-                parts["by_seed"].append(rows.assign(**single, seed=model_seed, value=rows["score"]))
             summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
-    columns = {"by_seed": BY_SEED, "heads": FIGURE8, "layers": FIGURE9}
-    tables = {name: pd.concat(frames, ignore_index=True)[columns[name]] for name, frames in parts.items()}
-    tables["by_seed"] = tables["by_seed"].astype({"head": "Int64"})
-    return tables | {"summary": pd.DataFrame(summary)[SUMMARY]}
+    heads, layers = (pd.concat(parts[unit], ignore_index=True) for unit in ("heads", "layers"))
+    return {"heads": heads[FIGURE8], "layers": layers[FIGURE9], "summary": pd.DataFrame(summary)[SUMMARY]}
 
 
 def _effects(task: str, models: Sequence[Rows]) -> tuple[pd.DataFrame, Effects]:

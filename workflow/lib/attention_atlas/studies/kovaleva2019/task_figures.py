@@ -50,8 +50,6 @@ _FEATURES = {"pron": "pronoun", "noun": "noun", "verb": "verb", "obj": "object",
 _FEATURES |= {"punct": "punctuation", "cls": "[CLS]", "sep": "[SEP]"}
 _KINDS = {"as_published": "By spelling", "corrected": "By word", "published": f"Published\n({PUBLISHED_MODEL})"}
 _COLOURS = {f"p < {LEVEL}, adjusted for all layers": LOSS, "not significant": UNCHANGED}
-_SEED: dict[str, Any] = {"color": BLACK, "marker": "o", "markersize": 2.6, "linestyle": "none"}
-_SEED |= {"markerfacecolor": "white", "markeredgewidth": 0.5}
 
 
 def digitised(name: str) -> pd.DataFrame:
@@ -272,33 +270,29 @@ def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
     id="figure9",
     number="Figure 9",
     title="Change in score when a whole layer is disabled",
-    reads=("disabling_layers", "disabling_by_seed"),
+    reads=("disabling_layers",),
     labels=("tasks",),
-    files=("disabling_by_seed.tsv",),
     resources=("published/digitised/fig9_disable_layer.csv",),
 )
-def figure9(disabling_layers: pd.DataFrame, disabling_by_seed: pd.DataFrame) -> DrawnFigure:
+def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when all heads of a layer attend uniformly to all real tokens, mean over seeds (Kovaleva et
     al. 2019, Figure 9). Intervals are over examples and, with several, over seeds (Student's t). Orange: p < 0.05 by a paired
-    permutation test over examples, adjusted for all layers, about these models. Circles: single seeds; diamonds: published.
+    permutation test over examples, adjusted for all layers, about these models. Diamonds: published.
     """
     table = disabling_layers[disabling_layers["action"] == "uniform"]
-    by_seed = disabling_by_seed[(disabling_by_seed["kind"] == "uniform") & disabling_by_seed["head"].isna()]
-    by_seed = by_seed.assign(delta=by_seed["value"] - by_seed["baseline"])
     published = digitised("fig9_disable_layer")
     # A row of each task is its baseline.
     published = published[published["layer"] != "baseline"].astype({"layer": int})
     published = published.assign(delta=100 * published["delta_vs_baseline"])
     drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.1)
     for task, axis in panels.items():
-        of_seeds, of_paper = (rows[rows["task"] == task] for rows in (by_seed, published))
-        _draw_layers(axis, table[table["task"] == task].sort_values("layer"), of_seeds, of_paper)
-        axis.set_title(panel_title(task, table[table["task"] == task]), fontsize=7)
+        layers = table[table["task"] == task].sort_values("layer")
+        _draw_layers(axis, layers, published[published["task"] == task])
+        axis.set_title(panel_title(task, layers), fontsize=7)
     drawing.supylabel("Change in score", fontsize=8)
     handles = [
         *(Patch(facecolor=colour, label=name) for name, colour in _COLOURS.items()),
         Line2D([], [], color=BLACK, linewidth=0.8, label="95 % interval"),
-        Line2D([], [], **_SEED, label="one seed"),
         Line2D([], [], **PUBLISHED_MARK, linestyle="none", label=f"published ({PUBLISHED_MODEL}, 12 layers)"),
     ]
     drawing.legend(handles=handles, title=f"Change in score, {POINTS}", loc="outside lower center", ncols=3)
@@ -306,16 +300,13 @@ def figure9(disabling_layers: pd.DataFrame, disabling_by_seed: pd.DataFrame) -> 
     return DrawnFigure(drawing, disabling_layers, f"{n} examples per task")
 
 
-def _draw_layers(axes: Axes, layers: pd.DataFrame, by_seed: pd.DataFrame, published: pd.DataFrame) -> None:
+def _draw_layers(axes: Axes, layers: pd.DataFrame, published: pd.DataFrame) -> None:
     delta = layers["delta"]
     drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, *_COLOURS))
     style: dict[str, Any] = {"native_scale": True, "dodge": False, "errorbar": None, "legend": False, "linewidth": 0}
     sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, width=0.7, saturation=1, **style)
     interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
     axes.errorbar(layers["layer"], delta, yerr=interval, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
-    if layers["seeds"].max() > 1:
-        # Beside the interval.
-        axes.plot(by_seed["layer"] + 0.22, by_seed["delta"], **_SEED)
     axes.plot(published["layer"], published["delta"], **PUBLISHED_MARK, linestyle="none")
     axes.axhline(0, color=BLACK, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
