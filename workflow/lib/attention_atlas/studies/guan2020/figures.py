@@ -126,8 +126,8 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     axes.set(xticks=[], yticks=[], xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     handles = []
     for name in names:
-        style = {"linestyle": "none", "marker": _MARKERS[name], "color": COLOURS[name]}
-        handles.append(Line2D([], [], **style, label=f"{TITLES[name]} ({(plane['type'] == name).sum()})"))
+        text = f"{TITLES[name]} ({(plane['type'] == name).sum()})"
+        handles.append(Line2D([], [], linestyle="none", marker=_MARKERS[name], color=COLOURS[name], label=text))
     drawn.legend(handles=handles, loc="outside lower center", ncols=3)
     points = list(zip(plane["x"], plane["y"], strict=True))
     labels = [f"{row.layer}-{row.head}" for row in plane.itertuples()]

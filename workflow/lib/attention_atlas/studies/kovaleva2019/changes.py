@@ -244,7 +244,7 @@ def link_rows(of_seeds: Sequence[Measures], resamples: int, seed: int, level: fl
     frames: list[pd.DataFrame] = []
     absent: list[dict[str, Any]] = []
     for (model, model_name), (mode, mode_name), (link, link_name) in product(*map(enumerate, (MODELS, MODES, LINKS))):
-        facts = {"model": model_name, "mode": mode_name, "link": link_name}
+        facts: dict[str, Any] = {"model": model_name, "mode": mode_name, "link": link_name}
         values: Doubles = np.mean([m.links[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         controls: Doubles = np.mean([m.link_controls[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         present = _with_feature(values)
