@@ -8,10 +8,10 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install, watch
+from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.task_heads import logits_under
-from attention_atlas.studies.kovaleva2019.models import DisablingCondition, disabling_conditions
-from attention_atlas.studies.kovaleva2019.names import UNIFORM
+from attention_atlas.studies.kovaleva2019.models import disabling_conditions
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 8
@@ -28,19 +28,19 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    conditions = list(disabling_conditions(model, [UNIFORM], []))
+    plans = [plan for _, _, plan in disabling_conditions(model)]
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:
-        logits["sweep"] = logits_under(model, examples, [condition.plan for condition in conditions], 0)
+        logits["sweep"] = logits_under(model, examples, plans, 0)
 
     def whole() -> None:
-        logits["whole"] = _whole_passes(model, examples, conditions)
+        logits["whole"] = _whole_passes(model, examples, plans)
 
     reference = "full passes, one per head and layer"
     medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 1)
     assert torch.equal(logits["sweep"], logits["whole"])
-    print(f"{len(conditions)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")
+    print(f"{len(plans)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")
     report(medians, reference)
 
 
@@ -49,15 +49,13 @@ def _example(record: int, n: int, generator: np.random.Generator) -> Example:
     return Example(record, f"p{record}", ids, (0,) * n, ("x",) * n, tuple(range(n)), ("x",) * n)
 
 
-def _whole_passes(
-    model: BertForSequenceClassification, examples: list[Example], conditions: list[DisablingCondition]
-) -> torch.Tensor:
+def _whole_passes(model: BertForSequenceClassification, examples: list[Example], plans: list[Plan]) -> torch.Tensor:
     """The same batches, every layer of every pass."""
-    logits = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
-    for number, condition in enumerate((None, *conditions)):
+    logits = torch.zeros(1 + len(plans), len(examples), model.config.num_labels)
+    for number, plan in enumerate((None, *plans)):
         for batch in batch_by_length(examples):
             inputs = model_inputs(model, batch, 0)
-            with torch.inference_mode(), watch(model, plan=condition.plan if condition else None) as session:
+            with torch.inference_mode(), watch(model, plan=plan) as session:
                 session.batch(inputs["attention_mask"])
                 logits[number, [example.record for example in batch]] = model(**inputs).logits
     return logits

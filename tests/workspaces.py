@@ -84,8 +84,7 @@ runs:
       classifier_seeds: 3
       ablated_records: 4
       padded: {length: 64, records: 2}
-      ablations: {compared: [mrpc]}
-      patterns: {size: 16, epochs: 1, folds: 2}
+      patterns: {epochs: 1, folds: 2}
 """
 FEW_TASKS = ("mrpc", "stsb")
 FEW_EDGE_TASKS = ("pos", "roles")

@@ -36,21 +36,7 @@ from attention_atlas.studies.guan2020.ablations import (
     scored_rows,
     sentence_of_pieces,
 )
-from attention_atlas.studies.guan2020.rows import (
-    BASELINE,
-    INTRA,
-    OTHERS,
-    PERMUTED,
-    PRUNED,
-    ROWS,
-    SEGMENTS,
-    SENTENCEX,
-    STOPS,
-    TYPE,
-    UNIFORM,
-    WHOLE,
-    ZERO,
-)
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS
 from attention_atlas.studies.guan2020.rows import baselines as baseline_scores
 from attention_atlas.studies.guan2020.tables import table2, table3
 
@@ -109,27 +95,27 @@ def test_rows_are_those_of_the_paper():
     for row in ROWS:
         prefix = {"Table 2": "t2", "Table 3": "t3"}[row.item]
         quantity = published[f"g_{prefix}_{row.number}_em"].quantity
-        start = {ZERO: "prune ", UNIFORM: "1/L for ", INTRA: "no intra in ", "inter": "no inter in "}[row.action]
+        start = {"zero": "prune ", "uniform": "1/L for ", "intra": "no intra in ", "inter": "no inter in "}[row.action]
         assert start in quantity
         named = quantity.split(start)[1].split(":")[0].split(" (")[0].replace("D&V", "Dense&Vertical")
         assert {words[t] for t in row.types} == set(named.replace(", ", "+").split("+")), quantity
 
 
 def test_conditions_change_the_heads_of_their_types(types):
-    row_conditions = conditions(types, HEADS, 3, 5, STOPS, False, 0)
+    row_conditions = conditions(types, HEADS, 3, 5, "stops", False, 0)
     rows = {row.number: row for row in ROWS}
     for number, row in rows.items():
         type_heads = sorted(place for place, name in types.items() if name in row.types)
         own = [c for c in row_conditions if c.row == number]
-        assert {c.sentences for c in own} == set((SEGMENTS, STOPS) if row.item == "Table 3" else (WHOLE,))
-        assert [list(c.heads) for c in own if c.drawn_from == TYPE] == [type_heads] * len({c.sentences for c in own})
-        assert sum(c.drawn_from == PERMUTED for c in own) == (5 if number in PRUNED.values() else 0)
+        assert {c.sentences for c in own} == set(("segments", "stops") if row.item == "Table 3" else ("",))
+        assert [list(c.heads) for c in own if c.drawn_from == "type"] == [type_heads] * len({c.sentences for c in own})
+        assert sum(c.drawn_from == "permuted" for c in own) == (5 if number in PRUNED.values() else 0)
         for condition in own:
             assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
             assert len(set(condition.heads)) == len(type_heads)
-            assert (condition.drawn_from != OTHERS) or not set(condition.heads) & set(type_heads)
-    assert sum(c.drawn_from == OTHERS for c in row_conditions) > 0
-    assert conditions(types, HEADS, 3, 5, STOPS, False, 0)[7].heads == row_conditions[7].heads
+            assert (condition.drawn_from != "others") or not set(condition.heads) & set(type_heads)
+    assert sum(c.drawn_from == "others" for c in row_conditions) > 0
+    assert conditions(types, HEADS, 3, 5, "stops", False, 0)[7].heads == row_conditions[7].heads
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
@@ -164,11 +150,11 @@ def test_permuted_types_may_be_those_of_any_head_of_a_layer():
 
 def test_sentences_of_pieces():
     one = EXAMPLES[0]  # [CLS] q q q [SEP] w w w . w w w w . [SEP]
-    assert sentence_of_pieces(one, SEGMENTS, "none") == [-1, 0, 0, 0, -1, *[1] * 9, -1]
-    assert sentence_of_pieces(one, STOPS, "none") == [-1, 0, 0, 0, -1, *[1] * 4, *[2] * 5, -1]
-    assert sentence_of_pieces(one, SEGMENTS, "segment") == [0, 0, 0, 0, 0, *[1] * 9, 1]
+    assert sentence_of_pieces(one, "segments", "none") == [-1, 0, 0, 0, -1, *[1] * 9, -1]
+    assert sentence_of_pieces(one, "stops", "none") == [-1, 0, 0, 0, -1, *[1] * 4, *[2] * 5, -1]
+    assert sentence_of_pieces(one, "segments", "segment") == [0, 0, 0, 0, 0, *[1] * 9, 1]
     with pytest.raises(AtlasError, match="reader squad"):
-        sentence_of_pieces(Example(0, "x", (2,), (0,), ("[CLS]",), (-1,), ()), STOPS, "none")
+        sentence_of_pieces(Example(0, "x", (2,), (0,), ("[CLS]",), (-1,), ()), "stops", "none")
 
 
 def question_on(context, first_word=0):
@@ -195,23 +181,23 @@ def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
     for number, sentence in enumerate(sentences, start=1):
         expected += [number for match in WORD.finditer(context) if place <= match.start() < place + len(sentence)]
         place += len(sentence)
-    assert sentence_of_pieces(example, SENTENCEX, "none") == [-1, 0, -1, *expected, -1]
+    assert sentence_of_pieces(example, "sentencex", "none") == [-1, 0, -1, *expected, -1]
     if len(expected) > 8:
-        assert sentence_of_pieces(question_on(context, 8), SENTENCEX, "none") == [-1, 0, -1, *expected[8:], -1]
+        assert sentence_of_pieces(question_on(context, 8), "sentencex", "none") == [-1, 0, -1, *expected[8:], -1]
 
 
 def test_abbreviations_and_numbers_end_no_sentence():
     example = question_on("The U.S. team, led by Mr. Smith, won 5.5 points. It was in Brazil.")
-    assert max(sentence_of_pieces(example, SENTENCEX, "none")) == 2
-    assert max(sentence_of_pieces(example, STOPS, "none")) == 6
-    of_words = dict(zip(example.words[1:], sentence_of_pieces(example, SENTENCEX, "segment")[3:-1], strict=True))
+    assert max(sentence_of_pieces(example, "sentencex", "none")) == 2
+    assert max(sentence_of_pieces(example, "stops", "none")) == 6
+    of_words = dict(zip(example.words[1:], sentence_of_pieces(example, "sentencex", "segment")[3:-1], strict=True))
     assert (of_words["points"], of_words["It"], of_words["Brazil"]) == (1, 2, 2)
 
 
 @pytest.mark.parametrize("special_tokens", ["none", "segment"])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
-    row_conditions = conditions(types, HEADS, 1, 1, SENTENCEX, renormalise, 0)
+    row_conditions = conditions(types, HEADS, 1, 1, "sentencex", renormalise, 0)
     answers = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
@@ -225,12 +211,12 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
             answer, answer_score = answers[condition.row, condition.sentences, condition.drawn_from, condition.draw][one.record]
             assert answer_score == pytest.approx(value, abs=1e-4)
             assert answer == text
-            differ += answer != answers[BASELINE, WHOLE, TYPE, 0][one.record][0]
+            differ += answer != answers[BASELINE, "", "type", 0][one.record][0]
     assert differ > 0, "no ablation changed any answer"
 
 
 def test_shards_together_answer_as_all_questions_at_once(model, types):
-    row_conditions = conditions(types, HEADS, 1, 0, STOPS, False, 0)
+    row_conditions = conditions(types, HEADS, 1, 0, "stops", False, 0)
     whole, shards = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
     for part in (EXAMPLES[:1], EXAMPLES[1:], []):
         shards.append(answered(answer_all(model, part, row_conditions, 0, "none")))
@@ -249,10 +235,10 @@ def test_the_answer_is_the_best_of_all_windows():
     first, second = (
         Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=annotation) for k, name in enumerate(("q", "q#2"))
     )
-    answers = {(BASELINE, WHOLE, TYPE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
+    answers = {(BASELINE, "", "type", 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
     ((*_, question, passage, answer, em, f1),) = scored_rows(answers, [first, second])
     assert (question, passage, answer, em, f1) == ("q", 1, "y", 100, 100)
-    table = baselines(answers[BASELINE, WHOLE, TYPE, 0], [first, second]).set_index(["windows", "references"])["em"]
+    table = baselines(answers[BASELINE, "", "type", 0], [first, second]).set_index(["windows", "references"])["em"]
     assert table.to_dict() == {("first", "first"): 0, ("first", "all"): 100, ("all", "first"): 100, ("all", "all"): 100}
 
 
@@ -260,13 +246,13 @@ def test_tables_have_drops_intervals_and_the_control():
     generator = np.random.default_rng(1)
     rows = []
     levels = [
-        (1, "", TYPE, 0, 0.9),
-        (2, "", TYPE, 0, 0.2),
-        (2, "", OTHERS, 1, 0.8),
-        (2, "", OTHERS, 2, 0.7),
-        (2, "", PERMUTED, 1, 0.1),
-        (4, "", TYPE, 0, 0.3),
-        (12, "stops", TYPE, 0, 0.5),
+        (1, "", "type", 0, 0.9),
+        (2, "", "type", 0, 0.2),
+        (2, "", "others", 1, 0.8),
+        (2, "", "others", 2, 0.7),
+        (2, "", "permuted", 1, 0.1),
+        (4, "", "type", 0, 0.3),
+        (12, "stops", "type", 0, 0.5),
     ]
     for *condition, level in levels:
         hits = 100.0 * (generator.random(60) < level)
@@ -278,7 +264,7 @@ def test_tables_have_drops_intervals_and_the_control():
     rows = [(*place, UNNAMED if kind == DENSE else kind, kind) for place, kind in zip(places, of_heads, strict=True)]
     head_types = pd.DataFrame(rows, columns=["layer", "head", "type", "cluster"])
     table = table2(answers, head_types, pd.DataFrame(), 200, 0).frame.set_index("row")
-    means = answers[answers["drawn_from"] != PERMUTED].groupby(["row", "draw"])["em"].mean()
+    means = answers[answers["drawn_from"] != "permuted"].groupby(["row", "draw"])["em"].mean()
     assert list(table.index) == [1, 2, 4]
     row = table.loc[2]
     assert row["em"] == pytest.approx(means[2, 0], abs=1e-3)
@@ -309,7 +295,9 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring():
     assert scored.set_index(["windows", "references"])["f1"].to_dict() == levels
     assert (scored["n"] == 8).all()
     rows = [
-        (number, "", TYPE, 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)
+        (number, "", "type", 0, f"q{k}", k // 2, "x", level, level)
+        for number, level in ((1, 90.0), (2, 40.0))
+        for k in range(8)
     ]
     heads = [(1, 1, UNNAMED, DENSE), (2, 1, VERTICAL, VERTICAL)]
     head_types = pd.DataFrame(heads, columns=["layer", "head", "type", "cluster"])

@@ -22,7 +22,6 @@ from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.kovaleva2019 import scores as disabling_tables
-from attention_atlas.studies.kovaleva2019.scores import ACCURACY, CORRELATION, F1
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
 from attention_atlas.studies.stefanik2021.scores import (
@@ -51,7 +50,7 @@ def disabled_effects(metric, seed, lost=0.0, gained=0.0, scale=1.0):
     Predictions under all heads are scaled and shifted (correlation only).
     """
     generator = np.random.default_rng(seed)
-    if metric == CORRELATION:
+    if metric == "correlation":
         truth = generator.normal(size=EXAMPLES)
         answers = truth + 0.5 * (generator.normal(size=EXAMPLES) + generator.normal(size=(HEADS + 1, EXAMPLES)))
         # Shuffled answers have the same values and no correlation.
@@ -65,7 +64,7 @@ def disabled_effects(metric, seed, lost=0.0, gained=0.0, scale=1.0):
         answers[1 + PLANTED, wrong] = 1 - truth[wrong]
     right = generator.random(EXAMPLES) < gained
     answers[1 + PLANTED, right] = truth[right]
-    if metric == CORRELATION:
+    if metric == "correlation":
         answers[1:] = scale * answers[1:] + (scale - 1)
     return disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
 
@@ -160,15 +159,15 @@ def assert_level(p, name, discrete=False):
 
 
 @REPETITIONS
-@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
 def test_disabled_heads(metric, data_sets):
     p = p_by_test(disabled_heads(metric, seed)[0] for seed in range(data_sets))
     for name in set(p) - {"detected"}:
-        assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != CORRELATION)
+        assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != "correlation")
 
 
 @REPETITIONS
-@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
 def test_gains_of_disabling_a_head(metric, data_sets):
     facts = [disabled_heads(metric, seed)[1] for seed in range(data_sets)]
     above = np.mean([row["best_ci_low"] > 0 for row in facts])
@@ -184,16 +183,16 @@ def test_gains_of_disabling_a_head(metric, data_sets):
 @REPETITIONS
 def test_disabled_heads_that_scale_predictions(data_sets):
     """Heads that halve the predictions of a regression, and shift them, keep the level and the power of the test."""
-    p = p_by_test(disabled_heads(CORRELATION, seed, scale=0.5)[0] for seed in range(data_sets))
+    p = p_by_test(disabled_heads("correlation", seed, scale=0.5)[0] for seed in range(data_sets))
     for name in ("p", "p_adjusted"):
         assert_level(p[name], f"kovaleva2019 correlation, scaled, {name}")
-    planted = p_by_test((disabled_heads(CORRELATION, seed, 0.9, scale=0.5)[0] for seed in range(40)), planted=True)
-    unscaled = p_by_test((disabled_heads(CORRELATION, seed, 0.9)[0] for seed in range(40)), planted=True)
+    planted = p_by_test((disabled_heads("correlation", seed, 0.9, scale=0.5)[0] for seed in range(40)), planted=True)
+    unscaled = p_by_test((disabled_heads("correlation", seed, 0.9)[0] for seed in range(40)), planted=True)
     print(f"kovaleva2019 correlation: power {unscaled['detected'].mean():.2f}, scaled {planted['detected'].mean():.2f}")
     assert planted["detected"].mean() == unscaled["detected"].mean() > 0.7
 
 
-@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
 def test_a_head_that_destroys_the_score_does_not_widen_the_gain_of_another(metric):
     made = disabled_effects(metric, 0, gained=0.5)
     wrong = made.truth.max() + made.truth.min() - made.truth
@@ -211,7 +210,7 @@ def chosen_heads(generator, examples, heads, gains):
     changed = np.where(difference < 0.1, 1 - base, base)
     for head, gain in enumerate(gains):
         changed[head, generator.random(examples) < 2 * gain] = 1
-    return disabling_tables.Effects(changed[None], base[None], truth, ACCURACY)
+    return disabling_tables.Effects(changed[None], base[None], truth, "accuracy")
 
 
 @REPETITIONS
@@ -356,9 +355,9 @@ def test_the_largest_share_of_attention_of_any_head(data_sets):
 def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
     seeds = range(data_sets)
     families = {
-        "kovaleva2019 accuracy": (disabled_heads(ACCURACY, seed, 0.9)[0] for seed in seeds),
-        "kovaleva2019 F1": (disabled_heads(F1, seed, 0.9)[0] for seed in seeds),
-        "kovaleva2019 correlation": (disabled_heads(CORRELATION, seed, 0.9)[0] for seed in seeds),
+        "kovaleva2019 accuracy": (disabled_heads("accuracy", seed, 0.9)[0] for seed in seeds),
+        "kovaleva2019 F1": (disabled_heads("f1", seed, 0.9)[0] for seed in seeds),
+        "kovaleva2019 correlation": (disabled_heads("correlation", seed, 0.9)[0] for seed in seeds),
         "michel2019 BLEU": (masked_heads(effects.BLEU, seed, 0.9, translations) for seed in seeds),
         "michel2019 accuracy": (masked_heads(effects.ACCURACY, seed, 0.9) for seed in seeds),
         "stefanik2021 F1": (rows for seed in range(data_sets // 4) for rows in removed_heads(seed, 0.5)),

@@ -20,13 +20,6 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import frames as frame_module
 from attention_atlas.studies.kovaleva2019.changes import OPTIONS
 from attention_atlas.studies.kovaleva2019.frames import (
-    ALL,
-    BOTH,
-    FIRST,
-    FROM_ELEMENT,
-    FROM_TARGET,
-    SPANS,
-    ZIP,
     control_weights,
     example_sentence,
     frame_pairs,
@@ -96,13 +89,15 @@ def test_pairs_by_every_reading(examples):
     end = len(first.tokens) - 2
     assert first.tokens[end - 1 : end + 1] == ("cat", "##s")
     # By spelling, "cat" of the target is looked for from the start; zip pairs the, cat with cat, ##s.
-    assert frame_pairs(first, ZIP, FROM_ELEMENT, FIRST) == [(1, 2), (2, end)]
-    assert frame_pairs(first, ZIP, FROM_ELEMENT, SPANS) == [(1, end - 1), (2, end)]
-    assert frame_pairs(first, ZIP, FROM_TARGET, SPANS) == [(end - 1, 1), (end, 2)]
-    assert frame_pairs(first, ALL, FROM_ELEMENT, SPANS) == [(1, end - 1), (1, end), (2, end - 1), (2, end)]
-    assert len(frame_pairs(first, ALL, BOTH, SPANS)) == 8
+    assert frame_pairs(first, "zip", "fe_to_target", "first_piece") == [(1, 2), (2, end)]
+    assert frame_pairs(first, "zip", "fe_to_target", "words") == [(1, end - 1), (2, end)]
+    assert frame_pairs(first, "zip", "target_to_fe", "words") == [(end - 1, 1), (end, 2)]
+    assert frame_pairs(first, "all", "fe_to_target", "words") == [(1, end - 1), (1, end), (2, end - 1), (2, end)]
+    assert len(frame_pairs(first, "all", "both", "words")) == 8
     second = examples[1]
-    assert frame_pairs(second, ZIP, FROM_ELEMENT, SPANS) == frame_pairs(second, ALL, FROM_ELEMENT, SPANS) == [(1, 5)]
+    assert (
+        frame_pairs(second, "zip", "fe_to_target", "words") == frame_pairs(second, "all", "fe_to_target", "words") == [(1, 5)]
+    )
 
 
 def maps_of(example, seed=0):
@@ -112,7 +107,9 @@ def maps_of(example, seed=0):
 
 
 def test_the_score_is_the_largest_weight_over_the_pairs(examples):
-    for example, pairing, direction, places in product(examples, (ZIP, ALL), (FROM_ELEMENT, BOTH), (FIRST, SPANS)):
+    for example, pairing, direction, places in product(
+        examples, ("zip", "all"), ("fe_to_target", "both"), ("first_piece", "words")
+    ):
         maps = maps_of(example)
         pairs = frame_pairs(example, pairing, direction, places)
         slow = [[max(float(maps[k, h, a, b]) for a, b in pairs) for h in range(3)] for k in range(2)]
@@ -122,7 +119,9 @@ def test_the_score_is_the_largest_weight_over_the_pairs(examples):
 def test_the_control_is_every_other_pair_at_the_same_distance(examples):
     """Against a loop over all pairs of pieces, of which none links an element with the target."""
     compared = 0
-    for example, pairing, direction, places in product(examples, (ZIP, ALL), (FROM_ELEMENT, BOTH), (FIRST, SPANS)):
+    for example, pairing, direction, places in product(
+        examples, ("zip", "all"), ("fe_to_target", "both"), ("first_piece", "words")
+    ):
         pairs, linked = frame_pairs(example, pairing, direction, places), linked_pairs(example)
         assert set(pairs) <= linked
         inside = [k for k, word in enumerate(example.word) if word >= 0]
@@ -143,7 +142,7 @@ def test_the_control_is_every_other_pair_at_the_same_distance(examples):
 def test_the_control_is_the_mean_over_other_pairs(examples):
     example = examples[1]
     maps = maps_of(example)
-    pairs, linked, n = frame_pairs(example, ZIP, FROM_ELEMENT, SPANS), linked_pairs(example), len(example.tokens)
+    pairs, linked, n = frame_pairs(example, "zip", "fe_to_target", "words"), linked_pairs(example), len(example.tokens)
     (distance,) = {b - a for a, b in pairs}
     others = [k for k in range(1, n - 1 - distance) if (k, k + distance) not in linked]
     expected = np.mean([maps[:, :, k, k + distance] for k in others], axis=0)
@@ -175,7 +174,7 @@ def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
     def cached(example):
         n = len(example.tokens)
         maps = np.zeros((1, 2, n, n), np.float32)
-        pairs = frame_pairs(example, ALL, FROM_ELEMENT, SPANS)
+        pairs = frame_pairs(example, "all", "fe_to_target", "words")
         for a, b in pairs:
             maps[0, 0, a, b] = 1  # a head of the links
             for start in range(n - (b - a)):
@@ -184,7 +183,7 @@ def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
             example.record, example.id, "tokens", example.tokens, example.word, example.words, maps.astype(np.float16)
         )
 
-    (scores,), controls = variant_scores(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
+    (scores,), controls = variant_scores(((e, cached(e)) for e in examples), [("all", "fe_to_target", "words")], 0)
     margin = np.nanmean(scores - controls, axis=0)
     assert margin[0, 0] == 1, margin
     assert margin[0, 1] == pytest.approx(0)
@@ -194,10 +193,10 @@ def test_options_change_one_choice_at_a_time(examples, monkeypatch):
     """Head 1 links elements with targets, head 2 targets with elements."""
     cached = [(e, SimpleNamespace(maps=np.zeros((1, 2, len(e.tokens), len(e.tokens)), np.float16))) for e in examples]
     for example, shown in cached:
-        for a, b in frame_pairs(example, ALL, FROM_ELEMENT, SPANS):
+        for a, b in frame_pairs(example, "all", "fe_to_target", "words"):
             shown.maps[0, 0, a, b] = shown.maps[0, 1, b, a] = 1
     monkeypatch.setattr(frame_module, "with_attention", lambda read, attention: iter(cached))
-    table = frames(iter(()), examples, ALL, FROM_ELEMENT, 50, 0)["options"]
+    table = frames(iter(()), examples, "all", "fe_to_target", 50, 0)["options"]
     assert table.columns.tolist() == OPTIONS
     assert (table["option_a"] + " " + table["option_b"]).tolist() == [
         "all zip",
@@ -206,7 +205,7 @@ def test_options_change_one_choice_at_a_time(examples, monkeypatch):
         "first_piece words",
     ]
     assert set(table["n"]) == {len(examples)}
-    reversed_, both = (table[table["option_b"] == name].iloc[0] for name in (FROM_TARGET, BOTH))
+    reversed_, both = (table[table["option_b"] == name].iloc[0] for name in ("target_to_fe", "both"))
     assert reversed_["rho"] == pytest.approx(-1)
     assert (abs(reversed_["largest_change"]), reversed_["mean_change"]) == (1, 0)
     assert (both["largest_change"], both["mean_change"]) == (1, 0.5)

@@ -20,17 +20,7 @@ from attention_atlas.studies.guan2020.claims import (
     fewest_permutations,
     paired_parts,
 )
-from attention_atlas.studies.guan2020.rows import (
-    BASELINE,
-    OTHERS,
-    PERMUTED,
-    PRUNED,
-    ROWS,
-    TYPE,
-    UNIFORMED,
-    passage_interval,
-    sentences_of,
-)
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, passage_interval, sentences_of
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
 CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row, "stops")]
@@ -236,10 +226,10 @@ def test_questions_on_one_passage_are_drawn_together():
 def test_drops_by_question_and_by_permutation():
     rows = []
     for number, sentences in CHANGES:
-        rows += [(number, sentences, TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
-        rows += [(number, sentences, OTHERS, 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
-    rows += [(BASELINE, "", TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
-    rows += [(PRUNED[DENSE], "", PERMUTED, draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
+        rows += [(number, sentences, "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
+        rows += [(number, sentences, "others", 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
+    rows += [(BASELINE, "", "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
+    rows += [(PRUNED[DENSE], "", "permuted", draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
     drops = drops_of(pd.DataFrame(rows, columns=COLUMNS))
     assert drops.by_question[12, "stops"].tolist() == [12, 13, 14]
     assert drops.passages.tolist() == [0, 0, 1]

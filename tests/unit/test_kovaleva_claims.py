@@ -7,18 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from attention_atlas.studies.kovaleva2019.changes import (
-    CHANGE,
-    FREQUENT,
-    LAST_LAYERS,
-    MEASURED,
-    RARE,
-    STATISTICS,
-    Measures,
-    statistics,
-)
+from attention_atlas.studies.kovaleva2019.changes import MEASURED, STATISTICS, Measures, statistics
 from attention_atlas.studies.kovaleva2019.frames import frame_rows
-from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, LAYER, LINKS, NETWORK, RULES
+from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, LINKS
 from attention_atlas.studies.kovaleva2019.scores import GAINS, exchanged_gain
 from attention_atlas.studies.kovaleva2019.tables import tested_claims as claims
 
@@ -31,11 +22,14 @@ def tables(verdict, task="rte"):
     """Tables in which all claims hold but for the statistic of one task, or of all tasks."""
     low, high = INTERVALS[verdict]
     by_task = dict.fromkeys(TASKS, (0.1, 0.3)) | {task: (low, high)}
-    rows = [(LAST_LAYERS, "real", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
-    rows += [(CHANGE, "noun", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
-    rows.append((FREQUENT, HEADLINE, "", 0.2, low, high, 0.95, 120))
-    rows.append((RARE, HEADLINE, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
-    rows += [(FREQUENT, NETWORK, "", 0.33, 0.31, 0.35, 0.95, 120), (RARE, NETWORK, "", 0.07, 0.06, 0.08, 0.95, 120)]
+    rows = [("last_layers", "real", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
+    rows += [("change", "noun", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
+    rows.append(("vertical_and_heterogeneous", HEADLINE, "", 0.2, low, high, 0.95, 120))
+    rows.append(("diagonal", HEADLINE, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
+    rows += [
+        ("vertical_and_heterogeneous", "network", "", 0.33, 0.31, 0.35, 0.95, 120),
+        ("diagonal", "network", "", 0.07, 0.06, 0.08, 0.95, 120),
+    ]
     gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40, "examples") for name, ends in by_task.items()]
     disabling = [
         dict.fromkeys(("best_delta", "heldout_delta"), 0.2)
@@ -48,7 +42,7 @@ def tables(verdict, task="rte"):
         {"layer": [1, 1, 1], "head": [1, 2, 3], "value": [0.1, 0.3, 0.2], "control": 0.05, "margin": 0.2, "n_margin": 30}
     )
     heads["margin_all_low"], heads["margin_all_high"] = [-0.9, 0.1, low], [-0.8, 0.3, high]
-    by_annotator = {annotator: {"annotator": annotator, "class": CLASSES, "share": 0.2} for annotator in (RULES, NETWORK)}
+    by_annotator = {annotator: {"annotator": annotator, "class": CLASSES, "share": 0.2} for annotator in ("rules", "network")}
     disabled = [
         {"task": name, "action": action, "layer": 1, "head": head, "delta": -0.8, "n": 40, "pair_level": 0.99}
         | {"ci_low": -0.85, "ci_high": -0.75}
@@ -75,8 +69,8 @@ def tables(verdict, task="rte"):
         "patterns": pd.DataFrame(
             [
                 (annotator, folds, kind, recall, precision)
-                for annotator, recall, precision in ((RULES, 0.62, 0.71), (NETWORK, 0.4, 0.33))
-                for folds in (LAYER, "text")
+                for annotator, recall, precision in (("rules", 0.62, 0.71), ("network", 0.4, 0.33))
+                for folds in ("layer", "text")
                 for kind in CLASSES
             ],
             columns=["annotator", "folds", "class", "recall", "precision"],
@@ -109,7 +103,7 @@ def test_each_claim_comes_out_each_way(verdict):
 
 def test_claims_about_classes_name_the_annotator_and_give_the_values_of_both():
     made = tables(OPEN)
-    rules = (made["statistics"]["statistic"] == RARE) & (made["statistics"]["of"] == RULES)
+    rules = (made["statistics"]["statistic"] == "diagonal") & (made["statistics"]["of"] == "rules")
     made["statistics"].loc[rules, ["value", "ci_low", "ci_high"]] = 0.0977083, 0.0953299, 0.100087
     frequent, rare = (claim for claim in claims(made) if "maps are" in claim.statement)
     assert rare.verdict == OPEN
@@ -197,7 +191,7 @@ def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
 )
 def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict):
     table = statistics({"mrpc": [measures(cosine, [0.2] * 5)]}, 400, 0)
-    (row,) = table[table["statistic"] == LAST_LAYERS].to_dict("records")
+    (row,) = table[table["statistic"] == "last_layers"].to_dict("records")
     assert {HOLDS: row["ci_low"] > 0, FAILS: row["ci_high"] < 0, OPEN: row["ci_low"] < 0 < row["ci_high"]}[verdict], row
     assert row["value"] == pytest.approx(min(cosine[:3]) - max(cosine[3:]), abs=0.03)
 
@@ -207,9 +201,9 @@ def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict
 )
 def test_the_two_most_frequent_classes(classes, sign):
     table = statistics({task: [measures([0.9] * 4, classes, seed=k + 7)] for k, task in enumerate(TASKS)}, 400, 0)
-    row = table[(table["statistic"] == FREQUENT) & (table["of"] == HEADLINE)].iloc[0]
+    row = table[(table["statistic"] == "vertical_and_heterogeneous") & (table["of"] == HEADLINE)].iloc[0]
     assert int(row["ci_low"] > 0) - int(row["ci_high"] < 0) == sign, row
-    rare = table[(table["statistic"] == RARE) & (table["of"] == HEADLINE)].iloc[0]
+    rare = table[(table["statistic"] == "diagonal") & (table["of"] == HEADLINE)].iloc[0]
     assert rare["ci_low"] < 0.05 < rare["ci_high"] < 0.1
     assert rare["n"] == 90
 
@@ -219,7 +213,7 @@ def test_the_change_of_a_feature_is_over_the_examples_that_have_it():
     made.columns[:, :, 10:, MEASURED.index("noun")] = np.nan
     made.columns[:, :, 5:, MEASURED.index("obj")] = np.nan
     table = statistics({"mrpc": [made], "stsb": [made]}, 400, 0)
-    change = table[table["statistic"] == CHANGE].set_index("of")
+    change = table[table["statistic"] == "change"].set_index("of")
     assert change["task"].to_dict() == {"noun": "mrpc", "obj": "mrpc"}, "those that the paper names"
     assert change.loc["noun", "n"] == 10
     assert 0 < change.loc["noun", "ci_low"] < 0.05 < change.loc["noun", "ci_high"]

@@ -10,11 +10,10 @@ from text_boxes import saved_figures
 
 from attention_atlas.studies.kovaleva2019 import figures as study_figures
 from attention_atlas.studies.kovaleva2019 import task_figures
-from attention_atlas.studies.kovaleva2019.figures import abridged, role_runs
-from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, PADDED, REAL, REAL_SAME, RULES, TASKS
+from attention_atlas.studies.kovaleva2019.figures import role_runs
+from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from attention_atlas.studies.kovaleva2019.task_figures import _FEATURES as FEATURES
-from attention_atlas.studies.kovaleva2019.task_figures import colour_bound, columns_of
-from attention_atlas.studies.kovaleva2019.words import AS_PUBLISHED, CORRECTED
+from attention_atlas.studies.kovaleva2019.task_figures import colour_bound
 
 LABELS = long_labels(TASKS)
 METRICS = {"mrpc": "f1", "qqp": "f1", "stsb": "correlation"}
@@ -35,8 +34,10 @@ def of_figure1(size=40):
 
 
 def of_figure2():
-    rows = combined({"task": TASKS, "annotator": [RULES, NETWORK], "class": CLASSES}, {"share": 0.2, "maps": 10**6, "n": 12345})
-    patterns = pd.DataFrame({"annotator": [RULES, NETWORK], "folds": "layer", "class": "macro", "f1": [0.72, 0.47]})
+    rows = combined(
+        {"task": TASKS, "annotator": ["rules", "network"], "class": CLASSES}, {"share": 0.2, "maps": 10**6, "n": 12345}
+    )
+    patterns = pd.DataFrame({"annotator": ["rules", "network"], "folds": "layer", "class": "macro", "f1": [0.72, 0.47]})
     return {"classes": rows, "patterns": patterns}
 
 
@@ -47,15 +48,15 @@ def of_figure3():
 
 
 def of_figure4():
-    words = ["The", "$2", *["incomprehensibilities"] * 20, "characteristically", "agitated"]
-    words += [*["counterrevolutionaries"] * 9, "."]
-    roles = ["", "", *["element"] * 20, "", "target", *[""] * 5, *["element"] * 4, ""]
+    words = ["The", "$2", "counterrevolutionaries", "were", "then", "characteristically", "agitated"]
+    words += ["by", "the", "other", "revolutionaries", "."]
+    roles = ["element"] * 3 + [""] * 3 + ["target", ""] + ["element"] * 3 + [""]
     facts = {"frame": "Emotion_directed_at_someone", "example": "12345"}
     return {"frame_sentence": pd.DataFrame({"word": words, "role": roles, **facts})}
 
 
 def of_figure5():
-    return {"cosine": by_head({"task": TASKS, "crop": [PADDED, REAL_SAME, REAL]})}
+    return {"cosine": by_head({"task": TASKS, "crop": ["padded", "real_same", "real"]})}
 
 
 def of_figure6():
@@ -63,7 +64,7 @@ def of_figure6():
 
 
 def of_figure7():
-    keys = {"task": TASKS, "mode": [AS_PUBLISHED, CORRECTED], "feature": list(FEATURES), "head": range(1, HEADS + 1)}
+    keys = {"task": TASKS, "mode": ["as_published", "corrected"], "feature": list(FEATURES), "head": range(1, HEADS + 1)}
     return {"first_row": combined(keys, {"value": 0.2, "n": 12345})}
 
 
@@ -81,9 +82,7 @@ def of_figure8():
 
 def of_figure9():
     rows = combined({"task": TASKS, "layer": range(1, LAYERS + 1)})
-    by_seed = combined({"task": TASKS, "layer": range(1, LAYERS + 1), "seed": range(10)}, {"kind": "uniform", "baseline": 88.8})
-    by_seed = by_seed.assign(head=np.nan, value=88.8 - generator().random(len(by_seed)))
-    return {"disabling_layers": changed(rows), "disabling_by_seed": by_seed}
+    return {"disabling_layers": changed(rows)}
 
 
 FRAMES = {f"figure{k}": globals()[f"of_figure{k}"] for k in range(1, 10)}
@@ -110,10 +109,10 @@ def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
 
 def test_figure7_keeps_the_published_rows_of_features_without_a_value_here(tmp_path):
     rows = combined(
-        {"task": ["mrpc"], "mode": [AS_PUBLISHED, CORRECTED], "feature": ["sep", "punct"], "head": range(1, 13)},
+        {"task": ["mrpc"], "mode": ["as_published", "corrected"], "feature": ["sep", "punct"], "head": range(1, 13)},
         {"value": 0.2, "n": 40},
     )
-    nouns = combined({"task": ["mrpc"], "mode": [AS_PUBLISHED, CORRECTED], "feature": ["noun"]}, {"absent": "no tags"})
+    nouns = combined({"task": ["mrpc"], "mode": ["as_published", "corrected"], "feature": ["noun"]}, {"absent": "no tags"})
     figure = saved("figure7", {"first_row": pd.concat([rows, nouns])}, tmp_path, {"mrpc": LABEL})
     assert figure.problems == []
     assert {*FEATURES.values()} - {*figure.texts} == set(), "the paper has all but punctuation, which is ours"
@@ -133,17 +132,9 @@ def test_one_head_with_a_large_change_leaves_the_others_their_colours(tmp_path):
     assert any("points (accuracy and F1 in %, correlation × 100)" in text for text in figure.texts)
 
 
-def test_panels_leave_at_most_one_slot_empty_for_up_to_eight_tasks():
-    columns = [columns_of(count) for count in range(1, 9)]
-    assert columns == [1, 2, 3, 4, 3, 3, 4, 4]
-    assert max(-count % columns for count, columns in enumerate(columns, start=1)) == 1
-
-
-def test_a_long_sentence_keeps_its_target_and_the_ends_of_its_elements():
-    words = [f"w{k}" for k in range(20)]
-    roles = [""] * 4 + ["element"] * 8 + [""] * 6 + ["target", ""]
-    assert role_runs(words, roles)[4] == ("w4 w5 w6 w7 w8 w9 w10 w11", "element")
-    assert abridged(words, roles, near=2, ends=2) == [
-        *(("…", ""), ("w2", ""), ("w3", ""), ("w4 w5 … w10 w11", "element"), ("w12", ""), ("w13", ""), ("…", "")),
-        *(("w16", ""), ("w17", ""), ("w18", "target"), ("w19", "")),
+def test_adjacent_words_of_a_role_are_one_text():
+    assert role_runs(["a", "b", "c", "d"], ["", "element", "element", "target"]) == [
+        ("a", ""),
+        ("b c", "element"),
+        ("d", "target"),
     ]

@@ -26,34 +26,18 @@ from attention_atlas.studies.kovaleva2019.classes import (
     MapNetwork,
     Thresholds,
     as_pictures,
-    classifiers_of,
     classify,
     load_network,
     map_numbers,
     rule_labels,
+    thresholds_of,
     train_network,
     tuned_thresholds,
 )
-from attention_atlas.studies.kovaleva2019.names import (
-    BLOCK,
-    CLASSES,
-    DIAGONAL,
-    HEAD,
-    HETEROGENEOUS,
-    LAYER,
-    NETWORK,
-    RULES,
-    TEXT,
-    VERTICAL,
-    VERTICAL_DIAGONAL,
-)
+from attention_atlas.studies.kovaleva2019.names import CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import (
-    GENERATED,
-    MAJORITY,
     TEXTS,
     agreement,
-    between_annotators,
-    by_annotator,
     candidates,
     drawn,
     far_block,
@@ -72,14 +56,14 @@ def pure(kind, n=N, noise=0.0, seed=0):
     generator = np.random.default_rng(seed)
     maps = np.full((n, n), 1e-3)
     half = n // 2 - 1
-    if kind in (VERTICAL, VERTICAL_DIAGONAL):
+    if kind in ("vertical", "vertical_diagonal"):
         maps[:, 0] += 1
-    if kind in (DIAGONAL, VERTICAL_DIAGONAL):
+    if kind in ("diagonal", "vertical_diagonal"):
         maps[np.arange(n), np.maximum(np.arange(n) - 1, 0)] += 1
-    if kind == BLOCK:
+    if kind == "block":
         maps[: half + 1, : half + 1] += 0.2
         maps[half + 1 :, half + 1 :] += 0.2
-    if kind == HETEROGENEOUS:
+    if kind == "heterogeneous":
         maps += generator.random((n, n)) * (generator.random((1, n)) < 0.5)
     maps = maps * (1 + noise * generator.random((n, n))) + noise * 0.02 * generator.random((n, n))
     return torch.from_numpy(maps / maps.sum(axis=1, keepdims=True)).float()
@@ -142,26 +126,21 @@ def test_tuned_thresholds_have_the_largest_macro_f1_of_scikit_learn():
 def test_pictures_are_means_over_areas():
     maps = torch.rand(2, 8, 8)
     special = torch.tensor([True] + [False] * 6 + [True])
-    small, largest, columns, rows = as_pictures(maps, special, 4, "none").unbind(1)
+    small, largest, columns, rows = as_pictures(maps, special, 4).unbind(1)
     slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()) for j in range(4)] for i in range(4)] for m in maps]
     # Two keys to an area.
-    assert small.numpy() == pytest.approx(2 * np.asarray(slow))
+    assert small.square().numpy() == pytest.approx(2 * np.asarray(slow))
     slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].max()) for j in range(4)] for i in range(4)] for m in maps]
-    assert largest.numpy() == pytest.approx(np.asarray(slow))
+    assert largest.square().numpy() == pytest.approx(np.asarray(slow))
     assert columns[1].tolist() == [[1, 0, 0, 1]] * 4
     assert rows[1].tolist() == [[1] * 4, [0] * 4, [0] * 4, [1] * 4]
-    assert as_pictures(maps, special, 8, "sqrt")[:, 0].square().numpy() == pytest.approx(maps.numpy(), abs=1e-6)
-    logarithms = as_pictures(torch.tensor([[[1.0, 0.001], [0.1, 0.0]]]), torch.zeros(2), 2, "log")[0, 0]
-    assert logarithms.flatten().tolist() == pytest.approx([1, 0, 2 / 3, 0], abs=1e-6)
-    assert as_pictures(torch.rand(1, 5, 5), torch.ones(5), 16, "sqrt").shape == (1, VIEWS, 16, 16)
+    assert as_pictures(torch.rand(1, 5, 5), torch.ones(5)).shape == (1, VIEWS, 16, 16)
 
 
 def test_the_network_has_eight_convolutions_and_learns():
     network = MapNetwork()
     assert sum(isinstance(module, torch.nn.Conv2d) for module in network.modules()) == 8
-    pictures = torch.cat(
-        [as_pictures(pure(kind, noise=1, seed=seed)[None], SPECIAL, 16, "sqrt") for seed in range(12) for kind in CLASSES]
-    )
+    pictures = torch.cat([as_pictures(pure(kind, noise=1, seed=seed)[None], SPECIAL) for seed in range(12) for kind in CLASSES])
     labels = list(range(len(CLASSES))) * 12
     trained = train_network([pictures[:40]], labels[:40], 25, 0)
     probabilities = classify(trained, pictures[40:])
@@ -181,7 +160,7 @@ def test_the_labels_that_come_with_the_workflow():
     assert set(labels["text"]) <= set(texts)
     assert np.bincount(labels["label"], minlength=len(CLASSES)).min() >= 20
     # A single sentence has no blocks.
-    assert {len(texts[text]) for text in labels.loc[labels["label"] == CLASSES.index(BLOCK), "text"]} == {2}
+    assert {len(texts[text]) for text in labels.loc[labels["label"] == CLASSES.index("block"), "text"]} == {2}
     assert Path(TEXTS).with_name("RUBRIC.md").is_file()
 
 
@@ -201,30 +180,15 @@ def test_labels_that_cannot_be_used_are_named(tmp_path, row, problem):
 
 def test_agreement_counts_as_scikit_learn_and_groups_texts():
     labels = np.asarray([0, 0, 1, 1, 2, 2, 4, 4])
-    predicted = {NETWORK: labels.copy(), RULES: np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
+    predicted = {"network": labels.copy(), "rules": np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
     table = agreement(labels, np.asarray(list("aabbccdd")), predicted, 200, 0)
     macro = table[table["class"] == "macro"].set_index("annotator")
-    assert macro.loc[NETWORK, "f1"] == 1
-    assert macro.loc[RULES, "f1"] == pytest.approx(np.mean([2 / 3, 0.8, 2 / 3, 0.8]))
-    assert macro.loc[RULES, "ci_low"] < macro.loc[RULES, "f1"] <= macro.loc[RULES, "ci_high"]
+    assert macro.loc["network", "f1"] == 1
+    assert macro.loc["rules", "f1"] == pytest.approx(np.mean([2 / 3, 0.8, 2 / 3, 0.8]))
+    assert macro.loc["rules", "ci_low"] < macro.loc["rules", "f1"] <= macro.loc["rules", "ci_high"]
     kappa = table.dropna(subset=["kappa"]).set_index(["annotator", "with"])["kappa"]
-    assert kappa[NETWORK, "hand"] == 1
-    assert kappa[RULES, "hand"] == kappa[NETWORK, RULES] < 1
-
-
-def test_a_second_annotator_is_compared_on_the_maps_that_both_labelled():
-    def labels(annotator, **kinds):
-        rows = {"text": list(kinds), "label": [CLASSES.index(kind) for kind in kinds.values()]}
-        return pd.DataFrame(rows).assign(layer=1, head=1, annotator=annotator)
-
-    first = labels("A", t0=BLOCK, t1=BLOCK, t2=VERTICAL, t3=VERTICAL, t4=DIAGONAL, t9=BLOCK)
-    both = pd.concat([labels("B", t0=BLOCK, t1=BLOCK, t2=VERTICAL, t3=BLOCK, new=BLOCK), first])
-    (row,) = between_annotators(both).to_dict("records")
-    assert (row["annotator"], row["with"], row["n"]) == ("B", "A", 4)
-    # Alike in 3 of 4; by chance 3/4 * 2/4 + 1/4 * 2/4.
-    assert row["kappa"] == pytest.approx((0.75 - 0.5) / 0.5)
-    assert between_annotators(first).empty
-    assert [maps["annotator"].iloc[0] for maps in by_annotator(both)] == ["A", "B"]
+    assert kappa["network", "hand"] == 1
+    assert kappa["rules", "hand"] == kappa["network", "rules"] < 1
 
 
 CARD = ModelCard("tiny", "made up", "bert", 3, 4, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
@@ -245,17 +209,14 @@ def labelled(tmp_path):
 def test_patterns_are_trained_and_read_again(labelled, monkeypatch, tmp_path):
     model, files = labelled
     monkeypatch.setattr(patterns_module, "labelled_maps", lambda *model: labelled_maps(*model, *files))
-    made = patterns(*model, {"size": 16, "scale": "sqrt", "epochs": 2, "folds": 2}, 100, 0)
+    made = patterns(*model, {"epochs": 2, "folds": 2}, 100, 0)
     save_file(made["network"], tmp_path / "network")
-    classifiers = classifiers_of(load_network(tmp_path / "network"), made["thresholds"])
-    assert (classifiers.size, classifiers.scale) == (16, "sqrt")
-    assert isinstance(classifiers.thresholds, Thresholds)
-    assert classify(classifiers.network, torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
+    assert thresholds_of(made["thresholds"])._fields == tuple(made["thresholds"])
+    assert classify(load_network(tmp_path / "network"), torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
     table = made["table"]
-    assert {NETWORK, RULES, MAJORITY} == set(table["annotator"])
+    assert {"network", "rules"} == set(table["annotator"])
     macro = table[table["class"] == "macro"].set_index(["annotator", "folds"])["f1"]
-    assert set(table.loc[table["least"].notna(), "folds"]) == {GENERATED}
-    assert set(macro.index) == {(name, folds) for name in (NETWORK, RULES, MAJORITY) for folds in (TEXT, HEAD, LAYER)}
+    assert set(macro.index) == {(name, folds) for name in ("network", "rules") for folds in ("text", "head", "layer")}
     (tmp_path / "network").write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
         load_network(tmp_path / "network")
@@ -302,17 +263,16 @@ def test_more_examples_keep_those_that_figure1_is_drawn_from():
 
 
 def test_figure1_draws_an_example_with_all_classes(monkeypatch):
-    kinds_of = {"few": [BLOCK] * 5, "all": CLASSES[::-1]}
+    kinds_of = {"few": ["block"] * 5, "all": CLASSES[::-1]}
     word = [SPECIAL_WORD if special else k for k, special in enumerate(SPECIAL.tolist())]
     pieces = {"tokens": [f"t{k}" for k in range(N)], "input_ids": [1] * N, "segment_ids": SEGMENT.tolist(), "word": word}
     examples = [Example(id=name, record=k, words=["a"], **pieces) for k, name in enumerate(kinds_of)]
     maps = {k: torch.stack([pure(kind) for kind in kinds])[None].numpy() for k, kinds in enumerate(kinds_of.values())}
     monkeypatch.setattr(patterns_module, "attention_maps", lambda *_: maps)
-    thresholds = pd.DataFrame([{"vertical": 0.4, "diagonal": 0.3, "block": 0.3, "size": 16, "scale": "sqrt"}])
+    thresholds = pd.DataFrame([{"vertical": 0.4, "diagonal": 0.3, "block": 0.3}])
     table = drawn(None, replace(CARD, layers=1, heads=5), examples, MapNetwork(), thresholds, "stsb")
     assert set(table["example"]) == {"all"}
     assert table["class"].unique().tolist() == list(CLASSES)
-    assert (table["class"] == table["rule_class"]).all()
     assert table.groupby("class", sort=False)["head"].first().tolist() == [5, 4, 3, 2, 1]
-    weights = table.loc[table["class"] == BLOCK, "weight"].to_numpy().reshape(N, N)
-    np.testing.assert_allclose(weights, pure(BLOCK), atol=1e-6)
+    weights = table.loc[table["class"] == "block", "weight"].to_numpy().reshape(N, N)
+    np.testing.assert_allclose(weights, pure("block"), atol=1e-6)

@@ -7,39 +7,31 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
-from attention_atlas.studies.kovaleva2019.scores import (
-    ACCURACY,
-    CORRELATION,
-    F1,
-    METRICS,
-    as_numbers,
-    score,
-    swapped_differences,
-)
+from attention_atlas.studies.kovaleva2019.scores import METRICS, as_numbers, score, swapped_differences
 
 RNG = np.random.default_rng(4)
 CLASSES = RNG.integers(1, 4, (3, 60)).astype(float)
 TRUTH = RNG.integers(1, 4, 60).astype(float)
 NUMBERS = TRUTH + RNG.normal(size=(3, 60))
 SLOW = {
-    ACCURACY: lambda ours, truth: accuracy_score(truth, ours),
-    F1: lambda ours, truth: f1_score(truth == 1, ours == 1),
-    CORRELATION: lambda ours, truth: (pearsonr(ours, truth)[0] + spearmanr(ours, truth)[0]) / 2,
+    "accuracy": lambda ours, truth: accuracy_score(truth, ours),
+    "f1": lambda ours, truth: f1_score(truth == 1, ours == 1),
+    "correlation": lambda ours, truth: (pearsonr(ours, truth)[0] + spearmanr(ours, truth)[0]) / 2,
 }
 
 
 def predictions(metric):
-    return NUMBERS if metric == CORRELATION else CLASSES
+    return NUMBERS if metric == "correlation" else CLASSES
 
 
-@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
 def test_scores_are_those_of_the_libraries(metric):
     ours = predictions(metric)
     assert score(metric, ours, TRUTH) == pytest.approx([SLOW[metric](one, TRUTH) for one in ours])
     assert score(metric, ours[0], TRUTH).shape == ()
 
 
-@pytest.mark.parametrize("metric", [ACCURACY, F1])
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
 def test_weights_count_examples_several_times(metric):
     counts = RNG.multinomial(60, np.full(60, 1 / 60), size=5).astype(float)
     scores = score(metric, CLASSES, TRUTH, counts)
@@ -53,14 +45,14 @@ def test_weighted_pearson_is_that_of_repeated_examples():
     # Ranks stay those of all examples, so that the second half is Pearson's of fixed ranks.
     ranks = [np.argsort(np.argsort(values)).astype(float) for values in (NUMBERS[0], TRUTH + 1e-6 * np.arange(60))]
     ours, truth = NUMBERS[0], TRUTH + 1e-6 * np.arange(60)
-    scores = score(CORRELATION, ours, truth, counts)
+    scores = score("correlation", ours, truth, counts)
     for value, weights in zip(scores, counts, strict=True):
         repeated = np.repeat(np.arange(60), weights.astype(int))
         slow = (pearsonr(ours[repeated], truth[repeated])[0] + pearsonr(ranks[0][repeated], ranks[1][repeated])[0]) / 2
         assert value == pytest.approx(slow)
 
 
-@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
 def test_exchanged_predictions_give_the_differences_of_exchanged_models(metric):
     ours = predictions(metric)
     swaps = (RNG.random((6, 60)) < 0.5).astype(float)
@@ -68,7 +60,7 @@ def test_exchanged_predictions_give_the_differences_of_exchanged_models(metric):
     for row, swap in enumerate(swaps.astype(bool)):
         for place, changed in enumerate(ours[1:]):
             one, other = np.where(swap, ours[0], changed), np.where(swap, changed, ours[0])
-            if metric == CORRELATION:
+            if metric == "correlation":
                 # Ranks, and standardised predictions, are those of each model, exchanged with them.
                 continue
             assert differences[place, row] == pytest.approx(SLOW[metric](one, TRUTH) - SLOW[metric](other, TRUTH))
@@ -89,26 +81,26 @@ def two_models(examples=200, seed=0):
 def test_the_null_of_a_correlation_does_not_depend_on_the_scale_of_predictions(factor, shift):
     truth, base, changed = two_models()
     swaps = (np.random.default_rng(1).random((500, len(truth))) < 0.5).astype(float)
-    as_predicted = swapped_differences(CORRELATION, base, changed[None], truth, swaps)
+    as_predicted = swapped_differences("correlation", base, changed[None], truth, swaps)
     for first, second in ((base, factor * changed + shift), (factor * base + shift, changed)):
-        assert swapped_differences(CORRELATION, first, second[None], truth, swaps) == pytest.approx(as_predicted, abs=1e-9)
+        assert swapped_differences("correlation", first, second[None], truth, swaps) == pytest.approx(as_predicted, abs=1e-9)
     # Neither does the score.
-    assert score(CORRELATION, factor * changed + shift, truth) == pytest.approx(score(CORRELATION, changed, truth))
+    assert score("correlation", factor * changed + shift, truth) == pytest.approx(score("correlation", changed, truth))
 
 
 def test_equal_predictions_have_no_correlation_after_an_exchange():
     truth, base, _ = two_models(40)
     swaps = np.zeros((1, 40))
     constant = np.full(40, 2.3)
-    assert swapped_differences(CORRELATION, base, constant[None], truth, swaps)[0, 0] == pytest.approx(
-        -score(CORRELATION, base, truth)
+    assert swapped_differences("correlation", base, constant[None], truth, swaps)[0, 0] == pytest.approx(
+        -score("correlation", base, truth)
     )
 
 
 def test_constant_answers():
     truth = np.asarray([1.0, 1, 1, 5, 5])
-    assert score(CORRELATION, np.full(5, 2.0), truth) == 0
-    assert score(F1, np.full(5, 5.0), np.full(5, 5.0)) == 0
+    assert score("correlation", np.full(5, 2.0), truth) == 0
+    assert score("f1", np.full(5, 5.0), np.full(5, 5.0)) == 0
 
 
 def test_names_become_the_same_numbers_everywhere():

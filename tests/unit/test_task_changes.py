@@ -18,33 +18,17 @@ from attention_atlas.models.task_heads import logits, logits_under, predicted, u
 from attention_atlas.models.trainer import BertAdam
 from attention_atlas.studies.kovaleva2019 import models as models_module
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS
-from attention_atlas.studies.kovaleva2019.classes import Classifiers, MapNetwork, Thresholds
+from attention_atlas.studies.kovaleva2019.classes import MapNetwork, Thresholds
 from attention_atlas.studies.kovaleva2019.models import (
-    ACTIONS,
-    ZERO,
     disabled,
     disabling_conditions,
-    mean_outputs,
     measures,
     one_pass,
     padded_cosine,
     predictions,
 )
-from attention_atlas.studies.kovaleva2019.names import UNIFORM
-from attention_atlas.studies.kovaleva2019.scores import ACCURACY, Effects, effect_rows, heldout_gain
-from attention_atlas.studies.kovaleva2019.words import (
-    AS_PUBLISHED,
-    CORRECTED,
-    FEATURES,
-    MODES,
-    NEG,
-    NOUN,
-    PUNCT,
-    SUBJ,
-    feature_masks,
-    gold_analysis,
-    negated,
-)
+from attention_atlas.studies.kovaleva2019.scores import Effects, effect_rows, heldout_gain
+from attention_atlas.studies.kovaleva2019.words import FEATURES, MODES, feature_masks, gold_analysis, negated
 
 CLS, SEP = "c", "s"
 CARD = ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32")
@@ -102,8 +86,8 @@ def single_maps(net, single):
 
 def test_one_pass_gives_what_loops_over_single_examples_give():
     base, tuned = model(seed=0), model(seed=1)
-    patterns = Classifiers(MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
-    arrays = one_pass((base, tuned), EXAMPLES, CARD, ANALYSES, patterns, 0)
+    patterns = MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2)
+    arrays = one_pass((base, tuned), EXAMPLES, CARD, ANALYSES, *patterns, 0)
     for row, single in enumerate(EXAMPLES):
         maps = {"base": single_maps(base, single), "tuned": single_maps(tuned, single)}
         for layer in range(LAYERS):
@@ -154,13 +138,13 @@ def test_padded_maps_are_compared_with_their_padding():
         assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:, :].sum()) > 0
         slow = torch.nn.functional.cosine_similarity(*vectors, dim=-1)
         assert cosines[row] == pytest.approx(slow.numpy(), abs=1e-5)
-    patterns = Classifiers(MapNetwork().eval(), Thresholds(1, 1, 1), 16, "sqrt")
-    real = one_pass((base, tuned), EXAMPLES[:3], CARD, {}, patterns, 0)
+    patterns = MapNetwork().eval(), Thresholds(1, 1, 1)
+    real = one_pass((base, tuned), EXAMPLES[:3], CARD, {}, *patterns, 0)
     assert not np.allclose(cosines, real["cosine"], atol=1e-2)
 
 
 def test_measures_of_a_task(monkeypatch):
-    thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2, "size": 16, "scale": "sqrt"}])
+    thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2}])
     padded = {"length": 24, "records": 2}
 
     def measured(examples, tuned=None):
@@ -172,7 +156,7 @@ def test_measures_of_a_task(monkeypatch):
     assert made.links.shape == made.link_controls.shape == (2, 2, 4, 4, LAYERS, HEADS)
     assert made.records.tolist() == [0, 1, 2, 3]
     assert len(made.padded_records) == 2
-    assert made.feature("tuned", CORRECTED, NOUN).shape == (4, LAYERS, HEADS)
+    assert made.feature("tuned", "corrected", "noun").shape == (4, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no example to measure"):
         measured([])
 
@@ -197,13 +181,13 @@ def test_features_by_word_and_by_spelling():
         ["nsubj", "root", "dobj", "punct"],
         [["cat", "##s"], ["see"], ["bat", "##s"], ["."]],
     )
-    by_word = feature_masks(sentence, CLS, SEP, gold_analysis(sentence), CORRECTED)
-    assert np.flatnonzero(by_word[SUBJ]).tolist() == [1, 2]
-    assert by_word[NOUN].sum() == 4
-    assert by_word[PUNCT].tolist() == [False] * 6 + [True, False]
+    by_word = feature_masks(sentence, CLS, SEP, gold_analysis(sentence), "corrected")
+    assert np.flatnonzero(by_word["subj"]).tolist() == [1, 2]
+    assert by_word["noun"].sum() == 4
+    assert by_word["punct"].tolist() == [False] * 6 + [True, False]
     # As published, the "##s" of the object counts as the subject's as well.
-    by_spelling = feature_masks(sentence, CLS, SEP, gold_analysis(sentence), AS_PUBLISHED)
-    assert np.flatnonzero(by_spelling[SUBJ]).tolist() == [1, 2, 5]
+    by_spelling = feature_masks(sentence, CLS, SEP, gold_analysis(sentence), "as_published")
+    assert np.flatnonzero(by_spelling["subj"]).tolist() == [1, 2, 5]
     assert set(by_word) == set(FEATURES)
 
 
@@ -220,13 +204,13 @@ def test_features_by_word_and_by_spelling():
     ],
 )
 def test_negation_by_words_and_by_parts_of_words(words, corrected, published):
-    assert negated(words, CORRECTED) == corrected
-    assert negated(words, AS_PUBLISHED) == published
+    assert negated(words, "corrected") == corrected
+    assert negated(words, "as_published") == published
 
 
 def test_without_tags_only_features_of_spelling_are_left():
     untagged = example(0, (3, 3), tagged=False)
-    assert set(feature_masks(untagged, CLS, SEP, None, CORRECTED)) == {"sep", "cls", NEG, PUNCT}
+    assert set(feature_masks(untagged, CLS, SEP, None, "corrected")) == {"sep", "cls", "neg", "punct"}
     assert gold_analysis(untagged) is None
 
 
@@ -257,34 +241,17 @@ def test_a_constant_output_replaces_what_a_head_gives():
         pass
 
 
-def test_mean_outputs_are_means_over_real_tokens():
-    net = model("bert_classifier")
-    means = mean_outputs(net, EXAMPLES, PAD)
-    sums, tokens = [0.0] * LAYERS, 0
-    for single in EXAMPLES:
-        outputs = []
-        ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
-        with torch.inference_mode(), watch(net, outputs=[lambda site, out, outputs=outputs: outputs.append(out[0])]) as session:
-            session.batch(torch.ones_like(ids))
-            net(input_ids=ids, token_type_ids=segments)
-        sums = [total + out.sum(dim=0) for total, out in zip(sums, outputs, strict=True)]
-        tokens += len(single.input_ids)
-    for layer in range(LAYERS):
-        assert means[layer].numpy() == pytest.approx((sums[layer] / tokens).numpy(), abs=1e-5)
-
-
 def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     net = model("bert_classifier")
-    means = mean_outputs(net, EXAMPLES, PAD)
-    conditions = list(disabling_conditions(net, ACTIONS, means))
-    assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [(UNIFORM, 1, h) for h in range(HEADS + 1)]
-    assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
-    condition_logits = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
+    conditions = disabling_conditions(net)
+    assert [place for *place, _ in conditions][: HEADS + 1] == [[1, head] for head in range(HEADS + 1)]
+    assert len(conditions) == LAYERS * (HEADS + 1)
+    condition_logits = logits_under(net, EXAMPLES, [plan for *_, plan in conditions], PAD, batch_tokens=40)
     assert condition_logits[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
     for number in random.Random(0).sample(range(len(conditions)), 12):
         for row, single in enumerate(EXAMPLES):
             ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
-            with torch.inference_mode(), watch(net, plan=conditions[number].plan) as session:
+            with torch.inference_mode(), watch(net, plan=conditions[number][2]) as session:
                 session.batch(torch.ones_like(ids))
                 slow = net(input_ids=ids, attention_mask=torch.ones_like(ids), token_type_ids=segments).logits[0]
             assert condition_logits[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
@@ -292,13 +259,12 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     assert (condition_logits[1:] - condition_logits[0]).abs().amax(dim=(1, 2)).min() > 1e-6
 
 
-@pytest.mark.parametrize(("compared", "actions"), [(["mrpc"], 3), (["rte"], 1)])
-def test_disabling_gives_a_row_for_each_example(compared, actions):
+def test_disabling_gives_a_row_for_each_example():
     net = model("bert_classifier")
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
-    table = disabled(net, CARD, EXAMPLES[:4], "mrpc", {"compared": compared})
+    table = disabled(net, CARD, EXAMPLES[:4], "mrpc")
     assert list(table.columns) == ["action", "layer", "head", "record", "prediction", "label"]
-    assert len(table) == 4 * (1 + actions * LAYERS * (HEADS + 1))
+    assert len(table) == 4 * (1 + LAYERS * (HEADS + 1))
     assert set(table["prediction"]) <= {"no", "yes", "maybe"}
     plain = table[table["action"] == "none"]
     assert plain["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
@@ -323,7 +289,7 @@ def made_effects(gain, examples=200, conditions=12, seed=0):
         row[flipped] = 3 - row[flipped]
     wrong = np.flatnonzero(changed[5] != truth)[: int(gain * examples)]
     changed[5, wrong] = truth[wrong]
-    return Effects(changed[None], base[None], truth, ACCURACY)
+    return Effects(changed[None], base[None], truth, "accuracy")
 
 
 def test_a_real_gain_is_found_and_chance_is_not():
@@ -345,13 +311,11 @@ def test_one_of_144_heads_is_significant_with_a_thousand_exchanges():
     assert facts["best_delta"] == table.loc[5, "delta"]
     assert table.loc[5, "p_adjusted"] < 0.01
     assert (table["p_adjusted"].drop(5) > 0.05).all()
-    assert table["p_bh"].isna().all(), "144 / 1001 is above the level"
-    assert effect_rows(made_effects(0.2), 1200, 0)[0]["p_bh"].notna().all(), "12 / 1201 is below a fifth of the level"
 
 
 def test_seeds_share_their_exchanges():
     one = made_effects(0.1)
-    twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, ACCURACY)
+    twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, "accuracy")
     (table, facts), (single, of_one) = effect_rows(twice, 200, 0), effect_rows(one, 200, 0)
     pd.testing.assert_frame_equal(table, single)
     assert facts["seed_rho"] == pytest.approx(1)
@@ -365,7 +329,7 @@ def test_seeds_that_differ_widen_the_interval_and_not_the_test():
     right = np.flatnonzero(one.changed[0, 0] == one.truth)
     for seed, errors in enumerate((0, 30, 60)):
         changed[seed, 0, right[:errors]] = 3 - one.truth[right[:errors]]
-    seeds = Effects(changed, np.repeat(one.base, 3, axis=0), one.truth, ACCURACY)
+    seeds = Effects(changed, np.repeat(one.base, 3, axis=0), one.truth, "accuracy")
     table = effect_rows(seeds, 1000, 0, pair_level=0.99)[0]
     assert table.loc[0, "p"] < 0.01
     assert table.loc[0, "ci_low"] < 0 < table.loc[0, "ci_high"]
@@ -380,16 +344,11 @@ def test_seeds_that_differ_widen_the_interval_and_not_the_test():
 
 
 def test_differences_tests_and_halves_are_those_of_plain_formulas():
-    from statsmodels.stats.contingency_tables import mcnemar as reference
-
     effects = made_effects(0.1)
     table, facts = effect_rows(effects, 200, 0)
     right = effects.changed[0] == effects.truth
     before = effects.base[0] == effects.truth
     assert table["delta"].to_numpy() == pytest.approx(100 * (right.mean(axis=1) - before.mean()))
-    for row, after in enumerate(right):
-        counts = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
-        assert table["p_mcnemar"][row] == pytest.approx(min(1, reference(counts, exact=True).pvalue))
     even = np.arange(len(before)) % 2 == 0
     gains = []
     for selection, evaluation in ((even, ~even), (~even, even)):
@@ -415,13 +374,13 @@ def test_a_loss_on_one_half_and_the_same_gain_on_the_other_are_zero():
     changed[0, :, 100:120:2] = 1  # Each is the better head on the half on which it is not measured.
     changed[1, :, 101:121:2] = 1
     for heads in (changed, changed[::-1]):
-        _, facts = effect_rows(Effects(heads.swapaxes(0, 1), base, truth, ACCURACY), 100, 0)
+        _, facts = effect_rows(Effects(heads.swapaxes(0, 1), base, truth, "accuracy"), 100, 0)
         assert f"{facts['heldout_delta']:+}" == "+0.0"
 
 
 def test_a_head_that_changes_nothing_has_no_effect():
     effects = made_effects(0.0)
-    same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, ACCURACY)
+    same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, "accuracy")
     table, facts = effect_rows(same, 100, 0)
     assert (table["delta"] == 0).all()
     assert (table["p"] == 1).all()
@@ -458,19 +417,12 @@ def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
     assert alone[0].numpy() == pytest.approx(seed_logits[1, 2:4].numpy(), abs=1e-5)
 
 
-def test_zero_and_uniform_are_what_they_say():
+def test_a_disabled_head_attends_uniformly():
     net = model("bert_classifier")
-    by_action = {}
-    for action in (UNIFORM, ZERO):
-        seen = []
-        condition = next(c for c in disabling_conditions(net, [action], []) if (c.layer, c.head) == (2, 3))
-        inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
-        with (
-            torch.inference_mode(),
-            watch(net, plan=condition.plan, applied=[lambda s, p, seen=seen: seen.append(p)]) as session,
-        ):
-            session.batch(inputs["attention_mask"])
-            net(**inputs)
-        by_action[action] = seen[1][0, 2]
-    assert by_action[UNIFORM].numpy() == pytest.approx(1 / 6)
-    assert float(by_action[ZERO].abs().max()) == 0
+    seen = []
+    plan = next(plan for layer, head, plan in disabling_conditions(net) if (layer, head) == (2, 3))
+    inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
+    with torch.inference_mode(), watch(net, plan=plan, applied=[lambda site, maps: seen.append(maps)]) as session:
+        session.batch(inputs["attention_mask"])
+        net(**inputs)
+    assert seen[1][0, 2].numpy() == pytest.approx(1 / 6)

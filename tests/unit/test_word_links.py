@@ -10,10 +10,8 @@ import pytest
 import torch
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.names import LINKS, NOUN_PRON, PRON_NOUN, SUBJ_VERB, VERB_SUBJ
+from attention_atlas.studies.kovaleva2019.names import LINKS
 from attention_atlas.studies.kovaleva2019.words import (
-    AS_PUBLISHED,
-    CORRECTED,
     DRAWS,
     MODES,
     aligned,
@@ -58,13 +56,13 @@ def pieces_of(word):
 def test_links_by_words():
     analysis = gold_analysis(EXAMPLE)
     expected = {(a, b) for subject, verb in ((1, 2), (5, 6), (8, 9)) for a, b in product(pieces_of(subject), pieces_of(verb))}
-    assert set(piece_pairs(EXAMPLE, analysis, SUBJ_VERB, CORRECTED)) == expected
-    assert set(piece_pairs(EXAMPLE, analysis, VERB_SUBJ, CORRECTED)) == {(b, a) for a, b in expected}
+    assert set(piece_pairs(EXAMPLE, analysis, "subj_verb", "corrected")) == expected
+    assert set(piece_pairs(EXAMPLE, analysis, "verb_subj", "corrected")) == {(b, a) for a, b in expected}
     # The pronoun is in the other text than the nouns; "who" is no personal pronoun.
-    assert piece_pairs(EXAMPLE, analysis, NOUN_PRON, CORRECTED) == []
+    assert piece_pairs(EXAMPLE, analysis, "noun_pron", "corrected") == []
     one_text = pair(first=len(WORDS), texts=(" ".join(WORDS),))
     nouns = {(a, b) for noun in (1, 4, 7) for a, b in product(pieces_of(noun), [pieces_of(8)[0] - 1])}
-    assert set(piece_pairs(one_text, analysis, PRON_NOUN, CORRECTED)) == {(b, a - (a > 12)) for a, b in nouns}
+    assert set(piece_pairs(one_text, analysis, "pron_noun", "corrected")) == {(b, a - (a > 12)) for a, b in nouns}
 
 
 def test_links_as_published_pair_lists_of_first_spellings_one_by_one():
@@ -72,14 +70,14 @@ def test_links_as_published_pair_lists_of_first_spellings_one_by_one():
     # cat ##s, who, it with see, see ##s, fled: "see" and "##s" are found at their first places.
     subjects = [2, 3, EXAMPLE.tokens.index("who"), EXAMPLE.tokens.index("it")]
     verbs = [4, 4, 3, EXAMPLE.tokens.index("fled")]
-    assert piece_pairs(EXAMPLE, analysis, SUBJ_VERB, AS_PUBLISHED) == list(zip(subjects, verbs, strict=True))
+    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "as_published") == list(zip(subjects, verbs, strict=True))
     one_text = pair(first=len(WORDS), texts=(" ".join(WORDS),))
-    assert piece_pairs(one_text, analysis, NOUN_PRON, AS_PUBLISHED) == []
+    assert piece_pairs(one_text, analysis, "noun_pron", "as_published") == []
 
 
 def test_heads_that_are_not_annotated_link_nothing():
     analysis = gold_analysis(pair(heads=(2, -1, 0, 5, 3, 7, 5, 7, -1, 0)))
-    assert piece_pairs(EXAMPLE, analysis, SUBJ_VERB, CORRECTED) == [(a, b) for a, b in product(pieces_of(5), pieces_of(6))]
+    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "corrected") == [(a, b) for a, b in product(pieces_of(5), pieces_of(6))]
     assert {token.head for token in gold_analysis(pair(heads=None))} == {None}
 
 
@@ -98,7 +96,7 @@ def test_weights_and_controls_against_loops():
         pairs = piece_pairs(example, analyses[row], LINKS[link], MODES[mode])
         for head in range(4):
             assert float(weights[place, head]) == pytest.approx(max(float(maps[row, head, a, b]) for a, b in pairs))
-        linked = {*pairs, *piece_pairs(example, analyses[row], LINKS[link], CORRECTED)}
+        linked = {*pairs, *piece_pairs(example, analyses[row], LINKS[link], "corrected")}
         words = [word >= 0 for word in example.word]
         drawn = other_pairs(pairs, linked, words, DRAWS, np.random.default_rng([7, row, mode, link]))
         if drawn is None:
@@ -148,10 +146,10 @@ def test_tokens_of_running_text_are_aligned_by_characters():
     analysis = aligned(example, [first, second])
     assert [token.words for token in analysis] == [(0,), (1,), (2, 3), (4,), (5, 6, 7, 8, 9), (10,), (11,), (12,), (13,), (14,)]
     assert [token.head for token in analysis] == [3, 3, 3, None, 5, 3, 3, 8, None, 8]
-    masks = feature_masks(example, "[CLS]", "[SEP]", analysis, CORRECTED)
+    masks = feature_masks(example, "[CLS]", "[SEP]", analysis, "corrected")
     assert [example.tokens[k] for k in np.flatnonzero(masks["verb"])] == ["don", "owe", "rains"]
     assert [example.tokens[k] for k in np.flatnonzero(masks["subj"])] == ["We", "It"]
-    links = piece_pairs(example, analysis, SUBJ_VERB, CORRECTED)
+    links = piece_pairs(example, analysis, "subj_verb", "corrected")
     assert [(example.tokens[a], example.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]
 
 
@@ -183,5 +181,5 @@ def test_spacy_gets_the_running_text(tmp_path):
     tokens = analyser(example)
     assert [token.words for token in tokens if token.tag == "CD"] == [(5, 6, 7, 8, 9)]
     assert [token.words for token in tokens if token.relation == "neg"] == [(2, 3)]
-    links = piece_pairs(example, tokens, SUBJ_VERB, CORRECTED)
+    links = piece_pairs(example, tokens, "subj_verb", "corrected")
     assert [(example.tokens[a], example.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]

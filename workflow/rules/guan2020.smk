@@ -38,7 +38,6 @@ use rule measured as guan2020_head_types with:
         types="results/{run}/guan2020/head_types.tsv",
         plane="results/{run}/guan2020/head_type_plane.tsv",
         layers="results/{run}/guan2020/head_type_layers.tsv",
-        summary="results/{run}/guan2020/head_type_summary.tsv",
         agreement="results/{run}/guan2020/head_type_agreement.tsv",
     log:
         "results/{run}/logs/guan2020/head_types.log",

@@ -136,7 +136,7 @@ use rule measured_by_model as kovaleva2019_disabled with:
         runtime=minutes(1440),
         gpu=gpus(config),
     params:
-        **kovaleva2019.parameters("models:disabled", "ablations"),
+        **kovaleva2019.parameters("models:disabled"),
         model=kovaleva2019.of_seed("tasks"),
         limit=kovaleva2019.bounded("tasks", "ablated_records"),
         task="{task}",
@@ -146,7 +146,6 @@ use rule measured as kovaleva2019_disabling with:
     input:
         leaves(disabled_by_seed),
     output:
-        by_seed="results/{run}/kovaleva2019/disabling_by_seed.tsv",
         heads="results/{run}/kovaleva2019/disabling_heads.tsv",
         layers="results/{run}/kovaleva2019/disabling_layers.tsv",
         summary="results/{run}/kovaleva2019/disabling.tsv",

@@ -8,9 +8,8 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,22 +25,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import answer_texts, load_answering, passage_pieces
-from attention_atlas.studies.guan2020.rows import (
-    BASELINE,
-    INTRA,
-    OTHERS,
-    PERMUTED,
-    PRUNED,
-    ROWS,
-    SENTENCEX,
-    STOPS,
-    TYPE,
-    UNIFORM,
-    WHOLE,
-    ZERO,
-    crowded_layers,
-    sentences_of,
-)
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, crowded_layers, sentences_of
 from attention_atlas.studies.guan2020.rows import baselines as baseline_means
 
 _log = logging.getLogger(__name__)
@@ -51,14 +35,11 @@ COLUMNS = [*KEY, "question", "passage", "answer", "em", "f1"]
 Heads = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Condition:
-    """One evaluation of a row (its number), under a definition of a sentence: the heads that are changed, and how.
+class Condition(NamedTuple):
+    """One evaluation of a row (its number), under a definition of a sentence: the (layer, head) from 0 to change, and how.
 
-    Attributes:
-        drawn_from: type, others or permuted, see `rows`.
-        draw: 0 for the heads of the row's types, 1, 2 ... for random sets.
-        heads: (layer, head) from 0.
+    drawn_from: type (the heads of the row's types, draw 0), others (as many other heads of the same layers, the control) or
+    permuted (those that have the types after a permutation within each layer, the null distribution).
     """
 
     row: int
@@ -69,7 +50,11 @@ class Condition:
     plan: Plan
 
 
-UNCHANGED = Condition(BASELINE, WHOLE, TYPE, 0, (), Plan())
+UNCHANGED = Condition(BASELINE, "", "type", 0, (), Plan())
+Key = tuple[int, str, str, int]
+"""The first four fields of a condition, `KEY`."""
+Answers = dict[Key, dict[int, tuple[str, float]]]
+"""Condition -> record of each window -> answer and its score."""
 
 
 def ablations(
@@ -80,10 +65,7 @@ def ablations(
     settings: Mapping[str, Any],
     seed: int,
 ) -> pd.DataFrame:
-    """Answers to questions under all conditions: one row for each window and condition, `ANSWERED`.
-
-    settings: sentences, special_tokens, renormalise, random_sets, permutations.
-    """
+    """Answers to questions under all conditions: one row for each window and condition, `ANSWERED`."""
     row_conditions = conditions_of(card, head_types, settings, seed)
     _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(row_conditions))
     return answered(answer_all(model, examples, row_conditions, card.pad or 0, settings["special_tokens"]))
@@ -98,18 +80,13 @@ def answers(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The answer to each question under each condition: the best of its windows, which may be in two shards.
-
-    Returns:
-        answers: one row for each question and condition: `COLUMNS`; passage numbers the passages.
-        heads: row, sentences, drawn_from, draw, layer, head: the heads that each condition changes.
-        answer_baselines: windows, references, question, passage, em, f1: the unchanged model under all ways of scoring.
-        baselines: their means, see `rows.baselines`.
+    """The answer to each question under each condition (the best of its windows, which may be in two shards), the heads that
+    each condition changes, and the unchanged model under all ways of scoring, by question and their means.
     """
-    row_conditions = conditions_of(card, head_types, settings, seed)
     by_condition = answers_of(shards)
-    changed = [(*_key(c), layer + 1, head + 1) for c in row_conditions for layer, head in c.heads]
-    by_question = baselines(by_condition[_key(UNCHANGED)], examples)
+    row_conditions = conditions_of(card, head_types, settings, seed)
+    changed = [(*condition[:4], layer + 1, head + 1) for condition in row_conditions for layer, head in condition.heads]
+    by_question = baselines(by_condition[UNCHANGED[:4]], examples)
     return {
         "answers": pd.DataFrame(scored_rows(by_condition, examples), columns=COLUMNS),
         "heads": pd.DataFrame(changed, columns=[*KEY, "layer", "head"]),
@@ -119,7 +96,6 @@ def answers(
 
 
 def conditions_of(card: Card, head_types: pd.DataFrame, settings: Mapping[str, Any], seed: int) -> list[Condition]:
-    """The conditions for a model."""
     types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in head_types.itertuples()}
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"the types are those of {len(types)} heads, the model {card.name} has {card.layers * card.heads}.")
@@ -136,35 +112,29 @@ def conditions(
     renormalise: bool,
     seed: int,
 ) -> list[Condition]:
-    """Every row under every definition of a sentence, for the heads of its types and for random sets of the same layers.
-
-    Args:
-        types: (layer, head) from 0 -> type.
-        random_sets: number of sets of other heads; rows with the same types share them.
-        permutations: number of permutations of the types, for the rows that prune one type.
-        splitter: of the passage into sentences, one of `SPLITTERS`.
-        renormalise: rescale rows with dropped weights to 1.
+    """Every row under every definition of a sentence, for the heads of its types, for random sets of other heads of the same
+    layers, and, where it prunes one type, for permutations of the types. types: (layer, head) from 0 -> type.
     """
     row_conditions = []
     for row in ROWS:
         type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
-        sets = [(TYPE, 0, type_heads)]
         others = other_sets(type_heads, heads_a_layer, random_sets, seed)
-        sets += [(OTHERS, draw, heads) for draw, heads in enumerate(others, start=1)]
-        if row.number in PRUNED.values():
-            permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
-            sets += [(PERMUTED, draw, heads) for draw, heads in enumerate(permuted, start=1)]
-        for sentences in sentences_of(row, splitter):
-            for drawn_from, draw, heads in sets:
-                plan = plan_of(heads, row.action, renormalise)
-                row_conditions.append(Condition(row.number, sentences, drawn_from, draw, heads, plan))
+        tested = row.number in PRUNED.values()
+        permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed) if tested else []
+        sets = [("type", 0, type_heads)]
+        sets += [("others", draw, heads) for draw, heads in enumerate(others, start=1)]
+        sets += [("permuted", draw, heads) for draw, heads in enumerate(permuted, start=1)]
+        row_conditions += [
+            Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, renormalise))
+            for sentences in sentences_of(row, splitter)
+            for drawn in sets
+        ]
     return row_conditions
 
 
 def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
-    """Different random sets with as many heads in each layer as `heads` and none of these.
-
-    `count` sets, or all that there are if these are fewer; none where a layer has too few other heads.
+    """`count` different random sets (or all, if these are fewer) with as many heads in each layer as `heads` and none of these;
+    none where a layer has too few other heads.
     """
     if not heads or crowded_layers((layer for layer, _ in heads), heads_a_layer):
         return []
@@ -182,10 +152,7 @@ def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[
 
 
 def permuted_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
-    """Heads that have the types of `heads` after random permutations of the types within each layer.
-
-    If types say nothing about heads, `heads` are one more such set: the rank of their effect among the sets is uniform.
-    """
+    """Heads that have the types of `heads` after random permutations of the types within each layer."""
     sizes = dict(Counter(layer for layer, _ in heads))
     all_heads = {layer: list(range(heads_a_layer)) for layer in sizes}
     generator = _generator(heads, seed + 1)
@@ -205,48 +172,45 @@ def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], ge
 
 
 def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
-    """The plan of one action on some heads."""
+
     plan = Plan()
     for layer in sorted({layer for layer, _ in heads}):
         layer_heads = [head for head_layer, head in heads if head_layer == layer]
-        if action == ZERO:
+        if action == "zero":
             plan = plan.zero(layer, layer_heads)
-        elif action == UNIFORM:
+        elif action == "uniform":
             plan = plan.uniform(layer, layer_heads)
         else:
-            plan = plan.drop(layer, layer_heads, which="intra" if action == INTRA else "inter", renormalise=renormalise)
+            plan = plan.drop(layer, layer_heads, which="intra" if action == "intra" else "inter", renormalise=renormalise)
     return plan
 
 
 def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) -> list[int]:
     """Sentence of each word piece, -1 for none.
 
-    Args:
-        sentences: segments (question 0, passage 1), sentencex or stops (the question 0, the sentences of the passage from 1).
-        special_tokens: none, or segment: [CLS] and the first [SEP] belong to the question, the last one to the passage.
+    sentences: segments (question 0, passage 1), sentencex or stops (the question 0, the sentences of the passage from 1).
+    special_tokens: none, or segment: [CLS] and the first [SEP] belong to the question, the last one to the passage.
     """
     question = question_of(example)
     passage = example.words[question.size :]
-    if sentences == SENTENCEX:
+    if sentences == "sentencex":
         starts = _sentence_starts(question.context)
         of_passage = [bisect_right(starts, start) for start in question.starts]
-    elif sentences == STOPS:
+    elif sentences == "stops":
         of_passage = [1, *(1 + np.cumsum([text == "." for text in passage[:-1]]))] if passage else []
     else:
         of_passage = [1] * len(passage)
     of_word = [0] * question.size + [int(number) for number in of_passage]
     if special_tokens == "none":
         return [of_word[word] if word >= 0 else -1 for word in example.word]
-    of_piece, last = [], 0
+    of_piece = [0]
     for word in example.word:
-        last = of_word[word] if word >= 0 else last
-        of_piece.append(last)
-    return of_piece
+        of_piece.append(of_word[word] if word >= 0 else of_piece[-1])
+    return of_piece[1:]
 
 
 @functools.lru_cache(maxsize=1 << 10)
 def _sentence_starts(context: str) -> list[int]:
-    """Starts of the sentences of a passage, the same for all its questions and windows."""
     return sentence_starts(context)
 
 
@@ -257,16 +221,6 @@ def sentence_ids(batch: Sequence[Example], length: int, sentences: str, special_
         of_piece = sentence_of_pieces(example, sentences, special_tokens)
         ids[row, : len(of_piece)] = torch.tensor(of_piece)
     return ids
-
-
-Key = tuple[int, str, str, int]
-"""Row, sentences, drawn_from and draw of a condition."""
-Answers = dict[Key, dict[int, tuple[str, float]]]
-"""Condition -> record of each window -> answer and its score."""
-
-
-def _key(condition: Condition) -> Key:
-    return condition.row, condition.sentences, condition.drawn_from, condition.draw
 
 
 def answered(answers: Answers) -> pd.DataFrame:
@@ -292,15 +246,12 @@ def answer_all(
     special_tokens: str,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> Answers:
-    """Answers of the unchanged model and under every condition.
-
-    Windows of similar length share a batch. Each batch has one unchanged forward pass; each condition starts from its hidden
-    states below the first layer that the condition changes.
+    """Answers of the unchanged model and under every condition, which starts from the unchanged hidden states below the first
+    layer that it changes.
     """
-    answers: Answers = {_key(c): {} for c in (UNCHANGED, *row_conditions)}
-    definitions = dict.fromkeys(c.sentences for c in row_conditions if c.sentences != WHOLE)
-    batches = list(batch_by_length(examples, batch_tokens))
-    for batch in progress(batches, label="batches of questions"):
+    answers: Answers = {condition[:4]: {} for condition in (UNCHANGED, *row_conditions)}
+    definitions = dict.fromkeys(c.sentences for c in row_conditions if c.sentences)
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
         length = mask.shape[1]
@@ -309,19 +260,16 @@ def answer_all(
         plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
         for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
             texts = answer_texts(batch, output.start_logits, output.end_logits, allowed)
-            answers[_key(condition)].update(zip((example.record for example in batch), texts, strict=True))
+            answers[condition[:4]].update(zip((example.record for example in batch), texts, strict=True))
     return answers
 
 
 def scored_rows(answers: Answers, examples: Sequence[Example]) -> Iterator[tuple[Any, ...]]:
-    """A row for every condition and question, in the order of the conditions and records: `COLUMNS`."""
-    windows = _windows(examples)
+    """A row for every condition and question: `COLUMNS`."""
     numbers = _passages(examples)
-    for key, by_window in answers.items():
-        for question, question_windows in windows.items():
-            squad_item = question_of(question_windows[0])
-            text = _best_answer(by_window, question_windows)
-            yield *key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)
+    for (key, by_window), (question, windows) in product(answers.items(), _windows(examples).items()):
+        squad_item, text = question_of(windows[0]), _best_answer(by_window, windows)
+        yield *key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)
 
 
 def _best_answer(by_window: Mapping[int, tuple[str, float]], windows: Sequence[Example]) -> str:
@@ -335,10 +283,9 @@ def baselines(by_window: Mapping[int, tuple[str, float]], examples: Sequence[Exa
     numbers = _passages(examples)
     for question, windows in _windows(examples).items():
         squad_item = question_of(windows[0])
-        for name, scored_windows in (("first", windows[:1]), ("all", windows)):
-            text = _best_answer(by_window, scored_windows)
-            for references, texts in (("first", squad_item.answers[:1]), ("all", squad_item.answers)):
-                rows.append((name, references, question, numbers[squad_item.context], *score(text, texts)))
+        for (name, used), (references, last) in product((("first", 1), ("all", None)), repeat=2):
+            scores = score(_best_answer(by_window, windows[:used]), squad_item.answers[:last])
+            rows.append((name, references, question, numbers[squad_item.context], *scores))
     return pd.DataFrame(rows, columns=["windows", "references", "question", "passage", "em", "f1"])
 
 

@@ -14,17 +14,7 @@ from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, 
 from attention_atlas.published.compare import Claim, all_hold
 from attention_atlas.stats.intervals import expanded_level
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.studies.guan2020.rows import (
-    BASELINE,
-    PERMUTED,
-    PRUNED,
-    SENTENCES,
-    TYPE,
-    UNIFORMED,
-    WHOLE,
-    passage_interval,
-    unnamed_clusters,
-)
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, SENTENCES, UNIFORMED, passage_interval, unnamed_clusters
 
 Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
@@ -36,33 +26,26 @@ _PAIRED = "mean over questions, percentage points"
 
 @dataclass(frozen=True)
 class F1Drops:
-    """Drops of F1 from the unchanged model.
+    """Drops of F1 from the unchanged model, by question (a column for each row of Tables 2 and 3 and definition of a sentence).
 
-    Attributes:
-        by_question: one row per question, a column for each row of Tables 2 and 3 and definition of a sentence.
-        passages: [question] number of its passage.
-        permuted: type -> mean drop when pruning the heads that have the type after a permutation, [permutation].
+    passages: [question] number of its passage. permuted: type -> [permutation] mean drop when pruning the heads that have the
+    type after it.
     """
 
     by_question: pd.DataFrame
     passages: npt.NDArray[np.integer]
     permuted: dict[str, Floats]
 
-    def definitions(self, row: int) -> list[str]:
-        """Definitions of a sentence under which a row was evaluated."""
-        return [sentences for number, sentences in self.by_question.columns if number == row]
-
     def mean(self, change: Change) -> float:
-        """Mean drop over the questions."""
         return float(self.by_question[change].mean())
 
 
 def drops_of(answers: pd.DataFrame) -> F1Drops:
-    """Drops of F1 under all conditions, of a table of `ablations.answers`."""
+    """Drops of F1 of a table of `ablations.answers`."""
     unchanged = answers[answers["row"] == BASELINE].set_index("question")
-    of_types = answers[(answers["drawn_from"] == TYPE) & (answers["row"] != BASELINE)]
+    of_types = answers[(answers["drawn_from"] == "type") & (answers["row"] != BASELINE)]
     f1 = of_types.pivot(index="question", columns=["row", "sentences"], values="f1").loc[unchanged.index]
-    permuted = answers[answers["drawn_from"] == PERMUTED].groupby(["row", "draw"])["f1"].mean()
+    permuted = answers[answers["drawn_from"] == "permuted"].groupby(["row", "draw"])["f1"].mean()
     rows = set(permuted.index.get_level_values("row"))
     return F1Drops(
         f1.rsub(unchanged["f1"], axis=0),
@@ -72,17 +55,16 @@ def drops_of(answers: pd.DataFrame) -> F1Drops:
 
 
 def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> Iterator[Claim]:
-    """Claims that follow from the order of the paper's numbers, or that its text makes.
-
-    Args:
-        types: layer, type and cluster of each head.
-        resamples, seed: of the bootstrap over passages, and of permutations of layers.
-    """
-    pruned = {kind: (row, WHOLE) for kind, row in PRUNED.items()}
-    uniform = {kind: (row, WHOLE) for kind, row in UNIFORMED.items()}
+    """Claims that follow from the order of the paper's numbers, or that its text makes."""
+    pruned = {kind: (row, "") for kind, row in PRUNED.items()}
+    uniform = {kind: (row, "") for kind, row in UNIFORMED.items()}
     unnamed = unnamed_clusters(types)
     of_unnamed = f" of {'the' if len(unnamed) == 1 else 'an'} unnamed cluster"
-    sizes = {kind: _heads(int((types["cluster"] == kind).sum())) + (of_unnamed if kind in unnamed else "") for kind in TYPES}
+    numbers = {kind: int((types["cluster"] == kind).sum()) for kind in TYPES}
+    sizes = {
+        kind: f"{number} {'head' if number == 1 else 'heads'}{of_unnamed if kind in unnamed else ''}"
+        for kind, number in numbers.items()
+    }
     shown = "F1 drops: " + "; ".join(
         f"{TITLES[kind]} {drops.mean(change):.1f} ({sizes[kind]})" for kind, change in pruned.items()
     )
@@ -97,24 +79,14 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         ]
         return all_hold(statement, ours + _lacking(lacking), tested)
 
-    yield larger(
-        {
-            (DIAGONAL, kind): (f"{TITLES[DIAGONAL]} - {TITLES[kind]}", pruned[DIAGONAL], pruned[kind])
-            for kind in TYPES
-            if kind != DIAGONAL
-        },
-        "Pruning Diagonal heads costs the most of the four types (Table 2, rows 2 to 5)",
-        shown,
-    )
-    yield larger(
-        {
-            (kind, VERTICAL): (f"{TITLES[kind]} - {TITLES[VERTICAL]}", pruned[kind], pruned[VERTICAL])
-            for kind in TYPES
-            if kind != VERTICAL
-        },
-        "Pruning Vertical heads costs the least (Table 2, rows 2 to 5)",
-        shown,
-    )
+    most = [(DIAGONAL, kind) for kind in TYPES if kind != DIAGONAL]
+    least = [(kind, VERTICAL) for kind in TYPES if kind != VERTICAL]
+    for pairs, statement in (
+        (most, "Pruning Diagonal heads costs the most of the four types (Table 2, rows 2 to 5)"),
+        (least, "Pruning Vertical heads costs the least (Table 2, rows 2 to 5)"),
+    ):
+        changes = {(a, b): (f"{TITLES[a]} - {TITLES[b]}", pruned[a], pruned[b]) for a, b in pairs}
+        yield larger(changes, statement, shown)
     yield larger(
         {(kind, kind): (f"{TITLES[kind]}: substituted by 1/L - pruned", uniform[kind], pruned[kind]) for kind in TYPES},
         "Substitution by 1/L costs more than pruning, for every type (Table 2, rows 8 to 11)",
@@ -125,7 +97,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         ),
     )
     for kind, intra, inter in ((DIAGONAL, 12, 13), (DENSE_VERTICAL, 14, 15)):
-        for sentences in drops.definitions(intra):
+        for sentences in [sentences for row, sentences in drops.by_question.columns if row == intra]:
             within, between = (intra, sentences), (inter, sentences)
             more, less = ("within", "between") if kind == DIAGONAL else ("between", "within")
             pair = (within, between) if kind == DIAGONAL else (between, within)
@@ -144,21 +116,14 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         yield claim
 
 
-def _heads(number: int) -> str:
-    return f"{number} {'head' if number == 1 else 'heads'}"
-
-
 def _lacking(kinds: Sequence[str]) -> str:
-    """Text that no cluster fits some types, to append to a claim; empty for none."""
+
     return f"; no cluster of heads is {' or '.join(TITLES[kind] for kind in TYPES if kind in kinds)}" if kinds else ""
 
 
 def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], resamples: int, seed: int) -> list[Claim]:
-    """For each pair the difference of two drops on the same questions, with an interval by bootstrap over passages.
-
-    Args:
-        pairs: name of the difference, and its two changes.
-        resamples: for one pair; several pairs have smaller tails and need as many times more.
+    """For each pair the difference of two drops on the same questions, with an interval by bootstrap over passages; several
+    pairs have smaller tails and need as many times more resamples.
     """
     differences = np.stack([drops.by_question[first] - drops.by_question[second] for _, first, second in pairs], axis=1)
     level = level_of_parts(len(pairs))
@@ -195,8 +160,7 @@ def beside_permutations(kind: str, drop: float, permuted: Floats) -> Claim:
     """The claim that pruning a type costs more than pruning the heads that have it after permuting the types within layers.
 
     If types say nothing about heads, the type's drop is one more draw from the distribution of the permutations. The interval
-    leaves out as many draws on either side as keep its coverage at the level or above (a prediction interval without
-    assumptions on the distribution): 39 permutations are the fewest that give a 95 % interval.
+    leaves out as many draws on either side as keep its coverage, so 39 permutations are the fewest for a 95 % interval.
     """
     number = len(permuted)
     outside = math.floor((1 - LEVEL) / 2 * (number + 1) + 1e-9)

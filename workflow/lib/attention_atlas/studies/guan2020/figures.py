@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -30,18 +33,9 @@ from attention_atlas.figures.style import (
     page_figure,
 )
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import (
-    DENSE,
-    DENSE_VERTICAL,
-    DIAGONAL,
-    TITLES,
-    TYPES,
-    UNNAMED,
-    VERTICAL,
-    shown_types,
-)
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL, shown_types
 from attention_atlas.published.values import rows_of_column
-from attention_atlas.studies.guan2020.rows import FITS, STUDY_MODEL, model_title
+from attention_atlas.studies.guan2020.rows import FITS, model_title
 from attention_atlas.workflow.shown import figure
 
 COLOURS = {DENSE: ORANGE, DENSE_VERTICAL: GREEN, VERTICAL: BLUE, DIAGONAL: VERMILION, UNNAMED: GREY}
@@ -54,11 +48,6 @@ _ALL = (*TYPES, UNNAMED)
 _ROOMY = 4
 """Models up to which there is space for long titles of the usual size."""
 _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
-_GAP = 0.16
-"""Space between two maps, as a share of the distance of their centres."""
-_FRAME, _WHITE = 0.05, 0.02
-"""Widths, likewise, of the frame around a map, and of the white between them: without it a dark first column, of a vertical
-head, would look like a part of the frame."""
 
 
 @figure(
@@ -100,10 +89,7 @@ def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:
     draw_cells(axes, weights.to_numpy(float) ** 0.5, SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
     axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
-    # The first separator would stand over [CLS] where a question is short: the last one is named.
-    last = cells.loc[(cells["query"] == 1) & cells["key_token"].isin(["[SEP]", "</s>"]), "key"]
-    names = {1: "[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", size: "[SEP]" if size in set(last) else str(size)}
-    axes.set_xticks([place - 0.5 for place in names], list(names.values()), fontsize=SMALLEST)
+    axes.set_xticks([0.5, size - 0.5], ["1", str(size)], fontsize=SMALLEST)
     axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=SMALLEST)
     axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
 
@@ -138,11 +124,10 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     of_types = {"hue": "type", "style": "type", "palette": COLOURS, "markers": _MARKERS}
     sns.scatterplot(plane, x="x", y="y", **of_types, s=24, linewidth=0, legend=False, ax=axes)
     axes.set(xticks=[], yticks=[], xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
-    counts = plane["type"].value_counts()
-    texts = {name: f"{TITLES[name]} ({counts.get(name, 0)})" for name in names}
-    handles = [
-        Line2D([], [], linestyle="none", marker=_MARKERS[name], color=COLOURS[name], label=text) for name, text in texts.items()
-    ]
+    handles = []
+    for name in names:
+        text = f"{TITLES[name]} ({(plane['type'] == name).sum()})"
+        handles.append(Line2D([], [], linestyle="none", marker=_MARKERS[name], color=COLOURS[name], label=text))
     drawn.legend(handles=handles, loc="outside lower center", ncols=3)
     points = list(zip(plane["x"], plane["y"], strict=True))
     labels = [f"{row.layer}-{row.head}" for row in plane.itertuples()]
@@ -201,15 +186,20 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
     names = list(dict.fromkeys(models["model"]))
     shown = shown_types(models["type"])
     layers, heads = int(models["layer"].max()), int(models["head"].max())
-    columns = max(len(names), 3)
     height = 2 * max(0.9, 0.1 * layers) + 1.5
-    drawn, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * columns), height)
+    drawn, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * max(len(names), 3)), height)
+    colours = ListedColormap([COLOURS[name] for name in _ALL])
     for row, fit in zip(axes, FITS, strict=True):
         for axis, name in zip(row, names, strict=True):
-            panel_heads = models[(models["model"] == name) & (models["fit"] == fit)]
-            _grid(axis, panel_heads)
-            same = "" if name == STUDY_MODEL else f"\n{_same_type_text(models, name, fit)}"
-            axis.set_title(f"{model_title(name)}{same}", fontsize=7 if len(names) <= _ROOMY else SMALLEST)
+            panel = models[(models["model"] == name) & (models["fit"] == fit)]
+            numbers = panel.assign(number=panel["type"].map(_ALL.index)).pivot(index="layer", columns="head", values="number")
+            draw_cells(axis, numbers.to_numpy(float), colours, -0.5, len(_ALL) - 0.5)
+            number_ticks(axis, "x", heads, 4)
+            number_ticks(axis, "y", layers, 8)
+            share, number = same_type(models, name, fit)
+            same = f"same as SQuAD:\n{100 * share:.0f} % (n = {number})" if number else "no head has\na type in both"
+            title = model_title(name) + (f"\n{same}" if name != "squad" else "")
+            axis.set_title(title, fontsize=7 if len(names) <= _ROOMY else SMALLEST)
         row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
     for axis in axes[-1]:
         axis.set_xlabel(HEAD)
@@ -218,33 +208,10 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawn, models, f"n = {layers * heads} heads of each model")
 
 
-def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
-    numbers = heads_of_model.assign(number=[_ALL.index(name) for name in heads_of_model["type"]]).pivot(
-        index="layer", columns="head", values="number"
-    )
-    layers, heads = numbers.shape
-    colours = ListedColormap([COLOURS[name] for name in _ALL])
-    draw_cells(axes, numbers.to_numpy(float), colours, -0.5, len(_ALL) - 0.5)
-    number_ticks(axes, "x", heads, 4)
-    number_ticks(axes, "y", layers, 8)
-
-
-def _same_type_text(table: pd.DataFrame, name: str, fit: str) -> str:
-    share, number = same_type(table, name, fit)
-    if not number:
-        return "no head has\na type in both"
-    if table["model"].nunique() > _ROOMY:
-        return f"same as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % (n = {number})"
-    return f"same type as {model_title(STUDY_MODEL)}:\n{100 * share:.0f} % of {number} heads"
-
-
 def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
-    """Share of heads of a model with the same type as in the study's model, among those that have a type in both; their number.
-
-    A head of a cluster that fits no type has no type to share: the share is NaN if no head has a type in both models.
-    """
+    """Share of heads with the same type as in the study's model, among those that have a type in both; their number."""
     keyed = table[table["fit"] == fit].set_index(["layer", "head"])
-    reference = keyed.loc[keyed["model"] == STUDY_MODEL, "type"]
+    reference = keyed.loc[keyed["model"] == "squad", "type"]
     compared = keyed.loc[keyed["model"] == name, "type"].reindex(reference.index)
     named = (reference != UNNAMED) & (compared != UNNAMED)
     return float((reference == compared)[named].mean()), int(named.sum())
@@ -273,18 +240,13 @@ def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
     axes = grid[0, 0]
     types = map_grid.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
     shown = shown_types(types)
-    inner = 1 - _GAP
-    for layer in range(1, layers + 1):
-        for head in range(1, heads + 1):
-            extent = (head - inner / 2, head + inner / 2, layer + inner / 2, layer - inner / 2)
-            axes.imshow(
-                values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest", zorder=1
-            )
-            # Behind the map and larger than it, so that it covers no row or column.
-            for around, colour in ((_FRAME + _WHITE, COLOURS[str(types[layer, head])]), (_WHITE, "white")):
-                size = inner + 2 * around
-                corner = (extent[0] - around, extent[3] - around)
-                axes.add_patch(Rectangle(corner, size, size, linewidth=0, facecolor=colour, zorder=0))
+    image: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "interpolation": "nearest", "zorder": 1}
+    for layer, head in product(range(1, layers + 1), range(1, heads + 1)):
+        axes.imshow(values[layer - 1, head - 1], extent=(head - 0.42, head + 0.42, layer + 0.42, layer - 0.42), **image)
+        # Behind the map and larger than it, with white between them, so that it is not taken for a column.
+        for half, colour in ((0.49, COLOURS[str(types[layer, head])]), (0.44, "white")):
+            corner = (head - half, layer - half)
+            axes.add_patch(Rectangle(corner, 2 * half, 2 * half, linewidth=0, facecolor=colour, zorder=0))
     axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal", xlabel=HEAD, ylabel=LAYER)
     axes.set(xticks=range(1, heads + 1), yticks=range(1, layers + 1))
     axes.tick_params(length=0)

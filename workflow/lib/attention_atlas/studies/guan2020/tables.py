@@ -22,15 +22,9 @@ from attention_atlas.studies.guan2020.claims import claims as tested_claims
 from attention_atlas.studies.guan2020.claims import drops_of
 from attention_atlas.studies.guan2020.rows import (
     BASELINE,
-    INTER,
-    INTRA,
-    OTHERS,
     ROWS,
     SCORES,
     SENTENCES,
-    TYPE,
-    UNIFORM,
-    ZERO,
     crowded_layers,
     model_title,
     passage_interval,
@@ -38,7 +32,6 @@ from attention_atlas.studies.guan2020.rows import (
 )
 from attention_atlas.workflow.shown import table
 
-_SCORE_TITLES = {"em": "EM", "f1": "F1"}
 _SCORES_NOTE = (
     "EM: exact match, in %; intervals: bootstrap over passages. Random: random sets of other heads, as many in each layer, "
     "treated in the same way; mean drop, minimum to maximum, and number of sets; empty where a layer has too few other heads. "
@@ -67,8 +60,8 @@ def table1(stability: pd.DataFrame) -> Table:
     )
     names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper_stability": "Paper"}
     formats = dict.fromkeys(("pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "paper_stability"), ".2%")
-    formats |= {"fits": "d", "heads": "d", "examples": "d"}
-    page = frame.assign(model=[model_title(name) for name in frame["model"]])
+    formats |= dict.fromkeys(("fits", "heads", "examples"), "d")
+    page = frame.assign(model=frame["model"].map(model_title))
     return Table(frame, [note], page, names, formats)
 
 
@@ -94,7 +87,7 @@ def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFr
     et al. 2020, Table 2). v: the head keeps its attention.
     """
     frame = _rows("Table 2", answers, head_types, resamples, seed)
-    marks = {ZERO: "0", UNIFORM: "1/L"}
+    marks = {"zero": "0", "uniform": "1/L"}
     page = pd.DataFrame({"id": frame["row"].astype(str)})
     unnamed = {name for names in frame["unnamed"].dropna() for name in names.split("+")}
     for name in TYPES:
@@ -130,7 +123,7 @@ def table3(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
     sentencex or after every full stop (option sentences).
     """
     frame = _rows("Table 3", answers, head_types, resamples, seed)
-    actions = {INTRA: "within sentences", INTER: "between sentences"}
+    actions = {"intra": "within sentences", "inter": "between sentences"}
     page = pd.DataFrame(
         {
             "id": frame["row"].astype(str),
@@ -147,12 +140,8 @@ def table3(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
 
 
 def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """The rows of Table 2 or 3: row, action, types, sentences, heads, n, passages, for em and f1 the score, its drop from the
-    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent, unnamed,
-    paper_em, paper_f1. Scores and drops are in percent.
-
-    em_random_share_below and f1_random_share_below are the shares of random sets with a smaller drop. random_absent says why
-    there is no random set, unnamed names the clusters of the row that do not fit their type.
+    """The rows of Table 2 or 3, in percent. random_share_below: share of random sets with a smaller drop; random_absent: why
+    there is no random set; unnamed: the clusters of the row that do not fit their type.
     """
     baseline = answers[answers["row"] == BASELINE]
     unnamed = unnamed_clusters(head_types)
@@ -168,24 +157,21 @@ def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples:
     frame, published = pd.DataFrame(records), load_published("guan2020")
     for score in SCORES:
         # The baseline is a row of the paper's Table 2.
-        items = ["Table 2" if row == BASELINE else item for row in frame["row"]]
-        papers = [printed(published, place, score, row=int(row)) for place, row in zip(items, frame["row"], strict=True)]
+        papers = [printed(published, "Table 2" if row == BASELINE else item, score, row=int(row)) for row in frame["row"]]
         frame[f"paper_{score}"] = [_number(paper) for paper in papers]
     return frame
 
 
 def _too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
     """Why there is no set of other heads with as many in each layer; None where there is one."""
-    if heads.empty:
-        return "no heads"
     crowded = crowded_layers(heads["layer"], heads_a_layer)
-    if not crowded:
-        return None
+    if heads.empty or not crowded:
+        return "no heads" if heads.empty else None
     return f"too few other heads in {'layer' if len(crowded) == 1 else 'layers'} {', '.join(map(str, crowded))}"
 
 
 def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
-    of_types, of_others = (answers[answers["drawn_from"] == source] for source in (TYPE, OTHERS))
+    of_types, of_others = (answers[answers["drawn_from"] == source] for source in ("type", "others"))
     record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
     record |= {"n": len(of_types), "passages": int(of_types["passage"].nunique())}
     for score in SCORES:
@@ -210,21 +196,18 @@ def _score_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Heads, scores, drops, drops of random heads and the paper's values, as the pages of Tables 2 and 3 show them."""
     columns: dict[str, list[str]] = {"heads": [str(n) for n in frame["heads"]]}
     rows = [row for _, row in frame.iterrows()]
-    for score, title in _SCORE_TITLES.items():
+    for score, title in zip(SCORES, ("EM", "F1"), strict=True):
         columns[title] = [_with_interval(row, score) for row in rows]
         columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
         columns[f"{title} random drop"] = [_random(row, score) for row in rows]
         columns[f"Paper {title}"] = ["" if pd.isna(value) else f"{value:.2f}" for value in frame[f"paper_{score}"]]
     if frame["unnamed"].notna().any():
-        columns["remark"] = [_unnamed(clusters) for clusters in frame["unnamed"]]
+        clusters = frame["unnamed"].fillna("").str.split("+")
+        titles = [" and ".join(TITLES[name] for name in names if name) for names in clusters]
+        columns["remark"] = [
+            f"not {text}: the cluster assigned to this type does not fit it" if text else "" for text in titles
+        ]
     return pd.DataFrame(columns)
-
-
-def _unnamed(clusters: str | None) -> str:
-    if not isinstance(clusters, str):
-        return ""
-    titles = " and ".join(TITLES[cluster] for cluster in clusters.split("+"))
-    return f"not {titles}: the cluster assigned to this type does not fit it"
 
 
 def _random(row: pd.Series, score: str) -> str:
@@ -296,12 +279,7 @@ def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
     return claim_table(claim_frame(tested_claims(drops_of(answers), head_types, resamples, seed)))
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-)
+@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
     that is too long for one has several for the same question. Types and features use the first window of each question.
@@ -313,33 +291,22 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
-    reads=("head_type_summary", "head_types", "table1", "table2", "table3", "baselines"),
+    reads=("head_types", "table1", "table2", "table3", "baselines"),
     settings=("fits",),
     labels=("questions",),
 )
-def comparison(
-    head_type_summary: pd.DataFrame,
-    head_types: pd.DataFrame,
-    table1: pd.DataFrame,
-    table2: pd.DataFrame,
-    table3: pd.DataFrame,
-    baselines: pd.DataFrame,
-    fits: int,
-    labels: Mapping[str, RunLabel],
-) -> Table:
+def comparison(frames: Mapping[str, pd.DataFrame], fits: int, labels: Mapping[str, RunLabel]) -> Table:
     """Every published number of Guan et al. (2020) beside this run's, with interval, whether the two can be compared and why.
     A number is compared only with the same model on the same data; the column why names inconsistencies of the paper.
     """
-    frames = {"head_type_summary": head_type_summary, "head_types": head_types, "baselines": baselines}
-    frames |= {"table1": table1, "table2": table2, "table3": table3}
-    rows = [Quantity("features", len(set(FEATURES) & set(head_types.columns))), Quantity("types", len(TYPES))]
-    rows += [Quantity("fits", fits), Quantity("half", 50)]
+    head_types = frames["head_types"]
+    rows = [Quantity("examples", int(head_types["n"].iloc[0])), Quantity("heads", len(head_types)), Quantity("half", 50)]
+    rows += [Quantity("features", len(FEATURES)), Quantity("types", len(TYPES)), Quantity("fits", fits)]
     unnamed = unnamed_clusters(head_types)
     for kind in TYPES:
         # A type that no cluster fits has no share.
         share = None if kind in unnamed else float((head_types["type"] == kind).mean())
         rows.append(Quantity(f"share_{kind}", share, len(head_types)))
-    frames["quantities"] = quantities(rows)
     published = load_published("guan2020")
-    frame = compare(published, measure(published, frames, labels))
+    frame = compare(published, measure(published, {**frames, "quantities": quantities(rows)}, labels))
     return value_table(frame, [verdict_counts(frame)])

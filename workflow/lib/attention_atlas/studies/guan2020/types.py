@@ -27,17 +27,14 @@ from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, 
 from attention_atlas.methods.head_tables import head_rows, map_rows
 from attention_atlas.methods.head_types import TYPES, Labels, clusters, matched, nearest_clusters, shown_types, types_of
 from attention_atlas.models.card import Card
-from attention_atlas.studies.guan2020.rows import FITS, STUDY_MODEL
+from attention_atlas.studies.guan2020.rows import FITS
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features of heads.
-
-    Attributes:
-        values: [option, example, layer, head, 21], options as in `alternatives`.
-        records: [example] the examples' records.
-    """
+    """Features of heads: values [option, example, layer, head, 21], options as in `alternatives`, and records [example]."""
 
     values: npt.NDArray[np.float32]
     records: npt.NDArray[np.int64]
@@ -47,12 +44,12 @@ class Features:
         """Layers and heads."""
         return self.values.shape[2], self.values.shape[3]
 
-    def by_example(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
+    def by_example(self, options: FeatureOptions) -> Floats:
         """[example, head, 21] under some options, heads in the order of layers."""
         values = self.values[alternatives().index(options)]
         return values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
 
-    def means(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
+    def means(self, options: FeatureOptions) -> Floats:
         """[head, 21] means over the examples, with equal weight."""
         return self.by_example(options).mean(axis=0)
 
@@ -65,7 +62,6 @@ def features(attention: Attention, examples: Examples, card: Card) -> Features:
     return Features(values.astype(np.float32), records.astype(np.int64))
 
 
-Floats = npt.NDArray[np.float64]
 HALVES = ("heads", "inputs")
 _STARTS = 50
 _SEEDS = 5
@@ -77,34 +73,19 @@ def head_types(
 ) -> dict[str, pd.DataFrame]:
     """The type of every head, and what Figures 2 and 3 and the options show.
 
-    Args:
-        method: kmeans or mixture.
-        fits: number of halves of the data for stability.
-        perplexity: of t-SNE; reduced for few heads.
-
-    Returns:
-        types: model, layer, head, type, cluster (the type by which the rows of Tables 2 and 3 select it, which is the head's
-            type unless that is unnamed), n (examples), and the 21 features.
-        plane: layer, head, type, x, y.
-        layers: layer, type, heads, share.
-        summary: quantities: examples, layers, heads.
-        agreement: aspect, setting, clusters, heads, ari (with the clusters of the chosen options), silhouette,
-            stability_heads, stability_inputs.
+    cluster: the type by which the rows of Tables 2 and 3 select a head, which is its type unless that is unnamed; n: examples.
     """
     chosen = options_of(options)
     means = features.means(chosen)
     types = types_of(means, seed, method)
     heads = head_rows(np.asarray(types.names, dtype=object).reshape(features.shape), "type")
-    typed = heads.assign(cluster=types.clusters, n=len(features.records))
-    typed = pd.concat([typed, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
+    typed = heads.assign(cluster=types.clusters, n=len(features.records)).join(pd.DataFrame(means, columns=list(FEATURES)))
     typed.insert(0, "model", model)
-    layers, heads_a_layer = features.shape
-    sizes = {"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}
+    places = TSNE(perplexity=min(perplexity, (len(means) - 1) / 3), init="pca", random_state=seed).fit_transform(means)
     return {
         "types": typed,
-        "plane": heads.assign(**plane(means, perplexity, seed)),
+        "plane": heads.assign(x=places[:, 0].astype(np.float64), y=places[:, 1].astype(np.float64)),
         "layers": by_layer(heads),
-        "summary": pd.DataFrame(sizes.items(), columns=["quantity", "value"]),
         "agreement": agreement(features, chosen, method, fits, seed),
     }
 
@@ -120,7 +101,7 @@ def compared(
 
 
 def stability(features: Mapping[str, Features], options: Mapping[str, Any], fits: int, seed: int) -> pd.DataFrame:
-    """model, halved, fits, pairwise with its least and largest value, consistent_in_all, heads, examples: shares of heads."""
+    """Shares of heads that keep their cluster on halves of heads or inputs, pairwise and in all fits."""
     rows = []
     for name, measured in features.items():
         values = measured.by_example(options_of(options))
@@ -138,7 +119,7 @@ def stability(features: Mapping[str, Features], options: Mapping[str, Any], fits
 def models(
     head_types: pd.DataFrame, features: Mapping[str, Features], options: Mapping[str, Any], method: str, seed: int
 ) -> pd.DataFrame:
-    """model, fit, layer, head, type; reused: nearest mean of the study's types; refitted: clusters of the compared model."""
+    """The type of each head of each model; reused: nearest mean of the study's types; refitted: clusters of the model."""
     reference, study_clusters = head_types[list(FEATURES)].to_numpy(float), head_types["cluster"].tolist()
     type_of_cluster = dict(zip(study_clusters, head_types["type"], strict=True))
     frames = []
@@ -149,7 +130,7 @@ def models(
                 f"the compared model {name} has {len(means)} heads, but the study's model has {len(head_types)}: compare "
                 "models of one shape."
             )
-        if name == STUDY_MODEL:
+        if name == "squad":
             by_fit = dict.fromkeys(FITS, tuple(head_types["type"]))
         else:
             nearest = nearest_clusters(means, reference, study_clusters)
@@ -161,17 +142,9 @@ def models(
     return pd.concat(frames, ignore_index=True)[["model", "fit", "layer", "head", "type"]]
 
 
-def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[str, npt.NDArray[np.float64]]:
-    """Columns x and y: heads in the plane by t-SNE of their features, not scaled."""
-    feasible = min(perplexity, (len(means) - 1) / 3)
-    places = TSNE(perplexity=feasible, init="pca", random_state=seed).fit_transform(means)
-    return {"x": places[:, 0].astype(np.float64), "y": places[:, 1].astype(np.float64)}
-
-
 def by_layer(heads: pd.DataFrame) -> pd.DataFrame:
     """Heads of each type in each layer: layer, type, heads, share."""
-    counts = heads.groupby(["layer", "type"]).size().unstack(fill_value=0)
-    counts = counts.reindex(columns=list(shown_types(heads["type"])), fill_value=0)
+    counts = pd.crosstab(heads["layer"], heads["type"]).reindex(columns=list(shown_types(heads["type"])), fill_value=0)
     table = counts.stack().rename("heads").reset_index()
     table["share"] = table["heads"] / table.groupby("layer")["heads"].transform("sum")
     return table
@@ -211,14 +184,10 @@ def agreement(features: Features, chosen: FeatureOptions, method: str, fits: int
 
 
 def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int) -> npt.NDArray[np.intp]:
-    """[fit, head] clusters from random halves.
+    """[fit, head] clusters from random halves, of features [example, head, 21].
 
-    Args:
-        features: [example, head, 21].
-        halve: heads: cluster half of the heads by their mean features, and give each other head the nearest centre; inputs:
-            cluster all heads by their mean features over half of the examples.
-        count, fits: number of clusters, and of halves.
-        seed: of the halves and the initial centres.
+    halve: heads: cluster half of the heads by their mean features, and give each other head the nearest centre; inputs: cluster
+    all heads by their mean features over half of the examples.
     """
     generator = np.random.default_rng(seed)
     examples, heads = features.shape[:2]
@@ -255,13 +224,17 @@ _PER_TYPE = 2
 
 
 def maps(attention: Attention, head_types: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Maps of Figure 1 (the two heads nearest to the mean of each type) and of Figure 5 (all heads, smaller).
-
-    Returns:
-        maps: type, rank, layer, head, example, query, key (from 1), query_token, key_token, weight.
-        map_grid: layer, head, type, example, `pieces`, row, column (from 1), weight (mean over a block of cells).
-    """
-    example = _example(attention)
+    """Maps of Figure 1 (the two heads nearest to the mean of each type) and of Figure 5 (all heads, means over blocks)."""
+    # The first example of a suitable length, else the shortest.
+    example: CachedExample | None = None
+    for candidate in attention:
+        is_suitable = _SHORT <= len(candidate.tokens) <= _LONG
+        if is_suitable or example is None or len(candidate.tokens) < len(example.tokens):
+            example = candidate
+        if is_suitable:
+            break
+    if example is None:
+        raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
     weights = widened(example.maps)
     typical = [
         map_rows(example.tokens, weights[row.layer - 1, row.head - 1]).assign(
@@ -280,20 +253,17 @@ def maps(attention: Attention, head_types: pd.DataFrame) -> dict[str, pd.DataFra
 
 def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
     """The two heads of each type whose features are nearest to the type's mean: type, rank, layer, head."""
-    rows = []
+    frames = []
     for name in shown_types(types["type"]):
-        type_heads = types[types["type"] == name].reset_index(drop=True)
-        if type_heads.empty:
-            continue
+        type_heads = types[types["type"] == name]
         values = type_heads[list(FEATURES)].to_numpy(float)
-        nearest = np.argsort(np.square(values - values.mean(axis=0)).sum(axis=1), kind="stable")[:_PER_TYPE]
-        rows += [
-            (name, rank, int(type_heads["layer"][k]), int(type_heads["head"][k])) for rank, k in enumerate(nearest, start=1)
-        ]
-    return pd.DataFrame(rows, columns=["type", "rank", "layer", "head"])
+        if len(values):
+            nearest = np.argsort(np.square(values - values.mean(axis=0)).sum(axis=1), kind="stable")[:_PER_TYPE]
+            frames.append(type_heads.iloc[nearest].assign(rank=np.arange(len(nearest)) + 1))
+    return pd.concat(frames)[["type", "rank", "layer", "head"]]
 
 
-def shrunk(maps: npt.NDArray[np.float32], cells: int) -> npt.NDArray[np.float64]:
+def shrunk(maps: npt.NDArray[np.float32], cells: int) -> Floats:
     """[..., n, n] as [..., m, m] with m = min(n, cells): means over blocks of rows and columns of similar size."""
     n = maps.shape[-1]
     m = min(n, cells)
@@ -301,16 +271,3 @@ def shrunk(maps: npt.NDArray[np.float32], cells: int) -> npt.NDArray[np.float64]
     sizes = np.diff([*edges, n])
     sums = np.add.reduceat(np.add.reduceat(maps.astype(np.float64), edges, axis=-2), edges, axis=-1)
     return sums / (sizes[:, None] * sizes[None, :])
-
-
-def _example(attention: Attention) -> CachedExample:
-    """The first example of a suitable length, else the shortest."""
-    shortest = None
-    for example in attention:
-        if _SHORT <= len(example.tokens) <= _LONG:
-            return example
-        if shortest is None or len(example.tokens) < len(shortest.tokens):
-            shortest = example
-    if shortest is None:
-        raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
-    return shortest

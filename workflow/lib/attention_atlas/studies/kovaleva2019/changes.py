@@ -16,56 +16,27 @@ from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths, smallest_interval, widths
 from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.studies.kovaleva2019.names import (
-    CLASSES,
-    DIAGONAL,
-    FEWEST_EXAMPLES,
-    HETEROGENEOUS,
-    LINKS,
-    NETWORK,
-    PADDED,
-    REAL,
-    REAL_SAME,
-    RULES,
-    TUNED,
-    VERB_LINKS,
-    VERTICAL,
-)
-from attention_atlas.studies.kovaleva2019.words import (
-    AS_PUBLISHED,
-    CLS,
-    CORRECTED,
-    FEATURES,
-    MODES,
-    NEG,
-    NOUN,
-    OBJ,
-    SEP,
-    TAGGED,
-)
+from attention_atlas.studies.kovaleva2019.names import CLASSES, FEWEST_EXAMPLES, LINKS, VERB_LINKS
+from attention_atlas.studies.kovaleva2019.words import FEATURES, MODES, TAGGED
 
 Floats = npt.NDArray[np.floating]
 Doubles = npt.NDArray[np.float64]
-BASE = "base"
-MODELS = (BASE, TUNED)
+MODELS = ("base", "tuned")
 """The pre-trained and the fine-tuned model."""
-SEP_SUM = "sep_sum"
-MEASURED = (*FEATURES, SEP_SUM)
+MEASURED = (*FEATURES, "sep_sum")
 """The largest mean attention over the tokens with a feature; for separators their sum as well."""
-ANNOTATORS = (NETWORK, RULES)
-OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n", "unit", "absent"]
-LINK_COLUMNS = [
-    *("task", "model", "mode", "link", "layer", "head", "value", "value_zero", "control"),
-    *("margin", "margin_all_low", "margin_all_high", "level", "n", "n_margin", "unit", "absent"),
-]
+ANNOTATORS = ("network", "rules")
+OPTIONS = "task option option_a option_b mean_change largest_change rho n unit absent".split()
+LINK_COLUMNS = "task model mode link layer head value value_zero control margin margin_all_low margin_all_high level".split()
+LINK_COLUMNS += ["n", "n_margin", "unit", "absent"]
 _MEAN_COLUMNS = ["value", "ci_low", "ci_high", "n", "unit", "seeds"]
 _COLUMNS = {
-    "classes": ["task", "annotator", "class", "share", "ci_low", "ci_high", "maps", "n", "unit"],
-    "head_classes": ["task", "annotator", "layer", "head", "class", "maps", "n", "unit"],
+    "classes": "task annotator class share ci_low ci_high maps n unit".split(),
+    "head_classes": "task annotator layer head class maps n unit".split(),
     "cosine": ["task", "crop", "layer", "head", *_MEAN_COLUMNS],
     "special": ["task", "feature", "layer", "head", *_MEAN_COLUMNS],
     "first_row": ["task", "mode", "feature", "head", *_MEAN_COLUMNS, "absent"],
-    "features": ["task", "model", "mode", "feature", "layer", "head", "value", "value_zero", "n", "unit", "absent"],
+    "features": "task model mode feature layer head value value_zero n unit absent".split(),
     "links": LINK_COLUMNS,
     "options": OPTIONS,
 }
@@ -77,17 +48,12 @@ pairs at the same distances; margin_all_low, margin_all_high: interval of the ma
 that of one task). n: missing where only tags could tell how many examples have a feature. absent: why there is no value.
 """
 NO_EXAMPLE = "no example has such words"
-STATISTICS = ["statistic", "of", "task", "value", "ci_low", "ci_high", "level", "n"]
-"""`of` is the compared maps (padded, real_same, real), the annotator, or the feature; task is empty for a mean over tasks."""
-LAST_LAYERS = "last_layers"
-"""Smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both change most."""
-FREQUENT = "vertical_and_heterogeneous"
-"""Smaller share of vertical and heterogeneous maps minus the largest share of another class, mean over tasks."""
-RARE = "diagonal"
-"""Share of diagonal maps, mean over tasks."""
-CHANGE = "change"
-"""Attention to tokens with a feature after fine-tuning minus that before, mean over heads, of `RAISED`."""
-RAISED = {"mrpc": (NOUN, OBJ), "rte": (NOUN, OBJ), "qqp": (NOUN, OBJ), "qnli": (NEG,)}
+STATISTICS = "statistic of task value ci_low ci_high level n".split()
+"""statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both
+change most), change (attention to tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads),
+vertical_and_heterogeneous (smaller share of the two minus the largest share of another class, mean over tasks), diagonal (share
+of these maps, mean over tasks). `of`: the compared maps (padded, real_same, real), the feature, or the annotator."""
+RAISED = {"mrpc": ("noun", "obj"), "rte": ("noun", "obj"), "qqp": ("noun", "obj"), "qnli": ("neg",)}
 """Task -> features to which fine-tuning raises attention in the paper."""
 RAISED_PARTS = sum(map(len, RAISED.values()))
 
@@ -96,17 +62,13 @@ RAISED_PARTS = sum(map(len, RAISED.values()))
 class Measures:
     """Measures of the models of a task (`models.measures`), from which tables are computed without a model.
 
-    Attributes:
-        records, padded_records: [example] of the corpus, and of the padded comparison.
-        cosine: [example, layer, head] cosine between the maps of the two models, padding aside.
-        padded: [padded example, layer, head] the same of maps padded to one length, including the rows of padding.
-        columns: [model, mode, example, feature, layer, head] largest column mean over the tokens with a feature, NaN without
-            one.
-        first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
-        classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
-        links: [model, mode, example, link, layer, head] largest weight over the pairs of tokens of a link, NaN without one.
-        link_controls: the same of other pairs at the same distances, NaN without one.
-        untagged, unlinked: why there are no tags, and no heads of words; empty where they exist.
+    cosine: [example, layer, head] between the maps of the two models, without padding; padded: of maps padded to one length.
+    columns: [model, mode, example, feature, layer, head] largest column mean over the tokens with a feature, NaN without one.
+    first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
+    classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
+    links: [model, mode, example, link, layer, head] largest weight over the pairs of tokens of a link; link_controls: of other
+    pairs at the same distances; NaN without one.
+    untagged, unlinked: why there are no tags, and no heads of words; empty where they exist.
     """
 
     records: npt.NDArray[np.int64]
@@ -122,13 +84,17 @@ class Measures:
     unlinked: str
 
     def cosines(self) -> dict[str, Floats]:
-        """The compared maps (`PADDED`, `REAL_SAME`, `REAL`) -> [example, layer, head] cosines."""
+        """Compared maps (padded; the same examples, and all, at their real length) -> [example, layer, head] cosines."""
         if not len(self.padded):
-            return {REAL: self.cosine}
-        return {PADDED: self.padded, REAL_SAME: self.cosine[np.isin(self.records, self.padded_records)], REAL: self.cosine}
+            return {"real": self.cosine}
+        return {
+            "padded": self.padded,
+            "real_same": self.cosine[np.isin(self.records, self.padded_records)],
+            "real": self.cosine,
+        }
 
     def feature(self, model: str, mode: str, feature: str) -> Floats:
-        """[example, layer, head] of one model, mode and feature."""
+        """[example, layer, head]"""
         return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
 
     def absent_feature(self, feature: str) -> str:
@@ -156,10 +122,12 @@ def changes(measures: Mapping[str, Mapping[int, Measures]], resamples: int, seed
                 for crop in of_seeds[0].cosines()
             ],
             "special": [
-                mean_rows(_mean([m.feature(TUNED, AS_PUBLISHED, name) for m in of_seeds]), resamples, seed).assign(feature=name)
-                for name in (SEP, CLS, SEP_SUM)
+                mean_rows(_mean([m.feature("tuned", "as_published", name) for m in of_seeds]), resamples, seed).assign(
+                    feature=name
+                )
+                for name in ("sep", "cls", "sep_sum")
             ],
-            "first_row": _first_rows(of_seeds, resamples, seed),
+            "first_row": [_first_row(of_seeds, *key, resamples, seed) for key in product(MEASURED, MODES)],
             "features": [_feature_rows(of_seeds, *key) for key in product(MEASURED, MODELS, MODES)],
             "links": link_rows(of_seeds, resamples, seed, level_of_parts(len(measures))),
             "options": [pd.DataFrame(_options(task, of_seeds[0])).astype({"n": "Int64"})],
@@ -174,17 +142,14 @@ def _mean(of_seeds: Sequence[Floats]) -> Floats:
     return np.asarray(np.mean(of_seeds, axis=0))
 
 
-def _first_rows(of_seeds: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
+def _first_row(of_seeds: Sequence[Measures], feature: str, mode: str, resamples: int, seed: int) -> pd.DataFrame:
     """Attention of the first token in the last layer of the fine-tuned models; a row with the reason where it is absent."""
-    frames = []
-    for (place, feature), (number, mode) in product(enumerate(MEASURED), enumerate(MODES)):
-        values = _mean([m.first_row[MODELS.index(TUNED), number, :, place] for m in of_seeds])
-        rows = mean_rows(values[:, None], resamples, seed).drop(columns="layer").assign(absent="")
-        if rows.empty:
-            absent = of_seeds[0].absent_feature(feature)
-            rows = pd.DataFrame([{"n": example_count(0, absent), "absent": absent}], columns=rows.columns)
-        frames.append(rows.astype({"head": "Int64", "n": "Int64"}).assign(feature=feature, mode=mode))
-    return frames
+    values = _mean([m.first_row[1, MODES.index(mode), :, MEASURED.index(feature)] for m in of_seeds])
+    rows = mean_rows(values[:, None], resamples, seed).drop(columns="layer").assign(absent="")
+    if rows.empty:
+        absent = of_seeds[0].absent_feature(feature)
+        rows = pd.DataFrame([{"n": example_count(0, absent), "absent": absent}], columns=rows.columns)
+    return rows.astype({"head": "Int64", "n": "Int64"}).assign(feature=feature, mode=mode)
 
 
 def _class_shares(of_seeds: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
@@ -193,17 +158,16 @@ def _class_shares(of_seeds: Sequence[Measures], resamples: int, seed: int) -> li
     for annotator in ANNOTATORS:
         shares = _shares(of_seeds, annotator)
         low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
-        frame = pd.DataFrame({"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high})
-        frames.append(frame.assign(annotator=annotator, maps=maps, n=len(shares)))
+        columns = {"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high}
+        frames.append(pd.DataFrame(columns).assign(annotator=annotator, maps=maps, n=len(shares)))
     return frames
 
 
 def _head_classes(of_seeds: Sequence[Measures]) -> list[pd.DataFrame]:
     frames = []
     for (place, annotator), (k, name) in product(enumerate(ANNOTATORS), enumerate(CLASSES)):
-        maps = np.sum([(m.classes[place] == k).sum(axis=0) for m in of_seeds], axis=0)
-        facts = {"annotator": annotator, "n": len(of_seeds[0].records), "class": name}
-        frames.append(head_rows(maps, "maps").assign(**facts))
+        rows = head_rows(np.sum([(m.classes[place] == k).sum(axis=0) for m in of_seeds], axis=0), "maps")
+        frames.append(rows.assign(annotator=annotator, n=len(of_seeds[0].records)).assign(**{"class": name}))
     return frames
 
 
@@ -220,16 +184,16 @@ def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
     """Change in the values of heads under each option, of one seed."""
     rows = []
     cosines = measures.cosines()
-    if PADDED in cosines:
+    if "padded" in cosines:
         option = "Figure 5: maps padded, or of real length"
-        rows.append(option_row(task, option, (PADDED, REAL_SAME), (cosines[PADDED], cosines[REAL_SAME])))
-    sums = [measures.feature(TUNED, AS_PUBLISHED, name) for name in (SEP, SEP_SUM)]
+        rows.append(option_row(task, option, ("padded", "real_same"), (cosines["padded"], cosines["real_same"])))
+    sums = [measures.feature("tuned", "as_published", name) for name in ("sep", "sep_sum")]
     rows.append(option_row(task, "Figure 6: separators", ("largest", "sum"), sums))
     spelling = "tokens by spelling, or by word"
-    for feature in (*TAGGED, NEG):
-        columns = [measures.feature(TUNED, mode, feature) for mode in MODES]
-        first_rows = list(measures.first_row[MODELS.index(TUNED), :, :, MEASURED.index(feature), None])
-        corrected = columns[MODES.index(CORRECTED)]
+    for feature in (*TAGGED, "neg"):
+        columns = [measures.feature("tuned", mode, feature) for mode in MODES]
+        first_rows = list(measures.first_row[1, :, :, MEASURED.index(feature), None])
+        corrected = columns[1]
         absent = measures.absent_feature(feature) if np.isnan(corrected).all() else ""
         zero = corrected if absent else np.nan_to_num(corrected)
         rows += [
@@ -238,7 +202,7 @@ def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
             option_row(task, f"Section 4.4, {feature}: examples without it", ("skip", "zero"), (corrected, zero), absent),
         ]
     for link in VERB_LINKS:
-        by_mode = list(measures.links[MODELS.index(TUNED), :, :, LINKS.index(link)])
+        by_mode = list(measures.links[1, :, :, LINKS.index(link)])
         absent = measures.absent_link(link) if any(np.isnan(values).all() for values in by_mode) else ""
         option = f"Section 4.5, {link}: pairs as in the code, or of linked words"
         rows.append(option_row(task, option, MODES, by_mode, absent))
@@ -266,7 +230,7 @@ def _head_means(values: Floats) -> Floats:
 
 
 def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
-    """[example] which have the feature, of values [example, layer, head]."""
+    """[example]"""
     return ~np.isnan(values[:, 0, 0])
 
 
@@ -276,24 +240,20 @@ def example_count(count: int, absent: str) -> float:
 
 
 def link_rows(of_seeds: Sequence[Measures], resamples: int, seed: int, level: float) -> list[pd.DataFrame]:
-    """A row for each head, model, mode and link; a row without a head where a link is absent.
-
-    A task without any link, all for the same reason, has a single row with the reason.
-    """
+    """A row for each head, model, mode and link; a row with the reason where a link is absent, one if all are."""
     frames: list[pd.DataFrame] = []
     absent: list[dict[str, Any]] = []
     for (model, model_name), (mode, mode_name), (link, link_name) in product(*map(enumerate, (MODELS, MODES, LINKS))):
-        facts = {"model": model_name, "mode": mode_name, "link": link_name}
+        facts: dict[str, Any] = {"model": model_name, "mode": mode_name, "link": link_name}
         values: Doubles = np.mean([m.links[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         controls: Doubles = np.mean([m.link_controls[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         present = _with_feature(values)
         if present.any():
-            rows = head_rows(values[present].mean(axis=0), "value").assign(
-                **facts, n=int(present.sum()), level=level, absent=""
-            )
-            rows["value_zero"] = values[present].sum(axis=0).ravel() / len(values)
-            frames.append(rows.assign(**margin_columns(values[present], controls[present], resamples, seed, level)))
-        elif mode_name == CORRECTED or link_name in VERB_LINKS:
+            facts |= {"n": int(present.sum()), "level": level, "absent": ""}
+            facts |= {"value_zero": values[present].sum(axis=0).ravel() / len(values)}
+            facts |= margin_columns(values[present], controls[present], resamples, seed, level)
+            frames.append(head_rows(values[present].mean(axis=0), "value").assign(**facts))
+        elif mode_name == "corrected" or link_name in VERB_LINKS:
             reason = of_seeds[0].absent_link(link_name)
             absent.append(facts | dict.fromkeys(("n", "n_margin"), example_count(0, reason)) | {"absent": reason})
     if not frames and len({row["absent"] for row in absent}) == 1:
@@ -305,13 +265,10 @@ def link_rows(of_seeds: Sequence[Measures], resamples: int, seed: int, level: fl
 def margin_columns(
     scores: Doubles, controls: Doubles, resamples: int, seed: int, level: float = LEVEL
 ) -> dict[str, Doubles | int]:
-    """Columns of a table of heads: control, margin, margin_all_low, margin_all_high and n_margin.
+    """Columns of a table of heads, over the units with a control: control, margin, margin_all_low, margin_all_high (an interval
+    that covers all heads together with `level`) and n_margin.
 
-    Args:
-        scores: [unit, layer, head] attention between linked words.
-        controls: the same of random pairs, NaN for a unit without one; all columns are over the units with a control.
-        resamples, seed: of the bootstrap over units, for an interval of the margin that covers all heads together.
-        level: its coverage.
+    scores, controls: [unit, layer, head] attention between linked words, and on random pairs (NaN for a unit without one).
     """
     margins = (scores - controls).reshape(len(scores), -1)
     margins = margins[~np.isnan(margins[:, 0])]
@@ -339,28 +296,28 @@ def statistics(measures: Mapping[str, Sequence[Measures]], resamples: int, seed:
                 level, means, ends = level_of_parts(len(measures)), pairs.mean(axis=0), (np.nan, np.nan)
                 if len(pairs) >= FEWEST_EXAMPLES:
                     ends = smallest_interval(means, mean_deviations(pairs, resamples, seed), level)
-                rows.append((LAST_LAYERS, crop, task, float(means.min()), *ends, level, len(pairs)))
+                rows.append(("last_layers", crop, task, float(means.min()), *ends, level, len(pairs)))
         for feature in RAISED.get(task, ()):
-            gains = [m.feature(TUNED, CORRECTED, feature) - m.feature(BASE, CORRECTED, feature) for m in of_seeds]
+            gains = [m.feature("tuned", "corrected", feature) - m.feature("base", "corrected", feature) for m in of_seeds]
             change: Doubles = np.mean(gains, axis=(0, 2, 3), dtype=np.float64)
             change = change[~np.isnan(change)]
             if len(change):
                 level, value, width = level_of_parts(RAISED_PARTS), float(change.mean()), np.nan
                 if len(change) >= FEWEST_EXAMPLES:
                     width = float(widths(mean_deviations(change[:, None], resamples, seed), level)[0])
-                rows.append((CHANGE, feature, task, value, value - width, value + width, level, len(change)))
+                rows.append(("change", feature, task, value, value - width, value + width, level, len(change)))
     for annotator in ANNOTATORS:
         # [example, class] of each task.
         tasks = [_shares(of_seeds, annotator) for of_seeds in measures.values()]
         n, enough = sum(map(len, tasks)), min(map(len, tasks)) >= FEWEST_EXAMPLES
         margins = [_frequent_margins(shares) for shares in tasks]
-        diagonal = [shares[:, [CLASSES.index(DIAGONAL)]] for shares in tasks]
+        diagonal = [shares[:, [CLASSES.index("diagonal")]] for shares in tasks]
         values = np.mean([margin.mean(axis=0) for margin in margins], axis=0)
         low, high = smallest_interval(values, _over_tasks(margins, resamples, seed), LEVEL) if enough else (np.nan, np.nan)
-        rows.append((FREQUENT, annotator, "", float(values.min()), low, high, LEVEL, n))
+        rows.append(("vertical_and_heterogeneous", annotator, "", float(values.min()), low, high, LEVEL, n))
         value = float(np.mean([share.mean() for share in diagonal]))
         width = float(widths(_over_tasks(diagonal, resamples, seed), LEVEL)[0]) if enough else np.nan
-        rows.append((RARE, annotator, "", value, value - width, value + width, LEVEL, n))
+        rows.append(("diagonal", annotator, "", value, value - width, value + width, LEVEL, n))
     return pd.DataFrame(rows, columns=STATISTICS)
 
 
@@ -377,6 +334,6 @@ def _shares(of_seeds: Sequence[Measures], annotator: str) -> Doubles:
 
 def _frequent_margins(shares: Doubles) -> Doubles:
     """[example, pair] the share of vertical, and of heterogeneous maps, minus that of each other class."""
-    frequent = [CLASSES.index(name) for name in (VERTICAL, HETEROGENEOUS)]
+    frequent = [CLASSES.index(name) for name in ("vertical", "heterogeneous")]
     others = [k for k in range(len(CLASSES)) if k not in frequent]
     return (shares[:, frequent, None] - shares[:, None, others]).reshape(len(shares), -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from matplotlib.collections import QuadMesh
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
-from attention_atlas.figures.attention_lines import shortened
 from attention_atlas.figures.head_grid import draw_cells, draw_head_grid
 from attention_atlas.figures.quantities import HEAD, LAYER, SHARE_OF_MAPS, WEIGHT
 from attention_atlas.figures.style import (
@@ -33,29 +33,13 @@ from attention_atlas.figures.style import (
     plain,
 )
 from attention_atlas.published.values import load_digitised, rows_of_column
-from attention_atlas.studies.kovaleva2019 import names
-from attention_atlas.studies.kovaleva2019.names import (
-    CLASS_TITLES,
-    CLASSES,
-    NETWORK,
-    PUBLISHED,
-    PUBLISHED_MODEL,
-    RULES,
-    TASK_TITLES,
-    VERTICAL,
-    count_range,
-)
+from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, PUBLISHED_MODEL, TASK_TITLES, count_range
 from attention_atlas.workflow.shown import figure
 
 _COLUMNS = 3
-_SIDE = 1.85
-"""Approximate width of a map in inches."""
-_LONGEST = 12
-"""Largest number of letters of a token label."""
 COLOURS = dict(zip(CLASSES, (BLUE, ORANGE, SKY, GREEN, GREY), strict=True))
-_TITLES = {NETWORK: "By the network", RULES: "By the rules"}
-_NUMBERED = 6
-"""Smallest share in percent whose part of a bar has space for its number."""
+_TITLES = {"network": "By the network", "rules": "By the rules"}
+
 _WORDS = {
     "fe_to_target": "from the element to the target",
     "target_to_fe": "from the target to the element",
@@ -66,11 +50,6 @@ _ROLE_COLOURS = {TARGET: ORANGE, ELEMENT: BLUE}
 _ROLE_TITLES = {TARGET: "target", ELEMENT: "core element"}
 _WIDTH, _GAP = 0.0096, 0.016
 """Width of a letter, and of the space between words, in inches for each point of the font size."""
-_SIZES = (10.0, 9.0, 8.0, 7.0, SMALLEST)
-_ABRIDGED = ((2, 2, 99), (1, 2, 14), (0, 1, 12))
-"""Ways of abridging a sentence that is too long to be drawn, the mildest first: words kept around a target or an element,
-words kept at both ends of a long element, and letters of a word."""
-_LEFT_OUT = "…"
 _Run = tuple[str, str]
 """Words that belong together, and their role."""
 
@@ -92,8 +71,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     drawing, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
     image: QuadMesh | None = None
     for place, name in enumerate(CLASSES):
-        axes = grid.flat[place]
-        cells = drawn[drawn["class"] == name]
+        axes, cells = grid.flat[place], drawn[drawn["class"] == name]
         if cells.empty:
             axes.text(0.5, 0.5, "this example has\nno such map", ha="center", va="center", transform=axes.transAxes, color=NOTE)
             axes.set_title(CLASS_TITLES[name])
@@ -101,8 +79,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
             continue
         image = _draw_map(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        probability = f"probability {first['probability']:.2f}"
-        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, {probability}")
+        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
     for axes in grid.flat[len(CLASSES) :]:
         axes.axis("off")
     if image is not None:
@@ -117,9 +94,9 @@ def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
     weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
     image = draw_cells(axes, weights**0.5, SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
-    tokens = [plain(token[:_LONGEST]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
-    # As many token labels as fit below each other without touching.
-    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / _SIDE)))
+    tokens = [plain(token[:12]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
+    # As many token labels as fit below each other without touching: a map is about 1.85 inches wide.
+    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / 1.85)))
     places = np.arange(0, len(tokens), step)
     names = [tokens[place] for place in places]
     axes.set_xticks(places + 0.5, names, rotation=90, fontsize=SMALLEST)
@@ -142,15 +119,15 @@ def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
     as published (Kovaleva et al. 2019, Figure 2). Macro F1: on labelled maps of layers that neither was tuned on. SST-2 has
     single sentences and so no blocks: blocks there are errors of the classifier.
     """
-    macro = patterns[(patterns["class"] == "macro") & (patterns["folds"] == names.LAYER)].set_index("annotator")["f1"]
+    macro = patterns[(patterns["class"] == "macro") & (patterns["folds"] == "layer")].set_index("annotator")["f1"]
     published = rows_of_column("kovaleva2019", "figure2", "share").rename(columns={"value": "share"})
     tasks = list(dict.fromkeys(classes["task"]))
     drawing, grid = page_figure(1, 3, PAGE, 3.1, sharey=True)
-    for axis, annotator in zip(grid[0], (RULES, NETWORK), strict=False):
+    for axis, annotator in zip(grid[0], ("rules", "network"), strict=False):
         _bars(axis, classes[classes["annotator"] == annotator], tasks)
         axis.set_title(f"{_TITLES[annotator]} (macro F1 {macro[annotator]:.2f})")
     _bars(grid[0, 2], published, [task for task in TASK_TITLES if (published["task"] == task).any()])
-    grid[0, 2].set_title(f"{PUBLISHED.capitalize()} ({PUBLISHED_MODEL})")
+    grid[0, 2].set_title(f"Published ({PUBLISHED_MODEL})")
     grid[0, 0].set_ylabel(SHARE_OF_MAPS.axis)
     handles = [Patch(facecolor=COLOURS[name], label=CLASS_TITLES[name]) for name in CLASSES]
     drawing.legend(handles=handles, loc="outside upper center", ncols=len(CLASSES))
@@ -160,19 +137,13 @@ def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
 
 def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
     shares = rows.pivot(index="task", columns="class", values="share").reindex(index=tasks, columns=list(CLASSES)).fillna(0)
-    tops = 100 * shares.cumsum(axis=1)
+
     tidy = (100 * shares).rename(index=TASK_TITLES).melt(ignore_index=False, var_name="class", value_name="share").reset_index()
     tidy["task"] = pd.Categorical(tidy["task"], [TASK_TITLES[task] for task in tasks])
     style = {"palette": COLOURS, "multiple": "stack", "shrink": 0.8, "alpha": 1, "linewidth": 0, "legend": False}
     # Seaborn stacks from the last one up.
     sns.histplot(tidy, x="task", weights="share", hue="class", hue_order=list(reversed(CLASSES)), ax=axes, **style)
-    for place, task in enumerate(tasks):
-        for name in CLASSES:
-            share = 100 * float(shares.loc[task, name])
-            if share >= _NUMBERED:
-                ink = "white" if name == VERTICAL else "black"
-                middle = float(tops.loc[task, name]) - share / 2
-                axes.text(place, middle, f"{share:.0f}", ha="center", va="center", fontsize=SMALLEST, color=ink)
+
     axes.set(xlabel="", ylabel="", ylim=(0, 100))
     axes.tick_params(axis="x", rotation=90)
 
@@ -205,7 +176,7 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
     panels = {
         "Mean largest weight": (first, WEIGHT.axis),
         "Minus pairs at the same distance": (second, "Difference of weights"),
-        f"{PUBLISHED.capitalize()} ({PUBLISHED_MODEL})": (first, WEIGHT.axis),
+        f"Published ({PUBLISHED_MODEL})": (first, WEIGHT.axis),
     }
     for axis, (title, (image, label)) in zip(grid[0], panels.items(), strict=True):
         axis.set(title=title, xlabel=HEAD, ylabel=LAYER)
@@ -226,23 +197,20 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
 )
 def figure4(frame_sentence: pd.DataFrame) -> DrawnFigure:
     """An annotated sentence: the word that evokes the frame (target) and its core frame elements (Kovaleva et al. 2019,
-    Figure 4). Figure 3 measures attention along the link. Long sentences are abridged.
+    Figure 4). Figure 3 measures attention along the link.
     """
-    words, roles = frame_sentence["word"].astype(str).tolist(), frame_sentence["role"].fillna("").tolist()
-    space = PAGE - 0.5
-    runs = role_runs(words, roles)
-    for near, ends, letters in _ABRIDGED:
-        if _length(runs) * _SIZES[-1] > space:
-            runs = abridged([shortened(word, letters) for word in words], roles, near, ends)
-    size = next((size for size in _SIZES if _length(runs) * size <= space), SMALLEST)
-    width = max(COLUMN, _length(runs) * size + 0.5)
+    runs = role_runs(frame_sentence["word"].astype(str).tolist(), frame_sentence["role"].fillna("").tolist())
+    # In inches for each point of the font size; sentences have at most 12 words.
+    length = sum(_WIDTH * len(text) + _GAP + (_GAP if role else 0) for text, role in runs)
+    size = min(10.0, max(SMALLEST, (PAGE - 0.5) / length))
+    width = max(COLUMN, length * size + 0.5)
     drawing, grid = page_figure(1, 1, width, 1.5)
     axes = grid[0, 0]
     _draw_sentence(axes, runs, size)
     frame = frame_sentence["frame"].iloc[0]
     name = f"Frame {frame}" if isinstance(frame, str) and frame else "Frame-semantic relation"
     axes.set_title(name.replace("_", " "))
-    axes.set_xlim(-0.25, min(width, PAGE) - 0.25)
+    axes.set_xlim(-0.25, width - 0.25)
     axes.set_ylim(-0.62, 0.7)
     axes.axis("off")
     return DrawnFigure(drawing, frame_sentence, f"sentence {frame_sentence['example'].iloc[0]}")
@@ -259,28 +227,6 @@ def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[_Run]:
     return runs
 
 
-def abridged(words: Sequence[str], roles: Sequence[str], near: int, ends: int) -> list[_Run]:
-    """The same with ellipses for words farther than `near` from any role, and between `ends` words at both ends of a role."""
-    marked = [place for place, role in enumerate(roles) if role]
-    place = 0
-    kept: list[_Run] = []
-    for text, role in role_runs(words, roles):
-        inner = text.split(" ") if role else [text]
-        if len(inner) > 2 * ends + 1:
-            text = " ".join([*inner[:ends], _LEFT_OUT, *inner[-ends:]])
-        if role or min((abs(place - marked_place) for marked_place in marked), default=0) <= near:
-            kept.append((text, role))
-        elif not kept or kept[-1][0] != _LEFT_OUT:
-            kept.append((_LEFT_OUT, ""))
-        place += len(inner)
-    return kept
-
-
-def _length(runs: Sequence[_Run]) -> float:
-    """Length of a sentence in inches, for each point of the font size."""
-    return sum(_WIDTH * len(text) + _GAP + (_GAP if role else 0) for text, role in runs)
-
-
 def _draw_sentence(axes: Axes, runs: Sequence[_Run], size: float) -> None:
     middles: dict[str, list[float]] = {}
     place = 0.0
@@ -293,12 +239,8 @@ def _draw_sentence(axes: Axes, runs: Sequence[_Run], size: float) -> None:
             middles.setdefault(role, []).append(middle)
             box: dict[str, Any] = {"boxstyle": "round,pad=0.03", "fill": False, "linewidth": 1.4}
             axes.add_patch(FancyBboxPatch((place + margin, -0.14), width, 0.28, edgecolor=_ROLE_COLOURS[role], **box))
+            axes.text(middle, -0.38, _ROLE_TITLES[role], ha="center", va="center", fontsize=7, color=_ROLE_COLOURS[role])
         place += width + 2 * margin + _GAP * size
-    for role, centres in middles.items():
-        for centre in centres:
-            axes.text(centre, -0.38, _ROLE_TITLES[role], ha="center", va="center", fontsize=7, color=_ROLE_COLOURS[role])
-    for target in middles.get(TARGET, []):
-        for element in middles.get(ELEMENT, []):
-            bend = 0.3 if target > element else -0.3
-            arc: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "arrowstyle": "-", "color": "#444444"}
-            axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), **arc))
+    for target, element in product(middles.get(TARGET, []), middles.get(ELEMENT, [])):
+        arc = f"arc3,rad={0.3 if target > element else -0.3}"
+        axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), connectionstyle=arc, arrowstyle="-", color="#444444"))

@@ -23,21 +23,17 @@ from attention_atlas.studies.kovaleva2019.words import DRAWS, Pair, other_pairs
 
 Floats = npt.NDArray[np.float64]
 
-ZIP, ALL = "zip", "all"
-FROM_ELEMENT, FROM_TARGET, BOTH = "fe_to_target", "target_to_fe", "both"
-FIRST, SPANS = "first_piece", "words"
-PLACES = (FIRST, SPANS)
+PLACES = ("first_piece", "words")
 """Positions of tokens: the first token with the same spelling (published code), or the tokens of the annotated words."""
-FRAME_COLUMNS = [
-    *("layer", "head", "value", "ci_low", "ci_high", "control", "margin", "margin_ci_low", "margin_ci_high"),
-    *("margin_all_low", "margin_all_high", "n", "n_margin"),
-]
+FRAME_COLUMNS = (
+    "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin"
+).split()
 """value: mean over the n sentences of the largest weight; control: the same of other pairs of tokens at the same distance, none
 of which links an element with the target; margin_all_low, margin_all_high: interval of their difference (margin) that covers
 all heads together; n_margin: sentences with such pairs."""
 _OPTIONS = {
-    "tokens of elements and target paired one by one, or all with all": (ZIP, ALL),
-    "direction of attention": (FROM_ELEMENT, FROM_TARGET, BOTH),
+    "tokens of elements and target paired one by one, or all with all": ("zip", "all"),
+    "direction of attention": ("fe_to_target", "target_to_fe", "both"),
     "tokens by spelling, or by word": PLACES,
 }
 """Option -> its choices; the order is that of the parameters of `frame_pairs`."""
@@ -46,17 +42,11 @@ _OPTIONS = {
 def frames(
     attention: Attention, examples: Examples, pairing: str, direction: str, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """Attention of every head on frame links, the effect of each option, and the sentence that Figure 4 shows.
+    """Attention of every head on frame links (`FRAME_COLUMNS`), the effect of each option, and the sentence of Figure 4.
 
-    Args:
-        attention, examples: the sentences, over word pieces.
-        pairing, direction: of the figure; the options change these and the positions of tokens, one at a time.
-        resamples, seed: of the bootstrap over sentences and of the control.
-
-    Returns:
-        heads (`FRAME_COLUMNS`), options (`changes.OPTIONS`), sentence (`example_sentence`).
+    pairing, direction: of the figure; the options change these and the positions of tokens, one at a time.
     """
-    chosen: tuple[str, ...] = (pairing, direction, FIRST)
+    chosen: tuple[str, ...] = (pairing, direction, "first_piece")
     options = [
         (name, chosen[place], choice, (*chosen[:place], choice, *chosen[place + 1 :]))
         for place, (name, choices) in enumerate(_OPTIONS.items())
@@ -77,11 +67,7 @@ def frames(
 
 
 def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], seed: int) -> tuple[list[Floats], Floats]:
-    """Scores [sentence, layer, head] of each variant (pairing, direction, places), and the control of the first one.
-
-    Raises:
-        AtlasError: no sentence has both a target and an element.
-    """
+    """Scores [sentence, layer, head] of each variant (pairing, direction, places), and the control of the first one."""
     scores: list[list[Floats]] = [[] for _ in variants]
     controls: list[Floats] = []
     for example, cached in pairs:
@@ -101,24 +87,19 @@ def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], se
 def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[Pair]:
     """Pairs of tokens (query, key) between the elements and the target of a sentence.
 
-    Args:
-        example: with mentions of roles target and element.
-        pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published
-            code); all: each with each.
-        direction: which of them attends, or both.
-        places: one of `PLACES`.
+    pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published code); all:
+    each with each. direction: which of them attends, or both. places: one of `PLACES`.
     """
-    pieces = {role: _pieces(example, role, places) for role in (TARGET, ELEMENT)}
-    elements, targets = pieces[ELEMENT], pieces[TARGET]
-    pairs = list(zip(elements, targets, strict=False) if pairing == ZIP else product(elements, targets))
+    elements, targets = (_pieces(example, role, places) for role in (ELEMENT, TARGET))
+    pairs = list(zip(elements, targets, strict=False) if pairing == "zip" else product(elements, targets))
     reversed_pairs = [(target, element) for element, target in pairs]
-    return {FROM_ELEMENT: pairs, FROM_TARGET: reversed_pairs, BOTH: pairs + reversed_pairs}[direction]
+    return {"fe_to_target": pairs, "target_to_fe": reversed_pairs, "both": pairs + reversed_pairs}[direction]
 
 
 def _pieces(example: Example, role: str, places: str) -> list[int]:
     words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
     positions = [place for word in words for place, mark in enumerate(example.word) if mark == word]
-    return positions if places == SPANS else [example.tokens.index(example.tokens[place]) for place in positions]
+    return positions if places == "words" else [example.tokens.index(example.tokens[place]) for place in positions]
 
 
 def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> Floats:
@@ -129,7 +110,7 @@ def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> Flo
 
 def linked_pairs(example: Example) -> set[Pair]:
     """All pairs of tokens that link an element with the target, by any reading."""
-    return {pair for places in PLACES for pair in frame_pairs(example, ALL, BOTH, places)}
+    return {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
 
 
 def control_weights(

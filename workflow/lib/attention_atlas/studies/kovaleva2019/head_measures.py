@@ -26,8 +26,6 @@ from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_T
 if TYPE_CHECKING:
     import pandas as pd
 
-_NORMAL_QUANTILE = NormalDist().inv_cdf(0.975)
-
 
 def by_task(
     value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, p: str = "", **equal: str
@@ -35,8 +33,7 @@ def by_task(
     """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`.
 
     The mean of tasks has an interval if the tasks have one: their examples are independent, and the distances from the
-    value to either end add up in squares (Zou and Donner 2008, Construction of confidence limits about effect measures).
-    The column `p`, adjusted for all heads, becomes the q of each task; the mean of tasks has none.
+    value to either end add up in squares (Zou and Donner 2008). The column `p` becomes the q of each task alone.
     """
     rows = where(value, name, interval, p, **equal)
 
@@ -58,12 +55,11 @@ def by_task(
 
 def _missing_tasks(name: str) -> Callable[[pd.DataFrame], dict[str, str]]:
     """Function from a table with a column `task` to measure -> why it is missing, for the tasks that the run lacks."""
-
-    def reasons(table: pd.DataFrame) -> dict[str, str]:
-        present = set(table["task"])
-        return {f"{name}_{task}": f"the run has no task {TASK_TITLES[task]}" for task in TASKS if task not in present}
-
-    return reasons
+    return lambda table: {
+        f"{name}_{task}": f"the run has no task {title}"
+        for task, title in TASK_TITLES.items()
+        if task not in set(table["task"])
+    }
 
 
 def _task_measures(
@@ -77,25 +73,25 @@ def _task_measures(
 ) -> tuple[Measure, ...]:
     """The measures of `by_task`: over all tasks, and one for each task `with_parts`."""
     overall = Measure(name, f"{title}, mean of tasks", item, unit, higher_means, chance=chance)
-    tasks = (
-        Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True, chance=chance)
-        for task in TASKS
-    )
-    return (*with_interval(overall), *(measure for of_task in tasks for measure in with_parts(of_task)))
+    measures = list(with_interval(overall))
+    for task, name_of_task in TASK_TITLES.items():
+        of_task = Measure(f"{name}_{task}", f"{title}, {name_of_task}", item, unit, higher_means, part=True, chance=chance)
+        measures += with_parts(of_task)
+    return tuple(measures)
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
 
-    pattern_share (of its maps) has Wilson's 95 % interval for independent examples. The maps of an example under several seeds
-    count once, so the interval is rather too wide than too narrow.
+    pattern_share (of its maps) has Wilson's 95 % interval; the maps of an example under several seeds count once.
     """
     maps = _maps_of_classes(table)
     share = maps.max(axis=1) / maps.sum(axis=1)
     examples = table[table["annotator"] == HEADLINE].groupby("task")["n"].first().sum()
-    spread = 1 + _NORMAL_QUANTILE**2 / examples
-    centre = (share + _NORMAL_QUANTILE**2 / (2 * examples)) / spread
-    half = _NORMAL_QUANTILE * (share * (1 - share) / examples + _NORMAL_QUANTILE**2 / (4 * examples**2)) ** 0.5 / spread
+    z = NormalDist().inv_cdf(0.975)
+    spread = 1 + z**2 / examples
+    centre = (share + z**2 / (2 * examples)) / spread
+    half = z * (share * (1 - share) / examples + z**2 / (4 * examples**2)) ** 0.5 / spread
     names = dict(zip(ends_of("pattern_share"), (centre - half, centre + half), strict=True))
     return maps.idxmax(axis=1).to_frame("pattern_class").assign(pattern_share=share, **names).reset_index()
 
@@ -113,17 +109,10 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
     return maps.index.to_frame(index=False).assign(**{measure.name: maps.to_numpy() for measure in _CLASS})
 
 
-_SHARE = Measure(
-    "pattern_share",
-    "Share of the head's attention maps in its most frequent class",
-    "Figure 2",
-    "share",
-    "one pattern",
-    about="pattern_class",
-)
+_SHARE_TITLE = "Share of the head's attention maps in its most frequent class"
 _CLASS = (
     Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
-    *with_interval(_SHARE),
+    *with_interval(Measure("pattern_share", _SHARE_TITLE, "Figure 2", "share", "one pattern", about="pattern_class")),
 )
 _FRAMES = Measure(
     "frame_margin",

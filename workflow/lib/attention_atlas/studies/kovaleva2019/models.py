@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from itertools import product
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from torch.nn.functional import cosine_similarity
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
@@ -34,21 +36,20 @@ from attention_atlas.models.task_heads import (
 )
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures
 from attention_atlas.studies.kovaleva2019.classes import (
-    Classifiers,
     MapNetwork,
+    Thresholds,
     as_pictures,
-    classifiers_of,
     classify,
     load_network,
     map_numbers,
     rule_labels,
     special_tokens,
+    thresholds_of,
 )
-from attention_atlas.studies.kovaleva2019.names import BASELINE, LINKS, UNIFORM, UNTRAINED
+from attention_atlas.studies.kovaleva2019.names import LINKS
 from attention_atlas.studies.kovaleva2019.words import (
     FEATURES,
     MODES,
-    SEP,
     Analysis,
     LinkPlan,
     feature_masks,
@@ -61,9 +62,6 @@ _log = logging.getLogger(__name__)
 Models = tuple[PreTrainedModel, PreTrainedModel]
 """The pre-trained and the fine-tuned model."""
 _PADDED_BATCH = 8
-ZERO, MEAN = "zero", "mean"
-ACTIONS = (UNIFORM, ZERO, MEAN)
-"""A disabled head attends uniformly to all real tokens (the paper), or its output is zero or its mean over the examples."""
 
 
 def load_tuned(entries: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> Iterator[tuple[str, int, PreTrainedModel]]:
@@ -83,20 +81,13 @@ def predictions(
 ) -> pd.DataFrame:
     """state, seed, record, prediction, label: of every model of a task and example, as names of classes, or numbers (Table 1).
 
-    Args:
-        base, card: registry entry of the pre-trained model; its card, for all models share its tokenizer.
-        tuned: state (random, tuned), seed and model of those trained on the task.
-        examples, task: of the task; its name.
-        classifier_seeds: number of random classification layers on the pre-trained model.
-
-    Raises:
-        AtlasError: the examples have no labels, or a model does not know one of them.
+    base: registry entry of the pre-trained model, which gets `classifier_seeds` random classification layers.
     """
     pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
     classes = sorted(set(labels))
     seeds = range(classifier_seeds)
     untrained = untrained_logits(base, examples, pad, 1 if regression else len(classes), seeds, pick_device())
-    predicted_by = {(UNTRAINED, seed): predicted(untrained[seed], classes, regression) for seed in seeds}
+    predicted_by = {("untrained", seed): predicted(untrained[seed], classes, regression) for seed in seeds}
     for state, seed, model in tuned:
         names = [] if regression else classes_of(model, labels)
         predicted_by[state, seed] = predicted(logits(model, examples, pad), names, regression)
@@ -109,83 +100,28 @@ def predictions(
     return pd.concat(frames, ignore_index=True)
 
 
-def disabled(
-    model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str, ablations: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9).
-
-    Args:
-        model, card: fine-tuned on the task; card of the model that it was trained from.
-        examples, task: of the task; its name.
-        ablations: compared: tasks in which heads are disabled in all ways of `ACTIONS`, not by uniform attention alone.
-
-    Returns:
-        action, layer, head, record, prediction, label; layer and head from 1; head 0 is the whole layer, layer 0 the unchanged
-        model.
-
-    Raises:
-        AtlasError: the examples have no labels, or the model does not know one of them.
+def disabled(model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str) -> pd.DataFrame:
+    """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9):
+    action (uniform, or none for the unchanged model), layer, head (0: the whole layer), record, prediction, label.
     """
-    pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
-    actions = ACTIONS if task in ablations["compared"] else (UNIFORM,)
-    means = mean_outputs(model, examples, pad) if MEAN in actions else []
-    conditions = list(disabling_conditions(model, actions, means))
+    labels, records = labels_of(examples), [example.record for example in examples]
+    conditions = disabling_conditions(model)
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    condition_logits = logits_under(model, examples, [condition.plan for condition in conditions], pad)
+    condition_logits = logits_under(model, examples, [plan for _, _, plan in conditions], card.pad or 0)
+    regression = TASKS[task].regression
     names = [] if regression else classes_of(model, labels)
-    facts = {"record": [example.record for example in examples], "label": labels}
     frames = []
-    for (action, layer, head, _), values in zip([(BASELINE, 0, 0, None), *conditions], condition_logits, strict=True):
-        condition = {"action": action, "layer": layer, "head": head, "prediction": predicted(values, names, regression)}
-        frames.append(pd.DataFrame({**facts, **condition}))
-    return pd.concat(frames, ignore_index=True)[["action", "layer", "head", "record", "prediction", "label"]]
+    for (layer, head, _), values in zip([(0, 0, Plan()), *conditions], condition_logits, strict=True):
+        condition = {"action": "uniform" if layer else "none", "layer": layer, "head": head, "record": records}
+        frames.append(pd.DataFrame({**condition, "prediction": predicted(values, names, regression), "label": labels}))
+    return pd.concat(frames, ignore_index=True)
 
 
-class DisablingCondition(NamedTuple):
-    """A condition: the action on a head, layer and head from 1; head 0 is all heads of the layer."""
-
-    action: str
-    layer: int
-    head: int
-    plan: Plan
-
-
-def disabling_conditions(
-    model: PreTrainedModel, actions: Sequence[str], means: Sequence[torch.Tensor]
-) -> Iterator[DisablingCondition]:
-    """Every head and every layer under every action; `means`: of each layer the mean outputs [head, size], for `MEAN`."""
+def disabling_conditions(model: PreTrainedModel) -> list[tuple[int, int, Plan]]:
+    """Layer and head from 1 (head 0 is the whole layer), and the plan: uniform attention to all real tokens."""
     _, layers, heads = self_attention(model)
-    for action in actions:
-        for layer in range(layers):
-            for head in range(heads + 1):
-                which = None if head == 0 else head - 1
-                if action == UNIFORM:
-                    plan = Plan().uniform(layer, which)
-                elif action == ZERO:
-                    plan = Plan().zero(layer, which)
-                else:
-                    plan = Plan().constant(layer, means[layer], which)
-                yield DisablingCondition(action, layer + 1, head, plan)
-
-
-@torch.inference_mode()
-def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> list[torch.Tensor]:
-    """Layer by layer the mean output of each head over all real tokens, [head, size]."""
-    sums: dict[int, torch.Tensor] = {}
-    tokens = 0
-    for batch in progress(list(batch_by_length(examples)), label="mean outputs"):
-        inputs = model_inputs(model, batch, pad)
-        real = inputs["attention_mask"].bool()
-
-        def add(site: Site, output: torch.Tensor, real: torch.Tensor = real) -> None:
-            token_sum = output[real].double().sum(dim=0)
-            sums[site.layer] = sums[site.layer] + token_sum if site.layer in sums else token_sum
-
-        with watch(model, outputs=[add]) as session:
-            session.batch(inputs["attention_mask"])
-            model(**inputs)
-        tokens += int(real.sum())
-    return [(sums[layer] / tokens).float() for layer in sorted(sums)]
+    places = product(range(layers), range(heads + 1))
+    return [(layer + 1, head, Plan().uniform(layer, head - 1 if head else None)) for layer, head in places]
 
 
 def measures(
@@ -201,16 +137,8 @@ def measures(
 ) -> Measures:
     """All measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task.
 
-    Args:
-        base, tuned, card: the pre-trained and the fine-tuned model; card of the former.
-        examples: of the task.
-        network, thresholds: of `patterns.patterns`.
-        padded: length and (at most) records of the comparison of padded maps.
-        tagger: spaCy model for examples without gold tags.
-        seed: of the control of links.
-
-    Raises:
-        AtlasError: the two models have other shapes, or there is no example.
+    padded: length and (at most) records of the comparison of padded maps; tagger: spaCy model for examples without gold tags;
+    seed: of the control of links.
     """
     if not examples:
         raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
@@ -219,7 +147,7 @@ def measures(
     analyses, untagged, unlinked = _analyses(examples, tagger)
     short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
     return Measures(
-        **one_pass((base, tuned), examples, card, analyses, classifiers_of(network, thresholds), seed),
+        **one_pass((base, tuned), examples, card, analyses, network, thresholds_of(thresholds), seed),
         padded=padded_cosine((base, tuned), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
         untagged=untagged,
@@ -247,31 +175,34 @@ def one_pass(
     examples: Sequence[Example],
     card: ModelCard,
     analyses: Mapping[int, Analysis],
-    classifiers: Classifiers,
+    network: MapNetwork,
+    thresholds: Thresholds,
     seed: int,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `Measures` except the padded ones, examples in their order.
-
-    `analyses`: record -> its words, empty without tags; `seed`: of the control of links.
-    """
+    """The arrays of `Measures` except the padded ones; `analyses`: record -> its words, empty without tags."""
     _, layers, heads = self_attention(models[0])
     count, features = len(examples), len(MEASURED)
     places = {example.record: place for place, example in enumerate(examples)}
-    links_shape = (2, len(MODES), count, len(LINKS), layers, heads)
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "records": np.asarray([example.record for example in examples], dtype=np.int64),
-        "cosine": np.zeros((count, layers, heads), np.float32),
-        "columns": np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32),
-        "first_row": np.full((2, len(MODES), count, features, heads), np.nan, np.float32),
-        "classes": np.zeros((2, count, layers, heads), np.int8),
-        "links": np.full(links_shape, np.nan, np.float32),
-        "link_controls": np.full(links_shape, np.nan, np.float32),
+    shapes = {
+        "columns": (2, len(MODES), count, features, layers, heads),
+        "first_row": (2, len(MODES), count, features, heads),
+        "links": (2, len(MODES), count, len(LINKS), layers, heads),
+        "link_controls": (2, len(MODES), count, len(LINKS), layers, heads),
     }
+    arrays: dict[str, npt.NDArray[Any]] = {name: np.full(shape, np.nan, np.float32) for name, shape in shapes.items()}
+    arrays["records"] = np.asarray([example.record for example in examples], dtype=np.int64)
+    arrays["cosine"] = np.zeros((count, layers, heads), np.float32)
+    arrays["classes"] = np.zeros((2, count, layers, heads), np.int8)
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(models[0], batch, card.pad or 0)
         marks = _marks(batch, inputs["attention_mask"].shape[1], card, analyses)
         links = link_plan(batch, analyses, seed, models[0].device) if analyses else None
-        _measure_batch(models, batch, inputs, marks, links, classifiers, arrays, [places[e.record] for e in batch])
+        rows = [places[example.record] for example in batch]
+        pictures, numbers = _measure_batch(models, batch, inputs, marks, links, arrays, rows)
+        for row, of_example, numbers_of_example in zip(rows, pictures, numbers, strict=True):
+            by_network = classify(network, torch.cat(of_example)).argmax(axis=1)
+            by_rules = rule_labels(torch.cat(numbers_of_example).numpy(), thresholds)
+            arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
     return arrays
 
 
@@ -281,13 +212,11 @@ def _measure_batch(
     inputs: Mapping[str, torch.Tensor],
     marks: torch.Tensor,
     links: LinkPlan | None,
-    classifiers: Classifiers,
     arrays: Mapping[str, npt.NDArray[Any]],
     rows: Sequence[int],
-) -> None:
-    """Fill the `rows` of the arrays of `one_pass`; `marks` is the output of `_marks`."""
-    network, thresholds, size, scale = classifiers
-    layers, heads = arrays["cosine"].shape[1:]
+) -> tuple[list[list[torch.Tensor]], list[list[torch.Tensor]]]:
+    """Fill the `rows` of the arrays of `one_pass`; of each example the pictures and the numbers of its maps, layer by layer."""
+    layers = arrays["cosine"].shape[1]
     real = inputs["attention_mask"].to(torch.float32)
     marks = marks.to(real.device)
     before: dict[int, torch.Tensor] = {}
@@ -307,20 +236,17 @@ def _measure_batch(
         if number == 0:
             before[site.layer] = maps
             return
-        arrays["cosine"][rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
+        arrays["cosine"][rows, site.layer] = cosine_similarity(before[site.layer].flatten(2), maps.flatten(2), -1).cpu().numpy()
         for k, example in enumerate(batch):
             n = len(example.input_ids)
             example_maps = maps[k, :, :n, :n]
             special = special_tokens(example).to(example_maps.device)
-            pictures[k].append(as_pictures(example_maps, special, size, scale).cpu())
+            pictures[k].append(as_pictures(example_maps, special).cpu())
             segment = torch.tensor(example.segment_ids, device=example_maps.device)
             numbers[k].append(map_numbers(example_maps, special, segment).cpu())
 
     _run(models, inputs, see)
-    for k, row in enumerate(rows):
-        by_network = classify(network, torch.cat(pictures[k])).argmax(axis=1)
-        by_rules = rule_labels(torch.cat(numbers[k]).numpy(), thresholds)
-        arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+    return pictures, numbers
 
 
 def _run(models: Models, inputs: Mapping[str, torch.Tensor], see: Callable[[int, Site, torch.Tensor], None]) -> None:
@@ -334,10 +260,9 @@ def _run(models: Models, inputs: Mapping[str, torch.Tensor], see: Callable[[int,
 def _marks(batch: Sequence[Example], length: int, card: ModelCard, analyses: Mapping[int, Analysis]) -> torch.Tensor:
     """[mode, example, feature, n] which tokens have a feature."""
     marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
-    for number, mode in enumerate(MODES):
-        for row, example in enumerate(batch):
-            for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode).items():
-                marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
+    for (number, mode), (row, example) in product(enumerate(MODES), enumerate(batch)):
+        for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode).items():
+            marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
     return marks
 
 
@@ -346,15 +271,10 @@ def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
     marked = marks[:, :, :, None, :]
     largest = weights[None, :, None].masked_fill(~marked, -1).amax(-1)
     largest = torch.where(marked.any(-1), largest, torch.nan)
-    separators = marked[:, :, FEATURES.index(SEP)]
+    separators = marked[:, :, FEATURES.index("sep")]
     total = (weights[None] * separators).sum(-1)
     total = torch.where(separators.any(-1), total, torch.nan)
     return torch.cat([largest, total[:, :, None]], dim=2)
-
-
-def _cosine(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """[example, head] cosine between maps [example, head, n, n] as vectors."""
-    return torch.nn.functional.cosine_similarity(first.flatten(2), second.flatten(2), dim=-1)
 
 
 def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length: int) -> npt.NDArray[np.float32]:
@@ -366,15 +286,12 @@ def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length:
     cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = slice(start, start + _PADDED_BATCH)
-        before: dict[int, torch.Tensor] = {}
+        seen: dict[tuple[int, int], torch.Tensor] = {}
 
-        def compare(
-            number: int, site: Site, maps: torch.Tensor, before: dict[int, torch.Tensor] = before, batch: slice = batch
-        ) -> None:
-            if number == 0:
-                before[site.layer] = maps.float()
-            else:
-                cosines[batch, site.layer] = _cosine(before[site.layer], maps.float()).cpu().numpy()
+        def see(number: int, site: Site, maps: torch.Tensor, seen: dict[tuple[int, int], torch.Tensor] = seen) -> None:
+            seen[number, site.layer] = maps.float().flatten(2)
 
-        _run(models, model_inputs(models[0], examples[batch], pad, length), compare)
+        _run(models, model_inputs(models[0], examples[batch], pad, length), see)
+        for layer in range(layers):
+            cosines[batch, layer] = cosine_similarity(seen[0, layer], seen[1, layer], -1).cpu().numpy()
     return cosines

@@ -17,28 +17,16 @@ from attention_atlas.stats.extremes import largest_interval, widths
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts, with_seed_variation
 from attention_atlas.stats.levels import level_of_parts
 from attention_atlas.stats.ranks import spearman
-from attention_atlas.stats.significance import mcnemar
-from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, random_exchanges, two_sided_p
-from attention_atlas.studies.kovaleva2019.names import (
-    BASELINE,
-    CONSTANT,
-    FRAME_HEADS,
-    LEVEL,
-    MAJORITY,
-    RANDOM,
-    STATES,
-    TASKS,
-    TUNED,
-)
+from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges, two_sided_p
+from attention_atlas.studies.kovaleva2019.names import FRAME_HEADS, LEVEL, STATES, TASKS
 
 Floats = npt.NDArray[np.float64]
 SCORES = "task metric state value sd min max ci_low ci_high constant_models seeds n unit".split()
-GAINS = ["task", "metric", "value", "ci_low", "ci_high", "level", "seeds", "random_seeds", "n", "unit"]
-_STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_adjusted", "p_bh"]
-_PAIR = ["pair_ci_low", "pair_ci_high", "pair_level"]
-FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, *_PAIR, "seed_rho", "seeds", "n", "unit"]
-FIGURE9 = [name for name in FIGURE8 if name not in ("head", *_PAIR)]
-BY_SEED = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_adjusted"]
+
+GAINS = "task metric value ci_low ci_high level seeds random_seeds n unit".split()
+_STATISTICS = ["metric", "baseline", "score", "delta", "ci_low", "ci_high", "p", "p_adjusted"]
+FIGURE9 = ["task", "action", "layer", *_STATISTICS, "seed_rho", "seeds", "n", "unit"]
+FIGURE8 = [*FIGURE9[:3], "head", *_STATISTICS, "pair_ci_low", "pair_ci_high", "pair_level", *FIGURE9[-4:]]
 SUMMARY = [
     *("task", "action", "unit", "baseline", "best_delta", "best_ci_low", "best_ci_high"),
     *("heldout_delta", "heldout_ci_low", "heldout_ci_high", "level", "mean_delta", "above", "constant_models", "seeds", "n"),
@@ -47,19 +35,17 @@ SUMMARY = [
 head or layer that is best on one half of the examples, measured on the other (`heldout_gain`). Both intervals cover for all
 tasks together (level: that of one task). above: share of heads or layers whose disabling raises the score; constant_models: how
 many of the unchanged models (seeds) give one answer to all examples."""
-ACCURACY, F1, CORRELATION = "accuracy", "f1", "correlation"
-METRICS: dict[str, tuple[str, ...]] = dict.fromkeys(TASKS, (ACCURACY,))
-METRICS |= {"mrpc": (F1, ACCURACY), "qqp": (F1, ACCURACY), "stsb": (CORRELATION,)}
+METRICS: dict[str, tuple[str, ...]] = dict.fromkeys(TASKS, ("accuracy",))
+METRICS |= {"mrpc": ("f1", "accuracy"), "qqp": ("f1", "accuracy"), "stsb": ("correlation",)}
 """Task -> its metrics, the metric of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
 _POSITIVE = frozenset({"1", "equivalent", "duplicate"})
 
 
 def as_numbers(task: str, values: Sequence[str]) -> Floats:
-    """Predictions or labels as numbers: regression scores, or 1 for the positive class and other numbers for the rest.
-
-    Equal names give equal numbers in every call.
+    """Predictions or labels as numbers: regression scores, or 1 for the positive class and another number for each other class,
+    the same in every call.
     """
-    if METRICS[task] == (CORRELATION,):
+    if METRICS[task] == ("correlation",):
         return np.asarray([float(value) for value in values])
     numbers = {value: float(int.from_bytes(value.encode()[:6].ljust(6, b"\0"), "big") + 2) for value in set(values)}
     return np.asarray([1.0 if value in _POSITIVE else numbers[value] for value in values])
@@ -68,10 +54,8 @@ def as_numbers(task: str, values: Sequence[str]) -> Floats:
 def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | None = None) -> Floats:
     """[...] scores of sets of predictions [..., example], with weights [..., resample]; 0 where the denominator is 0.
 
-    Args:
-        metric: accuracy; f1 of the class 1; correlation: the mean of Pearson's and Spearman's.
-        predictions, truth: [..., example], [example].
-        weights: [resample, example] how often each example counts; None for once each. Ranks are over all examples.
+    metric: accuracy; f1 of the class 1; correlation: the mean of Pearson's and Spearman's. weights: [resample, example] how
+    often each example counts; None for once each. Ranks are over all examples.
     """
     flat = predictions.reshape(-1, predictions.shape[-1]).astype(np.float64)
     counts = np.ones((1, len(truth))) if weights is None else np.asarray(weights, np.float64)
@@ -81,14 +65,12 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
 
 
 def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
-    """[set, permutation] differences of scores when the predictions of two models are exchanged at random.
+    """[set, permutation] differences of scores when the predictions of two models are exchanged at random, where `swaps`
+    [permutation, example] are 1: the null distribution of a paired permutation test of `changed` [set, example] against `base`
+    [example].
 
-    The null distribution of a paired permutation test of `changed` [set, example] against `base` [example].
-    A correlation does not depend on the scale of the predictions, so the exchanged ones must not either: predictions are
-    standardised (for Pearson's) or ranked (for Spearman's) within each model before the exchange. A model whose predictions
-    are shifted or scaled then has the same null distribution. With raw predictions, a mixture of two scales correlates badly
-    with the truth, which widens the null distribution.
-    `swaps` [permutation, example] are 1 where the two are exchanged, else 0; the same for all sets.
+    Predictions are standardised (for Pearson's) or ranked (for Spearman's) within each model before the exchange: a mixture of
+    two scales correlates badly with the truth, which would widen the null distribution.
     """
     changed_terms = _terms(metric, changed.astype(np.float64), truth)
     base_terms = _terms(metric, base[None].astype(np.float64), truth)
@@ -102,9 +84,9 @@ def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Float
 
 def _terms(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
     """Per-example terms, [set or 1, example] each; each metric is a function of their sums."""
-    if metric == ACCURACY:
+    if metric == "accuracy":
         return [(flat == truth).astype(np.float64)]
-    if metric == F1:
+    if metric == "f1":
         predicted, positive = (flat == 1).astype(np.float64), (truth == 1).astype(np.float64)
         return [predicted * positive, predicted, np.broadcast_to(positive, predicted.shape)]
     terms = []
@@ -125,9 +107,9 @@ def _standardised(values: Floats) -> Floats:
 
 def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:
     """Scores of the sums of `_terms`, [set, resample] each, over `total` [resample] examples."""
-    if metric == ACCURACY:
+    if metric == "accuracy":
         return sums[0] / total
-    if metric == F1:
+    if metric == "f1":
         return _ratio(2 * sums[0], sums[1] + sums[2])
     return (_pearson(sums[:5], total) + _pearson(sums[5:], total)) / 2
 
@@ -148,14 +130,11 @@ def _ratio(top: Floats, bottom: Floats, least: float = 0.0) -> Floats:
 
 
 def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """Scores of every state of a model on every task (`models.predictions`), and the gain from pre-training, in `POINTS`.
+    """Scores of every state of a model on every task (`models.predictions`), and gains from pre-training, in `POINTS`.
 
-    Returns:
-        scores: `SCORES`; value: mean over seeds; ci_low, ci_high: over examples and, with several, over seeds; constant_models:
-            how many models (seeds) give one answer to all examples.
-        gains: `GAINS`; value: fine-tuned from pre-trained weights minus from random weights. Its intervals are those of the
-            test that exchanges the predictions of the two at random, example by example, and cover all tasks together; they
-            are about the models of these seeds.
+    Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds. Gains (`GAINS`) are
+    scores from pre-trained minus from random weights: their intervals are about the models of these seeds, by the test that
+    exchanges the predictions of the two at random, and cover all tasks together.
     """
     rows: list[dict[str, Any]] = []
     gains: list[dict[str, Any]] = []
@@ -163,7 +142,7 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
         labels = frame.drop_duplicates("record").sort_values("record")["label"]
         truth = as_numbers(task, labels.astype(str).tolist())
         answers = {state: by_seed(task, frame[frame["state"] == state]) for state in STATES}
-        tuned, random = answers[TUNED], answers[RANDOM]
+        tuned, random = answers["tuned"], answers["random"]
         counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth), "unit": "examples"}
@@ -175,10 +154,10 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
                 if len(values):
                     of_models = {"state": state, "seeds": len(values), "constant_models": constant_models(values)}
                     rows.append(facts | of_models | _state_scores(metric, values, truth, counts, seed))
-            if metric != CORRELATION:
+            if metric != "correlation":
                 constants, frequencies = np.unique(truth, return_counts=True)
                 constant_scores = [float(score(metric, np.full(len(truth), one), truth)) for one in constants]
-                for state, value in ((MAJORITY, constant_scores[frequencies.argmax()]), (CONSTANT, max(constant_scores))):
+                for state, value in (("majority", constant_scores[frequencies.argmax()]), ("constant", max(constant_scores))):
                     rows.append(facts | {"state": state, "seeds": 1, "value": 100 * value})
     return {
         "scores": pd.DataFrame(rows, columns=SCORES).astype({"constant_models": "Int64"}),
@@ -191,7 +170,7 @@ def _state_scores(metric: str, predictions: Floats, truth: Floats, counts: Float
     over_examples = 100 * score(metric, predictions, truth, counts).mean(axis=0)
     over_seeds = with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
     # Student's t has no bounds, but scores have.
-    low, high = percentile_interval(np.clip(over_seeds, -100 if metric == CORRELATION else 0, 100))
+    low, high = percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
     spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
     extremes = {"min": float(values.min()), "max": float(values.max())}
     return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
@@ -200,10 +179,9 @@ def _state_scores(metric: str, predictions: Floats, truth: Floats, counts: Float
 def exchanged_gain(
     metric: str, tuned: Floats, random: Floats, truth: Floats, level: float, draws: int, seed: int
 ) -> dict[str, float]:
-    """value, ci_low, ci_high (in points) and level of the difference of two models' mean scores over seeds.
+    """value, ci_low, ci_high (in points) and level of the difference of the mean scores of [seed, example] predictions.
 
-    The seeds of `tuned` and `random`, [seed, example] predictions, are paired in order, cycling through the shorter list; the
-    predictions of a pair are exchanged at random (`draws`).
+    Seeds are paired in order, cycling through the shorter list; the predictions of a pair are exchanged at random.
     """
     pairs = [(k % len(random), k % len(tuned)) for k in range(max(len(tuned), len(random)))]
     null = [
@@ -222,68 +200,48 @@ def by_seed(task: str, frame: pd.DataFrame) -> Floats:
 
 
 Rows = Callable[[Sequence[str], str], pd.DataFrame]
-"""Columns of the predictions of a model (`models.disabled`) under an action, or under all of them where it is empty."""
+"""Columns of the predictions of a model (`models.disabled`) under an action."""
 
 
 def rows_of(path: str) -> Rows:
     """The rows of a file, read when they are needed: for a large task, all of them would not fit into memory."""
-    return lambda columns, action: read_parquet(path, columns, {"action": action} if action else None)
+    return lambda columns, action: read_parquet(path, columns, {"action": action})
 
 
 def disabling(
     disabled: Mapping[str, Mapping[int, Annotated[Rows, rows_of]]], resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """What disabling each head, and each layer, does to the scores; in `POINTS`, means over seeds but for `by_seed`.
+    """What disabling each head, and each layer, does to the scores of task -> seed -> predictions; in `POINTS`, means of seeds.
 
-    Args:
-        disabled: task -> seed of the model -> its predictions.
-        resamples, seed: of the bootstrap and of the exchanges.
-
-    Returns:
-        by_seed: `BY_SEED`, each model separately; kind is the action, head is empty for a whole layer.
-        heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
-            pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. seed_rho:
-            Spearman's rank correlation of the differences of all heads (or layers) between two seeds, mean over pairs of seeds.
-        summary: `SUMMARY`, a row for each task, action and unit (heads or layers).
+    heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
+    pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. seed_rho:
+    Spearman's rank correlation of the differences of all heads (or layers) between two seeds, mean over pairs of seeds.
+    summary: `SUMMARY`, a row for each task and unit (heads or layers).
     """
-    parts: dict[str, list[pd.DataFrame]] = {"by_seed": [], "heads": [], "layers": []}
+    parts: dict[str, list[pd.DataFrame]] = {"heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
     levels = level_of_parts(len(disabled)), level_of_parts(FRAME_HEADS * len(disabled))
     for task, models in disabled.items():
-        actions = next(iter(models.values()))(["action"], "")["action"].unique()
-        for action in (name for name in actions if name != BASELINE):
-            keys, effects = _effects(task, list(models.values()), action)
-            facts = {"task": task, "action": action, "metric": effects.metric, "seeds": len(models), "n": len(effects.truth)}
-            for unit, chosen in (("heads", keys["head"] > 0), ("layers", keys["head"] == 0)):
-                unit_effects = replace(effects, changed=effects.changed[:, chosen.to_numpy()])
-                table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
-                places = keys[chosen].reset_index(drop=True)
-                head = places["head"].astype("Int64").where(places["head"] > 0)
-                for model_seed, changed, base in zip(models, unit_effects.changed, unit_effects.base, strict=True):
-                    rows = table
-                    if len(models) > 1:
-                        of_seed = replace(unit_effects, changed=changed[None], base=base[None])
-                        rows, _ = effect_rows(of_seed, resamples, seed)
-                    single = {"task": task, "seed": model_seed, "kind": action, "layer": places["layer"], "head": head}
-                    parts["by_seed"].append(rows.assign(**single, metric=effects.metric, value=rows["score"]))
-                rows = pd.concat([places, table], axis=1)
-                parts[unit].append(rows.assign(**facts, seed_rho=over_all["seed_rho"], unit="examples"))
-                summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
-    columns = {"by_seed": BY_SEED, "heads": FIGURE8, "layers": FIGURE9}
-    tables = {name: pd.concat(frames, ignore_index=True)[columns[name]] for name, frames in parts.items()}
-    return tables | {"summary": pd.DataFrame(summary)[SUMMARY]}
+        keys, effects = _effects(task, list(models.values()))
+        facts = {"task": task, "action": "uniform", "metric": effects.metric, "seeds": len(models), "n": len(effects.truth)}
+        for unit, chosen in (("heads", keys["head"] > 0), ("layers", keys["head"] == 0)):
+            unit_effects = replace(effects, changed=effects.changed[:, chosen.to_numpy()])
+            table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
+            places = keys[chosen].reset_index(drop=True)
+            parts[unit].append(table.assign(**facts, **places, seed_rho=over_all["seed_rho"], unit="examples"))
+            summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
+    heads, layers = (pd.concat(parts[unit], ignore_index=True) for unit in ("heads", "layers"))
+    return {"heads": heads[FIGURE8], "layers": layers[FIGURE9], "summary": pd.DataFrame(summary)[SUMMARY]}
 
 
-def _effects(task: str, models: Sequence[Rows], action: str) -> tuple[pd.DataFrame, Effects]:
-    """Conditions of an action, and their effects; at most one action of one seed is read at a time."""
+def _effects(task: str, models: Sequence[Rows]) -> tuple[pd.DataFrame, Effects]:
+    """Conditions, and their effects; the predictions of one model are read at a time."""
     changed, base = [], []
-    keys, truth = pd.DataFrame(), np.empty(0)
     for rows_of_model in models:
-        unchanged = rows_of_model(["record", "prediction", "label"], BASELINE).sort_values("record")
+        unchanged = rows_of_model(["record", "prediction", "label"], "none").sort_values("record")
         base.append(as_numbers(task, unchanged["prediction"].tolist()))
-        if not len(truth):
-            truth = as_numbers(task, unchanged["label"].tolist())
-        rows = rows_of_model(["layer", "head", "record", "prediction"], action)
+        truth = as_numbers(task, unchanged["label"].tolist())
+        rows = rows_of_model(["layer", "head", "record", "prediction"], "uniform")
         codes, predictions = pd.factorize(rows["prediction"])
         rows["prediction"] = as_numbers(task, predictions.tolist())[codes]
         numbers = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
@@ -294,7 +252,7 @@ def _effects(task: str, models: Sequence[Rows], action: str) -> tuple[pd.DataFra
 
 @dataclass(frozen=True)
 class Effects:
-    """Predictions of a task's models under one action, [seed, condition, example], and unchanged, [seed, example]."""
+    """Predictions of a task's models with heads disabled, [seed, condition, example], and unchanged, [seed, example]."""
 
     changed: Floats
     base: Floats
@@ -319,14 +277,8 @@ def effect_rows(
     ci_low, ci_high: of the mean over models trained with any seed, over resampled examples and seeds (over examples alone with
     a single seed); tests and the other intervals are about the models as they are, over examples.
     p: paired permutation test, two-sided: predictions with the head enabled and disabled are exchanged at random, example by
-    example. p_mcnemar: McNemar's exact test on the first seed (accuracy alone).
-    p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
-    p_bh: p corrected by Benjamini and Hochberg, empty with too few exchanges (`simultaneous.corrected_p`).
-
-    Args:
-        effects: predictions under the conditions.
-        resamples, seed: of the bootstrap and of the exchanges.
-        level, pair_level: coverage of the intervals of the largest and of the held-out gain; of pair_ci_low, pair_ci_high.
+    example. p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
+    level, pair_level: coverage of the intervals of the largest and of the held-out gain; of pair_ci_low, pair_ci_high.
     """
     examples, pairs = len(effects.truth), list(zip(effects.base, effects.changed, strict=True))
     by_seed = effects.deltas()
@@ -344,19 +296,11 @@ def effect_rows(
         axis=1,
     )
     baseline = float(score(effects.metric, effects.base, effects.truth).mean())
-    right, changed_right = effects.base[0] == effects.truth, effects.changed[0] == effects.truth
     between_seeds = [float(spearman(first, second)) for first, second in combinations(by_seed, 2)]
     points = {"score": baseline + delta, "delta": delta, "ci_low": low, "ci_high": high}
     points |= {"pair_ci_low": pair_low, "pair_ci_high": pair_high}
-    p = two_sided_p(delta, null)
     table = 100 * pd.DataFrame({"baseline": baseline, **points})
-    table = table.assign(
-        pair_level=pair_level,
-        p=p,
-        p_mcnemar=mcnemar(right, changed_right) if effects.metric == ACCURACY else np.nan,
-        p_adjusted=adjusted_p(delta, null),
-        p_bh=corrected_p(p, "bh", 1 / (1 + resamples), LEVEL),
-    )
+    table = table.assign(pair_level=pair_level, p=two_sided_p(delta, null), p_adjusted=adjusted_p(delta, null))
     best_low, best_high = largest_interval(delta, null, level)
     heldout, heldout_low, heldout_high = heldout_gain(effects, resamples, seed, level)
     facts = {
@@ -377,14 +321,11 @@ def effect_rows(
 
 
 def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> tuple[float, float, float]:
-    """The difference on one half of the examples of the condition that is best on the other half, and its interval.
+    """The difference on one half of the examples of the condition that is best on the other half, mean of both directions, and
+    its interval over examples: the mean of the paired bootstrap intervals of the two chosen conditions.
 
-    The mean of both directions; the models are those at hand, so that the interval is over examples.
-
-    Its interval is about the two conditions that were chosen: the mean of their paired bootstrap intervals, each over the half
-    that did not choose. The two directions are not independent, since the half that chooses one condition is the half that
-    the other is measured on: if conditions are alike, both differences err to the same side. Resampling the mean of both
-    directions as if they were independent would exclude a true difference of 0 in up to 10 % of data sets instead of 5 %. The
+    The directions are not independent, since the half that chooses one condition is the half that the other is measured on.
+    Resampling their mean as if they were would exclude a true difference of 0 in up to 10 % of data sets instead of 5 %. The
     mean of the intervals covers even if both err by the same amount, so that it is rather too wide.
     """
     even = np.arange(len(effects.truth)) % 2 == 0

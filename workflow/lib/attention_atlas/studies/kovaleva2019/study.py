@@ -18,7 +18,6 @@ _TAGGED = ("figure7", "options", "claims", "comparison")
 
 
 def training_corpus(config: Config, run: str, task: str) -> str:
-    """The corpus that the models of a task are fine-tuned on."""
     family = config["runs"][run][ID]["family"]
     return str(config["families"][family]["tasks"][task]["corpus"])
 
@@ -56,16 +55,14 @@ def recipe(config: Config, run: str) -> dict[str, Any]:
     chosen = config["runs"][run][ID]
     family = config["families"][chosen["family"]]
     training, frames = family["training"], chosen.get("frames")
-    return {key: training[key] for key in ("batch", "learning_rate", "warmup")} | {
-        "epochs": min(family["tasks"][task].get("epochs", training["epochs"]) for task in chosen["tasks"]),
-        "padded_length": chosen["padded"]["length"],
-        "measured_records": chosen["measured_records"],
-        "sentences": limit_of(config, run, frames) if frames else 0,
-    }
+    choices = {key: training[key] for key in ("batch", "learning_rate", "warmup")}
+    choices["epochs"] = min(family["tasks"][task].get("epochs", training["epochs"]) for task in chosen["tasks"])
+    choices |= {"padded_length": chosen["padded"]["length"], "measured_records": chosen["measured_records"]}
+    return choices | ({"sentences": limit_of(config, run, frames)} if frames else {})
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: that of the sentences with frames."""
+    """(model, corpus) whose attention is cached."""
     frames = config["runs"][run][ID].get("frames")
     return [(study_model(config, run, ID), frames)] if frames else []
 
@@ -83,11 +80,7 @@ def examples(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that the family has the tasks, that corpora are of their tasks, and that the model of labelled maps is known.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check that the family has the tasks, that corpora are of their tasks, and that the model of labelled maps is known."""
     settings = config["runs"][run][ID]
     trained = config["families"][settings["family"]]["tasks"]
     for task, corpus in settings["tasks"].items():

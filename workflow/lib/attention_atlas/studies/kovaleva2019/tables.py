@@ -18,41 +18,21 @@ from attention_atlas.published.compare import Claim, all_hold, compare
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.studies.kovaleva2019.changes import CHANGE, FREQUENT, LAST_LAYERS, RAISED_PARTS, RARE
+from attention_atlas.studies.kovaleva2019.changes import RAISED_PARTS
 from attention_atlas.studies.kovaleva2019.names import (
     CHANNELS,
     CLASS_TITLES,
     CLASSES,
-    CONSTANT,
-    DIAGONAL,
     FEWEST_EXAMPLES,
     FRAME_HEADS,
     HEADLINE,
-    HETEROGENEOUS,
-    LAYER,
-    MAJORITY,
-    NETWORK,
-    NOUN_PRON,
-    PADDED,
     POINTS,
-    PRON_NOUN,
-    RANDOM,
-    REAL,
-    RULES,
     STATES,
-    SUBJ_VERB,
     TASK_TITLES,
-    TEXT,
-    TUNED,
-    UNIFORM,
-    UNTRAINED,
-    VERB_SUBJ,
-    VERTICAL,
 )
-from attention_atlas.studies.kovaleva2019.words import CORRECTED
 from attention_atlas.workflow.shown import table
 
-TABLE1 = ["task", "metric", "state", "value", "sd", "min", "max", "ci_low", "ci_high", "paper_value", "seeds", "n", "unit"]
+TABLE1 = "task metric state value sd min max ci_low ci_high paper_value seeds n unit".split()
 _PUBLISHED_AS = {
     "classes": "figure2",
     "frame_heads": "figure3",
@@ -65,25 +45,23 @@ _PUBLISHED_AS = {
 }
 """Measured table -> the table of the places of published values."""
 _TITLES = {
-    UNTRAINED: "Pre-trained, no fine-tuning",
-    RANDOM: "Random weights, fine-tuned",
-    TUNED: "Pre-trained, fine-tuned",
-    MAJORITY: "Majority",
-    CONSTANT: "Best constant",
+    "untrained": "Pre-trained, no fine-tuning",
+    "random": "Random weights, fine-tuned",
+    "tuned": "Pre-trained, fine-tuned",
+    "majority": "Majority",
+    "constant": "Best constant",
 }
 RARE_SHARE = 0.1
 """Diagonal maps are rare below this share; the paper's Figure 2 has 4 to 7 %."""
 TOLERATED = 1.0
 """A task does not suffer if it loses less than this many percentage points; the paper names no number."""
 _LINK_WORDS = {
-    SUBJ_VERB: "subjects to their verbs",
-    VERB_SUBJ: "verbs to their subjects",
-    NOUN_PRON: "nouns to pronouns",
-    PRON_NOUN: "pronouns to nouns",
+    "subj_verb": "subjects to their verbs",
+    "verb_subj": "verbs to their subjects",
+    "noun_pron": "nouns to pronouns",
+    "pron_noun": "pronouns to nouns",
 }
-_ANNOTATORS = {RULES: "rules", NETWORK: "network"}
-_MOST_DECIMALS = 6
-_CROPS = {REAL: "maps of real length", PADDED: "maps padded as in the published code"}
+_ANNOTATORS = {"rules": "rules", "network": "network"}
 
 
 @table(
@@ -101,17 +79,14 @@ def table1(scores: pd.DataFrame) -> Table:
     """
     paper = published_column(load_published("kovaleva2019"), "Table 1", "table1", "value", scores)
     frame = scores.assign(paper_value=np.asarray(paper, dtype=float))
-    rows = []
-    for (task, metric), score_rows in frame.groupby(["task", "metric"], sort=False):
-        row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(score_rows["n"].iloc[0])}
-        for _, line in score_rows.iterrows():
-            row[_TITLES[line["state"]]] = _cell(line)
-            if line["state"] in STATES:
-                row[f"Paper: {_TITLES[line['state']]}"] = "" if pd.isna(line["paper_value"]) else f"{line['paper_value']:.1f}"
-        rows.append(row)
-    order = [_TITLES[state] for state in (*STATES, MAJORITY, CONSTANT)] + [f"Paper: {_TITLES[state]}" for state in STATES]
-    page = pd.DataFrame(rows)
-    page = page[["task", "metric", "n", *(name for name in order if name in page.columns)]].fillna("")
+    cells: dict[tuple[str, str, int], dict[str, str]] = {}
+    for _, line in frame.iterrows():
+        row = cells.setdefault((TASK_TITLES[line["task"]], line["metric"], line["n"]), {})
+        row[_TITLES[line["state"]]] = _cell(line)
+        row[f"Paper: {_TITLES[line['state']]}"] = "" if pd.isna(line["paper_value"]) else f"{line['paper_value']:.1f}"
+    page = pd.DataFrame(list(cells.values())).fillna("")
+    order = [*_TITLES.values(), *(f"Paper: {_TITLES[state]}" for state in STATES)]
+    page = pd.DataFrame(list(cells), columns=["task", "metric", "n"]).join(page[[name for name in order if name in page]])
     models = frame[frame["state"].isin(STATES)].drop_duplicates(["task", "state"])
     constant = {
         f"{TASK_TITLES[row.task]}: {_TITLES[row.state]}": (int(row.constant_models), int(row.seeds))
@@ -129,10 +104,9 @@ def table1(scores: pd.DataFrame) -> Table:
 
 
 def _cell(line: pd.Series) -> str:
-    if pd.isna(line["ci_low"]):
-        return f"{line['value']:.1f}"
     spread = f" ({line['min']:.1f} to {line['max']:.1f}, {int(line['seeds'])} seeds)" if line["seeds"] > 1 else ""
-    return f"{line['value']:.1f}{spread} [{line['ci_low']:.1f}, {line['ci_high']:.1f}]"
+    interval = f" [{line['ci_low']:.1f}, {line['ci_high']:.1f}]" if pd.notna(line["ci_low"]) else ""
+    return f"{line['value']:.1f}{spread}{interval}"
 
 
 def _one_answer_note(counts: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -193,13 +167,7 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return replace(tested, notes=[*tested.notes, *notes])
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-    uses=("frames",),
-)
+@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)
@@ -244,35 +212,33 @@ def comparison(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any], la
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -> Iterator[Quantity]:
-    for name in ("batch", "epochs", "learning_rate", "warmup", "padded_length", "measured_records"):
-        yield Quantity(name, recipe[name])
-    if recipe["sentences"]:
-        yield Quantity("sentences", recipe["sentences"])
+    for name, value in recipe.items():
+        yield Quantity(name, value)
     yield Quantity("longest_sentence", LONGEST_SENTENCE)
     yield Quantity("longest_element", LONGEST_ELEMENT)
     yield Quantity("convolutions", len(CHANNELS))
     patterns = frames["patterns"]
-    labelled = patterns[(patterns["annotator"] == NETWORK) & (patterns["folds"] == TEXT)].set_index("class")["n"]
+    labelled = patterns[(patterns["annotator"] == "network") & (patterns["folds"] == "text")].set_index("class")["n"]
     yield Quantity("classes", len(labelled.index.difference(["macro", "all"])))
-    yield Quantity("vertical_labels", 100 * float(labelled[VERTICAL] / labelled["macro"]))
+    yield Quantity("vertical_labels", 100 * float(labelled["vertical"] / labelled["macro"]))
     table1 = frames["table1"]
     scores = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
-    if TUNED in scores and UNTRAINED in scores:
+    if "tuned" in scores and "untrained" in scores:
         remark = f"{len(scores)} of seven tasks" if len(scores) < len(TASK_TITLES) else ""
-        yield Quantity("mean_gain", float((scores[TUNED] - scores[UNTRAINED]).mean()), len(scores), remark)
+        yield Quantity("mean_gain", float((scores["tuned"] - scores["untrained"]).mean()), len(scores), remark)
     yield from _disabling(frames["disabling"], frames["disabling_layers"])
 
 
 def _disabling(summary: pd.DataFrame, layer_scores: pd.DataFrame) -> Iterator[Quantity]:
     """Gains by disabling heads and layers, over the tasks of the run."""
-    uniform = summary[summary["action"] == UNIFORM].set_index("task")
+    uniform = summary[summary["action"] == "uniform"].set_index("task")
     heads, layers = (uniform[uniform["unit"] == unit] for unit in ("heads", "layers"))
     yield Quantity("least_best_gain", float(heads["best_delta"].min()), len(heads))
     yield Quantity("largest_best_gain", float(heads["best_delta"].max()), len(heads))
     yield Quantity("largest_gain", float(uniform["best_delta"].max()), len(heads))
     helped = ", ".join(TASK_TITLES[task] for task in heads.index[heads["mean_delta"] > 0])
     yield Quantity("tasks_helped", helped or "none")
-    first = layer_scores[(layer_scores["action"] == UNIFORM) & (layer_scores["layer"] == 1)].set_index("task")["score"]
+    first = layer_scores[(layer_scores["action"] == "uniform") & (layer_scores["layer"] == 1)].set_index("task")["score"]
     gains = (first - layers["baseline"]).dropna()
     if "rte" in gains:
         yield Quantity("layer1_gain_rte", float(gains["rte"]))
@@ -295,16 +261,15 @@ def tested_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
 
 
 def _last_layers(statistics: pd.DataFrame) -> Iterator[Claim]:
-    rows = statistics[(statistics["statistic"] == LAST_LAYERS) & (statistics["task"] != "qqp")]
-    for crop, maps in _CROPS.items():
+    rows = statistics[(statistics["statistic"] == "last_layers") & (statistics["task"] != "qqp")]
+    for crop, maps in {"real": "maps of real length", "padded": "maps padded as in the published code"}.items():
         parts = _by_task(rows[rows["of"] == crop], "smallest mean cosine of an earlier layer minus that of the last two")
-        statement = f"Fine-tuning changes the last two layers most in all tasks but QQP (Figure 5; {maps})"
-        yield from _of_parts(statement, parts)
+        yield from _of_parts(f"Fine-tuning changes the last two layers most in all tasks but QQP (Figure 5; {maps})", parts)
 
 
 def _raised_features(statistics: pd.DataFrame) -> Iterator[Claim]:
     statistic = "attention to tokens with the feature after fine-tuning minus that before, mean over heads"
-    rows = statistics[statistics["statistic"] == CHANGE]
+    rows = statistics[statistics["statistic"] == "change"]
     parts = {f"{TASK_TITLES[row['task']]} {row['of']}": _claim("", "", statistic, row) for _, row in rows.iterrows()}
     some = f" ({len(parts)} of {RAISED_PARTS} tested)" if len(parts) < RAISED_PARTS else ""
     statement = "Fine-tuning raises attention to nouns and objects in MRPC, RTE and QQP, and to negation in QNLI (section 4.4)"
@@ -312,8 +277,8 @@ def _raised_features(statistics: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _linked_words(links: pd.DataFrame) -> Iterator[Claim]:
-    """Section 4.5: heads with much attention on links; the paper cannot tell them from heads that look at neighbours."""
-    tuned = links[(links["model"] == TUNED) & (links["mode"] == CORRECTED)].dropna(subset=["value"])
+    """Section 4.5: the paper cannot tell heads with much attention on links from heads that look at neighbours."""
+    tuned = links[(links["model"] == "tuned") & (links["mode"] == "corrected")].dropna(subset=["value"])
     for link, words in _LINK_WORDS.items():
         of_link = tuned[tuned["link"] == link]
         best = of_link.loc[of_link.groupby("task", sort=False)["value"].idxmax()]
@@ -334,18 +299,20 @@ def _linked_words(links: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _disabled_heads(disabling: pd.DataFrame) -> Iterator[Claim]:
-    heads = disabling[(disabling["action"] == UNIFORM) & (disabling["unit"] == "heads")]
-    gains = {
-        "best": (
+    heads = disabling[(disabling["action"] == "uniform") & (disabling["unit"] == "heads")]
+    gains = (
+        (
+            "best",
             "In every task some head can be disabled with a gain (section 4.6)",
             "largest gain from disabling a head (interval corrected for the choice; these models)",
         ),
-        "heldout": (
+        (
+            "heldout",
             "In every task a head that is chosen for its gain also gains on other examples (not tested in the paper)",
             "gain from disabling the head that is best on the other half of the examples (these models)",
         ),
-    }
-    for choice, (statement, statistic) in gains.items():
+    )
+    for choice, statement, statistic in gains:
         columns = {f"{choice}_delta": "value", f"{choice}_ci_low": "ci_low", f"{choice}_ci_high": "ci_high"}
         parts = _by_task(heads.rename(columns=columns), f"{statistic}, {POINTS}")
         yield all_hold(statement, _listed(parts, 1), list(parts.values()))
@@ -370,19 +337,19 @@ def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame, patterns: pd.DataF
     ]
     rows = statistics.set_index(["statistic", "of"])
     classified = f"maps classified by the {_ANNOTATORS[HEADLINE]}; classification errors are not in the interval"
-    differences = _percentages(rows.loc[FREQUENT], 0)
+    differences = _percentages(rows.loc["vertical_and_heterogeneous"], 0)
     yield _claim(
         "Vertical and heterogeneous maps are the two most frequent classes (Figure 2)",
         f"{'; '.join(by_annotator)}. Difference in percentage points: {differences}. "
-        + _recall_and_precision(patterns, (VERTICAL, HETEROGENEOUS)),
+        + _recall_and_precision(patterns, ("vertical", "heterogeneous")),
         f"smaller share of the two minus the largest of the others, mean over tasks ({classified})",
-        rows.loc[(FREQUENT, HEADLINE)],
+        rows.loc[("vertical_and_heterogeneous", HEADLINE)],
     )
     yield _claim(
         f"Diagonal maps are rare (Figure 2; less than {100 * RARE_SHARE:.0f} %, our threshold)",
-        f"Share in %: {_percentages(rows.loc[RARE], 100 * RARE_SHARE)}. {_recall_and_precision(patterns, (DIAGONAL,))}",
+        f"Share in %: {_percentages(rows.loc['diagonal'], 100 * RARE_SHARE)}. {_recall_and_precision(patterns, ('diagonal',))}",
         f"share of diagonal maps, mean over tasks ({classified})",
-        rows.loc[(RARE, HEADLINE)],
+        rows.loc[("diagonal", HEADLINE)],
         threshold=RARE_SHARE,
         above=False,
     )
@@ -390,7 +357,7 @@ def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame, patterns: pd.DataF
 
 def _recall_and_precision(patterns: pd.DataFrame, classes: Sequence[str]) -> str:
     """How well the annotators find some classes among labelled maps of layers that they were not trained on."""
-    rows = 100 * patterns[patterns["folds"] == LAYER].set_index(["class", "annotator"])[["recall", "precision"]]
+    rows = 100 * patterns[patterns["folds"] == "layer"].set_index(["class", "annotator"])[["recall", "precision"]]
     errors = []
     for kind in classes:
         shares = [(title, *rows.loc[(kind, name)]) for name, title in _ANNOTATORS.items()]
@@ -409,13 +376,12 @@ def _percentages(rows: pd.DataFrame, threshold: float) -> str:
 
 
 def _frame_heads(heads: pd.DataFrame) -> Claim:
-    best = [row for _, row in heads.nlargest(FRAME_HEADS, "value").iterrows()]
+    best = list(heads.nlargest(FRAME_HEADS, "value").itertuples())
     statistic = "attention on frame links above pairs at the same distance (interval for all heads together)"
-    parts = []
-    for row in best:
-        low, high = row["margin_all_low"], row["margin_all_high"]
-        parts.append(Claim("", "", statistic, row["margin"], low, high, int(row["n_margin"]), "sentences"))
-    ours = ", ".join(f"{row['layer']:.0f}-{row['head']:.0f} {row['value']:.2f} (control {row['control']:.2f})" for row in best)
+    parts = [
+        Claim("", "", statistic, row.margin, row.margin_all_low, row.margin_all_high, row.n_margin, "sentences") for row in best
+    ]
+    ours = ", ".join(f"{row.layer}-{row.head} {row.value:.2f} (control {row.control:.2f})" for row in best)
     few = f"; fewer than {FEWEST_EXAMPLES} sentences, no interval" if parts[0].n < FEWEST_EXAMPLES else ""
     statement = (
         "The two heads with the most attention on frame links exceed the attention expected from token distance (section 4.2)"
@@ -425,26 +391,23 @@ def _frame_heads(heads: pd.DataFrame) -> Claim:
 
 def _disabled_frame_heads(heads: pd.DataFrame, disabled: pd.DataFrame) -> Iterator[Claim]:
     """Section 5; none where the fine-tuned models do not have these heads."""
-    uniform = disabled[disabled["action"] == UNIFORM]
+    uniform = disabled[disabled["action"] == "uniform"]
     best = heads.nlargest(FRAME_HEADS, "value")[["layer", "head"]]
-    rows = best.merge(uniform, on=["layer", "head"])
+    columns = {"delta": "value", "pair_ci_low": "ci_low", "pair_ci_high": "ci_high", "pair_level": "level"}
+    rows = best.merge(uniform.drop(columns=["ci_low", "ci_high"]).rename(columns=columns), on=["layer", "head"])
     if len(rows) < len(best) * uniform["task"].nunique() or rows.empty:
         return
     statistic = f"change in score when one of the two heads attends uniformly (interval over examples and seeds), {POINTS}"
-    renamed = rows.drop(columns=["ci_low", "ci_high"]).rename(
-        columns={"delta": "value", "pair_ci_low": "ci_low", "pair_ci_high": "ci_high", "pair_level": "level"}
-    )
-    parts: list[Claim] = []
-    texts: list[str] = []
-    for (layer, head), of_head in renamed.groupby(["layer", "head"], sort=False):
-        of_tasks = _by_task(of_head, statistic, threshold=-TOLERATED)
-        parts += of_tasks.values()
-        texts.append(f"{layer}-{head}: {_listed(of_tasks, 1)}")
+    of_heads = {
+        f"{layer}-{head}": _by_task(of_head, statistic, threshold=-TOLERATED)
+        for (layer, head), of_head in rows.groupby(["layer", "head"], sort=False)
+    }
     statement = (
         "Disabling either of the two heads with the most attention on frame links lowers the score of no task by one "
         "percentage point or more (section 5; our threshold)"
     )
-    yield all_hold(statement, "; ".join(texts), parts)
+    ours = "; ".join(f"{head}: {_listed(of_tasks, 1)}" for head, of_tasks in of_heads.items())
+    yield all_hold(statement, ours, [part for of_tasks in of_heads.values() for part in of_tasks.values()])
 
 
 def _by_task(rows: pd.DataFrame, statistic: str, threshold: float = 0.0) -> dict[str, Claim]:
@@ -467,16 +430,16 @@ def _claim(statement: str, ours: str, statistic: str, row: pd.Series, threshold:
 
 def _listed(parts: Mapping[str, Claim], decimals: int) -> str:
     """The value and interval of every task, or other part."""
-
-    def listed(part: Claim) -> str:
+    texts = []
+    for task, part in parts.items():
         value, low, high = (_shown(number, decimals, part.threshold, "+") for number in (part.value, part.ci_low, part.ci_high))
-        return value + (" [no interval]" if math.isnan(part.ci_low) else f" [{low}, {high}]")
-
-    return ", ".join(f"{TASK_TITLES.get(task, task)} {listed(part)}" for task, part in parts.items())
+        interval = "no interval" if math.isnan(part.ci_low) else f"{low}, {high}"
+        texts.append(f"{TASK_TITLES.get(task, task)} {value} [{interval}]")
+    return ", ".join(texts)
 
 
 def _shown(value: float, decimals: int, threshold: float, sign: str = "") -> str:
     """A number with at least so many decimals, and as many more as show on which side of the threshold it lies."""
-    while decimals < _MOST_DECIMALS and value != threshold and round(value, decimals) == round(threshold, decimals):
+    while decimals < 6 and value != threshold and round(value, decimals) == round(threshold, decimals):
         decimals += 1
     return f"{value:{sign}.{decimals}f}"

@@ -32,80 +32,35 @@ from attention_atlas.figures.style import (
 )
 from attention_atlas.figures.style import PUBLISHED as PUBLISHED_MARK
 from attention_atlas.published.values import load_digitised
-from attention_atlas.studies.kovaleva2019.names import (
-    LEVEL,
-    PADDED,
-    POINTS,
-    PUBLISHED,
-    PUBLISHED_MODEL,
-    REAL,
-    REAL_SAME,
-    TASK_TITLES,
-    UNIFORM,
-    count_range,
-)
-from attention_atlas.studies.kovaleva2019.words import AS_PUBLISHED, CORRECTED
+from attention_atlas.studies.kovaleva2019.names import LEVEL, POINTS, PUBLISHED_MODEL, TASK_TITLES, count_range
 from attention_atlas.workflow.shown import figure
 
 METRIC_TITLES = {"accuracy": "accuracy", "f1": "F1", "correlation": "Pearson/Spearman"}
-_MOST, _FEWEST = 4, 3
-_FEWEST_COLUMNS = 4
-"""A panel is at most as wide as in a figure with this many columns."""
-_CROPS = {PADDED: "Padded", REAL_SAME: "Real length", REAL: "Real length"}
+_PANELS = 4
+"""Largest number of panels side by side."""
+_CROPS = {"padded": "Padded", "real_same": "Real length", "real": "Real length"}
 _TOKENS = {
     "sep": "[SEP], largest",
     "sep_sum": "[SEP], sum",
-    f"{PUBLISHED} SEP": f"[SEP], published\n{PUBLISHED_MODEL}",
+    "published SEP": f"[SEP], published\n{PUBLISHED_MODEL}",
     "cls": "[CLS]",
-    f"{PUBLISHED} CLS": f"[CLS], published\n{PUBLISHED_MODEL}",
+    "published CLS": f"[CLS], published\n{PUBLISHED_MODEL}",
 }
-_FEATURES = {
-    "pron": "pronoun",
-    "noun": "noun",
-    "verb": "verb",
-    "obj": "object",
-    "subj": "subject",
-    "neg": "negation",
-    "punct": "punctuation",
-    "cls": "[CLS]",
-    "sep": "[SEP]",
-}
-_KINDS = {AS_PUBLISHED: "By spelling", CORRECTED: "By word", PUBLISHED: f"Published\n({PUBLISHED_MODEL})"}
-_LARGEST = 0.5
-"""Weight above which all cells have the same colour."""
-_ROW = 0.125
-"""Height of a feature in inches."""
-_FEW_LAYERS = 12
-_COLOURED = 0.95
-"""Share of the heads of a panel whose change is within the colour scale."""
-_SURE, _UNSURE = f"p < {LEVEL}, adjusted for all layers", "not significant"
-_COLOURS = {_SURE: LOSS, _UNSURE: UNCHANGED}
-
-_SEED: dict[str, Any] = {"color": BLACK, "marker": "o", "markersize": 2.6, "linestyle": "none"}
-_SEED |= {"markerfacecolor": "white", "markeredgewidth": 0.5}
-_BESIDE = 0.22
-"""Distance of the marks of seeds from the interval, in layers."""
-_EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-"""Whether heads lie below and above a colour scale -> the arrows of its bar."""
-_TASKS = {title: task for task, title in TASK_TITLES.items()}
+_FEATURES = {"pron": "pronoun", "noun": "noun", "verb": "verb", "obj": "object", "subj": "subject", "neg": "negation"}
+_FEATURES |= {"punct": "punctuation", "cls": "[CLS]", "sep": "[SEP]"}
+_KINDS = {"as_published": "By spelling", "corrected": "By word", "published": f"Published\n({PUBLISHED_MODEL})"}
+_COLOURS = {f"p < {LEVEL}, adjusted for all layers": LOSS, "not significant": UNCHANGED}
 
 
 def digitised(name: str) -> pd.DataFrame:
     """A table of values that were read off a figure, with the task names of this study."""
     table = load_digitised(name)
-    return table.assign(task=table["task"].map(_TASKS))
-
-
-def columns_of(count: int) -> int:
-    """Panels side by side: at most four, and three where that leaves fewer slots empty."""
-    if count <= _MOST:
-        return count
-    return min((_MOST, _FEWEST), key=lambda columns: (-count % columns, -columns))
+    return table.assign(task=table["task"].map({title: task for task, title in TASK_TITLES.items()}))
 
 
 def task_panels(tasks: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes]]:
     """A figure, and task -> panel; rows of panels have this height in inches, or less where the page is full."""
-    columns = columns_of(len(tasks))
+    columns = min(len(tasks), _PANELS)
     rows = -(-len(tasks) // columns)
     figure, axes = page_figure(rows, columns, PAGE, min(height * rows, TALLEST))
     for axis in axes.flat[len(tasks) :]:
@@ -114,7 +69,7 @@ def task_panels(tasks: Sequence[str], height: float) -> tuple[Figure, dict[str, 
 
 
 def panel_title(task: str, rows: pd.DataFrame) -> str:
-    """Task, score of the full model, and examples of a panel; says so where no condition changes the score."""
+    """Task, score of the full model, and examples of a panel, and whether no condition changes the score."""
     first = rows.iloc[0]
     seeds = "1 seed" if first["seeds"] == 1 else f"{first['seeds']} seeds"
     unchanged = "" if rows["delta"].any() else ": no change"
@@ -126,13 +81,10 @@ def panel_title(task: str, rows: pd.DataFrame) -> str:
 def task_grids(
     rows: pd.DataFrame, tasks: Sequence[str], kinds: Mapping[str, str], label: str, colours: str = SEQUENTIAL
 ) -> Figure:
-    """Grids of layers and heads: a row of panels for each kind of value (kind -> title), a column for each task.
-
-    Values lie between 0 and 1; kinds may be of models of different shapes.
-    """
+    """Grids of values from 0 to 1 by layer and head: a row of panels for each kind (kind -> title), a column for each task."""
     heights = [max(1.1, 0.06 * int(rows.loc[rows["kind"] == kind, "layer"].max())) for kind in kinds]
-    share = min(1.0, max(len(tasks), _FEWEST_COLUMNS - 1) / _FEWEST_COLUMNS)
-    drawing, axes = page_figure(len(kinds), len(tasks), PAGE * share, sum(heights) + 0.7, height_ratios=heights)
+    width = PAGE * min(1.0, max(len(tasks), 3) / _PANELS)
+    drawing, axes = page_figure(len(kinds), len(tasks), width, sum(heights) + 0.7, height_ratios=heights)
     for panels, (kind, title) in zip(axes, kinds.items(), strict=True):
         for axis, task in zip(panels, tasks, strict=True):
             heads = rows[(rows["task"] == task) & (rows["kind"] == kind)]
@@ -165,12 +117,12 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
     (Kovaleva et al. 2019, Figure 5). Darker: changed more. The table also has all examples at their real length.
     """
     table = cosine.rename(columns={"crop": "kind"})
-    if (table["kind"] == REAL_SAME).any():
-        table = table[table["kind"] != REAL]
+    if (table["kind"] == "real_same").any():
+        table = table[table["kind"] != "real"]
     counts = {kind: rows["n"] for kind, rows in table.groupby("kind")}
     kinds = {kind: f"{title}\n{count_range(counts[kind])}" for kind, title in _CROPS.items() if kind in counts}
-    published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind=PUBLISHED)
-    kinds[PUBLISHED] = f"Published\n{PUBLISHED_MODEL}"
+    published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind="published")
+    kinds["published"] = f"Published\n{PUBLISHED_MODEL}"
     rows = pd.concat([table, published], ignore_index=True)
     drawing = task_grids(rows, list(dict.fromkeys(table["task"])), kinds, COSINE.axis, REVERSED)
     return DrawnFigure(drawing, cosine, f"{count_range(table['n'])} examples per task")
@@ -191,7 +143,7 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
     """
     table = special.rename(columns={"feature": "kind"})
     published = digitised("fig6_sep_cls").rename(columns={"mean_weight": "value"})
-    published = published.assign(kind=f"{PUBLISHED} " + published["token"])
+    published = published.assign(kind="published " + published["token"])
     rows = pd.concat([table, published], ignore_index=True)
     kinds = {kind: title for kind, title in _TOKENS.items() if (rows["kind"] == kind).any()}
     drawing = task_grids(rows, list(dict.fromkeys(table["task"])), kinds, ATTENTION.axis)
@@ -214,12 +166,12 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
     tasks, table = list(dict.fromkeys(first_row["task"])), first_row[first_row["value"].notna()]
     # The numbers of examples of the paper's values are unknown.
     published = digitised("fig7_cls_last_layer").rename(columns={"weight": "value"})
-    published = published.assign(mode=PUBLISHED, feature=published["feature"].str.lower().str.strip("[]"))
+    published = published.assign(mode="published", feature=published["feature"].str.lower().str.strip("[]"))
     rows = pd.concat([table, published], ignore_index=True)
     features = [name for name in _FEATURES if (rows["feature"] == name).any()]
-    columns = columns_of(len(tasks))
+    columns = min(len(tasks), _PANELS)
     bands = [tasks[start : start + columns] for start in range(0, len(tasks), columns)]
-    height = len(bands) * (len(_KINDS) * (_ROW * len(features) + 0.1) + 0.5) + 0.7
+    height = len(bands) * (len(_KINDS) * (0.125 * len(features) + 0.1) + 0.5) + 0.7
     drawing, grid = page_figure(len(_KINDS) * len(bands), columns, PAGE, min(height, TALLEST))
     image: QuadMesh | None = None
     for band, shown in enumerate(bands):
@@ -228,8 +180,8 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
             for axis, task in zip(row, shown, strict=False):
                 cells = rows[(rows["task"] == task) & (rows["mode"] == kind)]
                 image = _draw_features(axis, cells, features) or image
-                axis.set_xlabel(HEAD if kind == PUBLISHED else "")
-                if kind == AS_PUBLISHED:
+                axis.set_xlabel(HEAD if kind == "published" else "")
+                if kind == "as_published":
                     axis.set_title(TASK_TITLES[task])
             row[0].set_yticks(np.arange(len(features)) + 0.5, [_FEATURES[name] for name in features], fontsize=SMALLEST + 0.5)
             row[0].set_ylabel(title)
@@ -249,7 +201,8 @@ def _draw_features(axes: Axes, cells: pd.DataFrame, features: Sequence[str]) -> 
         axes.set(xticks=[], yticks=[])
         return None
     values = cells.pivot(index="feature", columns="head", values="value").reindex(features).to_numpy(float)
-    image = draw_cells(axes, values, SEQUENTIAL, 0, _LARGEST)
+    # Weights above 0.5 have one colour.
+    image = draw_cells(axes, values, SEQUENTIAL, 0, 0.5)
     heads = values.shape[1]
     number_ticks(axes, "x", heads, 4)
     for place, n in enumerate(cells.groupby("feature")["n"].max().reindex(features)):
@@ -271,10 +224,10 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
     Figure 8). Dots: p < 0.05 by a paired permutation test over examples, adjusted for all heads. Above a panel: score of the
     full model; rank correlation of changes between seeds (ρ); largest loss and gain (layer-head); published values.
     """
-    table = disabling_heads[disabling_heads["action"] == UNIFORM]
+    table = disabling_heads[disabling_heads["action"] == "uniform"]
     published = digitised("fig8_disable_head")
     layers = int(table["layer"].max())
-    drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.7 if layers <= _FEW_LAYERS else 3.1)
+    drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.7 if layers <= 12 else 3.1)
     for task, axis in panels.items():
         heads = table[table["task"] == task]
         bound = colour_bound(heads["delta"])
@@ -285,31 +238,25 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
         axis.set_title(_title(task, heads, published[published["task"] == task]), fontsize=SMALLEST)
         axis.set(xlabel=HEAD, ylabel=LAYER)
         if bound:
-            extend = _EXTENDED[bool((heads["delta"] < -bound).any()), bool((heads["delta"] > bound).any())]
-            drawing.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03, extend=extend)
+            drawing.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03, extend="both")
     label = f"p < {LEVEL}, adjusted for all heads"
     dot = Line2D([], [], linestyle="none", marker="o", markersize=2.5, color=BLACK, label=label)
-    title = f"Change in score, {POINTS}\neach panel on its own scale; an arrow: some heads lie beyond it"
+    title = f"Change in score, {POINTS}\neach panel on its own scale, which most heads lie within"
     drawing.legend(handles=[dot], title=title, loc="outside lower center")
     n = count_range(table.drop_duplicates("task")["n"])
     return DrawnFigure(drawing, disabling_heads, f"{n} examples per task")
 
 
 def colour_bound(delta: pd.Series) -> float:
-    """Ends of a colour scale around 0 that most heads use: a few heads with a large change would leave the others white.
-
-    The smallest absolute change that at least `_COLOURED` of the heads do not exceed, or the largest where that is 0.
-    """
+    """The absolute change that 95 % of the heads do not exceed, since a few large ones would leave the others white."""
     sizes = delta.abs()
-    return float(sizes.quantile(_COLOURED, interpolation="higher") or sizes.max())
+    return float(sizes.quantile(0.95, interpolation="higher") or sizes.max())
 
 
 def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
-    lines = [panel_title(task, heads)]
-    rho = heads["seed_rho"].iloc[0]
+    lines, rho = [panel_title(task, heads)], heads["seed_rho"].iloc[0]
     if heads["delta"].any():
-        if pd.notna(rho):
-            lines.append(f"between seeds ρ = {rho:.2f}")
+        lines += [f"between seeds ρ = {rho:.2f}"] if pd.notna(rho) else []
         ends = (heads.loc[heads["delta"].idxmin()], heads.loc[heads["delta"].idxmax()])
         lines.append(", ".join(f"{head['delta']:+.1f} ({head['layer']:.0f}-{head['head']:.0f})" for head in ends))
     if len(published):
@@ -323,33 +270,29 @@ def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
     id="figure9",
     number="Figure 9",
     title="Change in score when a whole layer is disabled",
-    reads=("disabling_layers", "disabling_by_seed"),
+    reads=("disabling_layers",),
     labels=("tasks",),
-    files=("disabling_by_seed.tsv",),
     resources=("published/digitised/fig9_disable_layer.csv",),
 )
-def figure9(disabling_layers: pd.DataFrame, disabling_by_seed: pd.DataFrame) -> DrawnFigure:
+def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when all heads of a layer attend uniformly to all real tokens, mean over seeds (Kovaleva et
     al. 2019, Figure 9). Intervals are over examples and, with several, over seeds (Student's t). Orange: p < 0.05 by a paired
-    permutation test over examples, adjusted for all layers, about these models. Circles: single seeds; diamonds: published.
+    permutation test over examples, adjusted for all layers, about these models. Diamonds: published.
     """
-    table = disabling_layers[disabling_layers["action"] == UNIFORM]
-    by_seed = disabling_by_seed[(disabling_by_seed["kind"] == UNIFORM) & disabling_by_seed["head"].isna()]
-    by_seed = by_seed.assign(delta=by_seed["value"] - by_seed["baseline"])
+    table = disabling_layers[disabling_layers["action"] == "uniform"]
     published = digitised("fig9_disable_layer")
     # A row of each task is its baseline.
     published = published[published["layer"] != "baseline"].astype({"layer": int})
     published = published.assign(delta=100 * published["delta_vs_baseline"])
     drawing, panels = task_panels(list(dict.fromkeys(table["task"])), 2.1)
     for task, axis in panels.items():
-        of_seeds, of_paper = (rows[rows["task"] == task] for rows in (by_seed, published))
-        _draw_layers(axis, table[table["task"] == task].sort_values("layer"), of_seeds, of_paper)
-        axis.set_title(panel_title(task, table[table["task"] == task]), fontsize=7)
+        layers = table[table["task"] == task].sort_values("layer")
+        _draw_layers(axis, layers, published[published["task"] == task])
+        axis.set_title(panel_title(task, layers), fontsize=7)
     drawing.supylabel("Change in score", fontsize=8)
     handles = [
         *(Patch(facecolor=colour, label=name) for name, colour in _COLOURS.items()),
         Line2D([], [], color=BLACK, linewidth=0.8, label="95 % interval"),
-        Line2D([], [], **_SEED, label="one seed"),
         Line2D([], [], **PUBLISHED_MARK, linestyle="none", label=f"published ({PUBLISHED_MODEL}, 12 layers)"),
     ]
     drawing.legend(handles=handles, title=f"Change in score, {POINTS}", loc="outside lower center", ncols=3)
@@ -357,16 +300,13 @@ def figure9(disabling_layers: pd.DataFrame, disabling_by_seed: pd.DataFrame) -> 
     return DrawnFigure(drawing, disabling_layers, f"{n} examples per task")
 
 
-def _draw_layers(axes: Axes, layers: pd.DataFrame, by_seed: pd.DataFrame, published: pd.DataFrame) -> None:
+def _draw_layers(axes: Axes, layers: pd.DataFrame, published: pd.DataFrame) -> None:
     delta = layers["delta"]
-    drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, _SURE, _UNSURE))
-    style: dict[str, Any] = {"native_scale": True, "dodge": False, "errorbar": None, "legend": False}
-    style |= {"width": 0.7, "linewidth": 0, "saturation": 1}
-    sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, **style)
+    drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, *_COLOURS))
+    style: dict[str, Any] = {"native_scale": True, "dodge": False, "errorbar": None, "legend": False, "linewidth": 0}
+    sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, width=0.7, saturation=1, **style)
     interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
     axes.errorbar(layers["layer"], delta, yerr=interval, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
-    if layers["seeds"].max() > 1:
-        axes.plot(by_seed["layer"] + _BESIDE, by_seed["delta"], **_SEED)
     axes.plot(published["layer"], published["delta"], **PUBLISHED_MARK, linestyle="none")
     axes.axhline(0, color=BLACK, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))

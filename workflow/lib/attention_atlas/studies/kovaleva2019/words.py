@@ -1,7 +1,5 @@
-"""Words of an example: their tags and relations, which tokens have a linguistic feature, and links between words.
-
-Tags, relations and heads are gold layers, or those of spaCy on the running text. Section 4.4 and Figure 7 have the features,
-section 4.5 the links, which are compared with random pairs of tokens at the same distances.
+"""Words of an example: tags and relations (gold layers, or spaCy's), the features of section 4.4 and Figure 7, and the links of
+section 4.5, with random pairs of tokens at the same distances as their control.
 """
 
 from __future__ import annotations
@@ -16,15 +14,7 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.names import (
-    LINKS,
-    NOUN_PRON,
-    PRON_NOUN,
-    SUBJ_VERB,
-    VERB_LINKS,
-    VERB_SUBJ,
-    missing_tagger,
-)
+from attention_atlas.studies.kovaleva2019.names import LINKS, VERB_LINKS, missing_tagger
 
 if TYPE_CHECKING:
     import torch
@@ -34,13 +24,11 @@ Pair = tuple[int, int]
 """Query and key."""
 DRAWS = 20
 """Number of random sets of pairs of the control."""
-_REVERSED = {VERB_SUBJ: SUBJ_VERB, PRON_NOUN: NOUN_PRON}
-SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT = "sep", "cls", "noun", "verb", "pron", "subj", "obj", "neg", "punct"
-FEATURES = (SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT)
-TAGGED = (NOUN, VERB, PRON, SUBJ, OBJ)
+_REVERSED = {"verb_subj": "subj_verb", "pron_noun": "noun_pron"}
+TAGGED = ("noun", "verb", "pron", "subj", "obj")
 """Features that need tags."""
-AS_PUBLISHED, CORRECTED = "as_published", "corrected"
-MODES = (AS_PUBLISHED, CORRECTED)
+FEATURES = ("sep", "cls", *TAGGED, "neg", "punct")
+MODES = ("as_published", "corrected")
 """As the published code finds tokens (by spelling, negation by parts of words), or by the words that they belong to."""
 PRONOUNS = ("PRP", "PRP$")
 _SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
@@ -52,10 +40,8 @@ NEGATIONS = (
 
 
 class Token(NamedTuple):
-    """A token of an analysis.
-
-    words: positions of the example's words that belong to it; none where they belong to another token. tag: Penn tag.
-    relation: to its head. head: place of its head among the tokens; None for a root, or where the head is unknown.
+    """A token: the positions of the example's words that belong to it (none where they belong to another token), its Penn tag,
+    the relation to its head, and the place of its head among the tokens (None for a root, or where the head is unknown).
     """
 
     words: tuple[int, ...]
@@ -93,7 +79,7 @@ def text_of_word(example: Example) -> tuple[int, ...]:
 
 
 def word_spans(example: Example) -> list[tuple[int, int, int]]:
-    """For each word its text, and the start and end of its characters in it; words come in the order of the texts."""
+    """For each word its text, and the start and end of its characters in it."""
     spans, cursors = [], [0] * len(example.texts)
     for form, text in zip(example.words, text_of_word(example), strict=True):
         start = example.texts[text].index(form, cursors[text])
@@ -135,19 +121,19 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: 
     words: dict[str, list[int]] = {}
     if analysis is not None:
         tests: dict[str, Callable[[Token], bool]] = {
-            NOUN: lambda token: token.tag.startswith("NN"),
-            VERB: lambda token: token.tag.startswith("VB"),
-            PRON: lambda token: token.tag in PRONOUNS,
-            SUBJ: lambda token: token.relation in _SUBJECTS,
-            OBJ: lambda token: token.relation in _OBJECTS,
+            "noun": lambda token: token.tag.startswith("NN"),
+            "verb": lambda token: token.tag.startswith("VB"),
+            "pron": lambda token: token.tag in PRONOUNS,
+            "subj": lambda token: token.relation in _SUBJECTS,
+            "obj": lambda token: token.relation in _OBJECTS,
         }
         words = {name: [word for token in analysis if test(token) for word in token.words] for name, test in tests.items()}
-    words[NEG] = negated(example.words, mode)
-    words[PUNCT] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
-    masks = {SEP: tokens == sep, CLS: tokens == cls}
+    words["neg"] = negated(example.words, mode)
+    words["punct"] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
+    masks = {"sep": tokens == sep, "cls": tokens == cls}
     for name, word_positions in words.items():
         mask = np.isin(word, word_positions)
-        if mode == AS_PUBLISHED and name != PUNCT:
+        if mode == "as_published" and name != "punct":
             # The same spelling elsewhere counts as well, in every word that shares a word piece.
             mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
         masks[name] = mask
@@ -158,17 +144,17 @@ def negated(words: Sequence[str], mode: str) -> list[int]:
     """Positions of negations: by whole words and contractions, or (as published) by words that contain one."""
     positions: set[int] = set()
     # A contraction is split into three words, or into two as in treebanks.
-    spans = [(k, k + size) for size in (1, 2, 3) for k in range(len(words) - size + 1)]
-    for start, stop in spans:
-        text = "".join(words[start:stop])
-        contracted = stop - start == 1 or "'" in text or "’" in text
-        if mode == AS_PUBLISHED:
-            hit = contracted and any(part in text for part in NEGATIONS) and (stop - start == 1 or text in NEGATIONS)
+    for start, size in product(range(len(words)), (1, 2, 3)):
+        text = "".join(words[start : start + size])
+        if start + size > len(words) or (size > 1 and not {"'", "’"} & {*text}):
+            continue
+        plain = text.lower().replace("’", "'")
+        if mode == "corrected":
+            hit = plain in NEGATIONS or plain == "n't"
         else:
-            plain = text.lower().replace("’", "'")
-            hit = contracted and (plain in NEGATIONS or plain == "n't")
+            hit = text in NEGATIONS or (size == 1 and any(part in text for part in NEGATIONS))
         if hit:
-            positions |= set(range(start, stop))
+            positions |= set(range(start, start + size))
     return sorted(positions)
 
 
@@ -176,7 +162,7 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
     """Words of the query and of the key of each link."""
     if link in _REVERSED:
         return [(key, query) for query, key in word_links(example, analysis, _REVERSED[link])]
-    if link == SUBJ_VERB:
+    if link == "subj_verb":
         subjects = [token for token in analysis if token.relation == "nsubj" and token.head is not None]
         heads = [analysis[token.head] for token in subjects if token.head is not None]
         return [(s.words, v.words) for s, v in zip(subjects, heads, strict=True) if v.tag.startswith("VB")]
@@ -189,34 +175,29 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
 def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> list[Pair]:
     """Pairs of tokens (query, key) of all links of a kind (one of `LINKS`).
 
-    corrected: each token of the one word with each of the other. as_published: the tokens of all queries and of all keys of the
-    example are paired one by one, the rest dropped; a token is the first one with its spelling. There is no published code for
-    nouns and pronouns, so they have no such pairs.
+    corrected: each token of the one word with each of the other. as_published: the tokens of all queries and keys are paired
+    one by one, the rest dropped; a token is the first one with its spelling. Nouns and pronouns have no published code.
     """
-    links = word_links(example, analysis, link)
     pieces: dict[int, list[int]] = {}
     for place, word in enumerate(example.word):
         pieces.setdefault(word, []).append(place)
-    if not links:
-        return []
-    sides = [[[place for word in words for place in pieces[word]] for words in side] for side in zip(*links, strict=True)]
-    if mode == CORRECTED:
-        return [pair for query, key in zip(*sides, strict=True) for pair in product(query, key)]
+    links = [
+        [[place for word in words for place in pieces[word]] for words in pair] for pair in word_links(example, analysis, link)
+    ]
+    if mode == "corrected":
+        return [pair for query, key in links for pair in product(query, key)]
     if link not in VERB_LINKS:
         return []
-    queries, keys = ([example.tokens.index(example.tokens[place]) for part in side for place in part] for side in sides)
+    first = example.tokens.index
+    queries = [first(example.tokens[place]) for query, _ in links for place in query]
+    keys = [first(example.tokens[place]) for _, key in links for place in key]
     return list(zip(queries, keys, strict=False))
 
 
 @dataclass(frozen=True)
 class LinkPlan:
-    """Pairs of the links of a batch, flat.
-
-    Attributes:
-        example, query, key, group: [pair].
-        control: [pair, draw] queries of the control, at the distance of the pair.
-        groups: of each group the mode, the row of the batch and the link.
-        controlled: [group] whether it has a control.
+    """Pairs of the links of a batch, flat; a group is a mode, a row of the batch and a link. control: [pair, draw] queries at
+    the distance of the pair.
     """
 
     example: torch.Tensor
@@ -243,7 +224,7 @@ class LinkPlan:
 
 
 def link_plan(batch: Sequence[Example], analyses: Mapping[int, Analysis], seed: int, device: torch.device) -> LinkPlan | None:
-    """The links of a batch; None where it has none. `analyses`: record -> its words; `seed`: of the control."""
+    """The links of a batch; None where it has none."""
     import torch
 
     rows: list[tuple[int, int, int, int]] = []
@@ -256,7 +237,7 @@ def link_plan(batch: Sequence[Example], analyses: Mapping[int, Analysis], seed: 
             pairs = piece_pairs(example, analyses[example.record], link, mode)
             if not pairs:
                 continue
-            linked = {*pairs, *piece_pairs(example, analyses[example.record], link, CORRECTED)}
+            linked = {*pairs, *piece_pairs(example, analyses[example.record], link, "corrected")}
             generator = np.random.default_rng([seed, example.record, number, place])
             others = other_pairs(pairs, linked, words, DRAWS, generator)
             rows += [(row, query, key, len(groups)) for query, key in pairs]
