@@ -93,7 +93,7 @@ def sentences_of(folder, model="tiny", dropped=True):
 def build(tables, path=None, **arguments):
     """The page of tables; also written to a path."""
     facts = {"shown_sentences": LIMITS, "figures": {}, "folder": "atlas", "shapes": {}, "random_weights": {}}
-    facts |= {"series": [], "checkpoints": False, "run_title": "Test run"}
+    facts |= {"run_title": "Test run"}
     facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}, "sources": {tables["heads"]["model"][0]: {}}}
     text = atlas(**{**{key: {} for key in _GATHERED}, **facts, **tables, **arguments})
     if path:

@@ -99,7 +99,7 @@ def test_every_measure_has_a_row_or_a_reason(tables):
     for name, row in there.iterrows():
         assert (name in table) == (not row["note"])
         assert row["calibration"], name
-    assert there.loc["entropy", "calibration"].startswith("No null: models with random weights read only the sentences")
+    assert there.loc["entropy", "calibration"].startswith("No null: models with random weights do not read these texts.")
     assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
     assert there.loc["distance_type", "calibration"] == "Categorical: not tested."
     assert there.loc["masked", "calibration"] == "Not measured: see the note."
@@ -455,7 +455,7 @@ def test_measures_that_count_the_same_are_marked_and_not_tested():
 
 def test_measures_of_breadth_on_random_tokens_share_their_definition():
     """A head that does not respond to what a token is gives every token of a random sequence its even share."""
-    breadth = ["entropy", "duplicate_token", "induction", "induction_before"]
+    breadth = ["entropy", "duplicate_token", "induction"]
     assert all(by_definition(first, second) for first in breadth for second in breadth if first != second)
     assert not any(by_definition(name, other) for name in breadth for other in ("previous_token", "next_token", "to_sep"))
     generator = np.random.default_rng(0)

@@ -4,7 +4,7 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed, give_model
 
-from attention_atlas.atlas.study import compared_models, head_sources, random_scores
+from attention_atlas.atlas.study import head_sources, random_scores
 from attention_atlas.workflow.artifacts import built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.study_inputs import StudyInputs
@@ -123,7 +123,6 @@ def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has(tmp_path)
     assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
     assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
     assert not {"relation_margin_low", "sink_null_low", "sink_q"} & set(sources)
-    assert sources["sentence_entropy"] == sources["sink"], "also of measures that repeat others"
     assert sources["disabled_mrpc"] == sources["disabled"]
     (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
     chosen = {"sentences": "trees", "patterns": [f"{tmp_path}/mine.py:pairs"]}
@@ -192,11 +191,3 @@ def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
     assert compared() == {}
     give_model(without_files, SMALL["models"]["tiny"])
     assert compared() == {"clark2019": "results/one/clark2019/comparison.tsv"}
-
-
-def test_models_of_a_series_are_compared_even_when_the_model_of_the_run_changes():
-    config = shipped_copy()
-    config["runs"]["sample"]["atlas"] |= {"compared": ["minilm-random-1"], "series": ["minilm", "minilm-squad"]}
-    assert compared_models(config, "sample") == ["minilm", "minilm-random-1", "minilm-squad"]
-    config["runs"]["sample"]["model"] = "minilm-squad"
-    assert compared_models(config, "sample") == ["minilm-squad", "minilm-random-1", "minilm"]

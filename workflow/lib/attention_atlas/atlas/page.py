@@ -283,7 +283,7 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     part_of="measures",
     reads=("heads", "measures", "correlations"),
     gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison", "sources"),
-    settings=("shown_sentences", "figures", "folder", "shapes", "random_weights", "series", "checkpoints"),
+    settings=("shown_sentences", "figures", "folder", "shapes", "random_weights"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
     megabytes=2000,
@@ -306,8 +306,6 @@ def atlas(
     folder: str,
     shapes: Mapping[str, Sequence[int]],
     random_weights: Mapping[str, bool],
-    series: Sequence[str],
-    checkpoints: bool,
     labels: Mapping[str, RunLabel],
     run_title: str,
 ) -> str:
@@ -326,8 +324,6 @@ def atlas(
         shown_sentences: limits: count of sentences, max_tokens and shortest (their tokens, including special ones).
         folder: of the page.
         shapes, random_weights: layers and heads of each compared model, and whether it is a control.
-        series: names of models that form a series, in its order.
-        checkpoints: whether these are checkpoints of one training.
         labels: label of the sentences.
         run_title: title of the run.
 
@@ -359,8 +355,6 @@ def atlas(
     linked = {measure: [*paths, *figures.get(measure, ())] for measure, paths in sources[name].items()}
     data = of_model(name, heads, measures, correlations) | {"sources": _addresses(linked, folder)}
     data["comparison"] = comparison_data(measured, shapes, random_weights, comparison) if comparison else {}
-    if comparison:
-        data["comparison"] |= {"series": list(series), "checkpoints": checkpoints}
     data["others"] = []
     for model in list(measured)[1:]:
         listed = measure_rows(measured[model], dict.fromkeys(page_tables[model], model))

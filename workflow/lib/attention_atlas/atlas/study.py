@@ -34,9 +34,8 @@ ROLES = {
 
 
 def compared_models(config: Config, run: str) -> list[str]:
-    """The model of the atlas, and the models that it is compared with, including those of the series."""
-    settings = config["runs"][run][ID]
-    return list(dict.fromkeys((study_model(config, run, ID), *settings.get("compared", []), *settings.get("series", []))))
+    """The model of the atlas, and the models that it is compared with."""
+    return [study_model(config, run, ID), *config["runs"][run][ID].get("compared", [])]
 
 
 def has_sentences(config: Config, run: str) -> bool:
@@ -59,11 +58,10 @@ def check(config: Config, run: str, place: str) -> None:
         AtlasError: names the key.
     """
     settings = config["runs"][run][ID]
-    for key in ("compared", "series"):
-        for name in settings.get(key, []):
-            check_known(name, config["models"], "model", f"{place}.{key}")
-            if key == "compared" and name == study_model(config, run, ID):
-                raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
+    for name in settings.get("compared", []):
+        check_known(name, config["models"], "model", f"{place}.compared")
+        if name == study_model(config, run, ID):
+            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
     try:
         parse_patterns(settings["patterns"])
     except AtlasError as error:
@@ -125,7 +123,12 @@ def head_tables(inputs: StudyInputs, run: str) -> dict[str, str]:
     """
     sources, skipped = head_sources(), skip_reasons(inputs, run)
     by_study = {name: path for name, path in inputs.built_tables(run).items() if name in sources and name not in skipped}
-    return _on_sentences(inputs, run) | by_study
+    on_sentences = _on_sentences(inputs, run)
+    clark, settings = inputs.config["runs"][run].get("clark2019", {}), inputs.config["runs"][run][ID]
+    if on_sentences and [clark.get(key) for key in ("dependencies", "seed")] != [settings["sentences"], settings["seed"]]:
+        # Norm-weighted attention and the effect of masking are those on the relations chosen on the atlas's sentences.
+        by_study.pop(HEAD_RELATIONS, None)
+    return on_sentences | by_study
 
 
 def _on_sentences(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -303,12 +306,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=shown_artifacts(ID),
     pairs=pairs,
-    optional={
-        "sentences": ("compared", "shown", "series"),
-        "compared": ("series",),
-        "shown": (),
-        "series": (),
-    },
+    optional={"sentences": ("compared", "shown"), "compared": (), "shown": ()},
     check=check,
     measures=MEASURES,
     inputs={
@@ -332,7 +330,6 @@ STUDY = Study(
         "sources": sources,
         "figures": figures,
         "folder": lambda inputs, run: inputs.study.path("", run),
-        "series": lambda inputs, run: list(inputs.config["runs"][run][ID].get("series", [])),
     },
     overview=True,
 )

@@ -102,7 +102,7 @@ QUESTIONS = (
     title="All measures of single heads, and a page to browse them",
     reads=("heads", "measures"),
     files=("measures.tsv", "heads.tsv", "atlas.html"),
-    uses=("sentences", "shown", "compared", "series"),
+    uses=("sentences", "shown", "compared"),
     text_files=("atlas.html",),
 )
 def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
