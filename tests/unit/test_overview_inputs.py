@@ -57,9 +57,6 @@ def test_tables_say_whose_heads_they_measure():
     # Classes are those of the whole family, by the heads of its base.
     assert models["kovaleva2019/head_classes"] == "minilm"
     assert models["stefanik2021/ablation"] == "family minilm-keyphrases"
-    studies = of_atlas("study_models")
-    assert studies["kovaleva2019"] == "minilm, family minilm-glue"
-    assert studies["clark2019"] == "minilm"
 
 
 @pytest.mark.parametrize("entry", [{"layers": 4}, {"heads": 6}])
@@ -72,7 +69,6 @@ def test_tables_of_a_model_of_another_shape_are_skipped(entry):
         "michel2019/head_importance": reason,
     }
     assert set(of_atlas("tables", config=config)) == SAMPLE_SOURCES - {"michel2019/figure1", "michel2019/head_importance"}
-    assert "michel2019" not in of_atlas("study_models", config=config)
     assert of_atlas("shape", config=config) == [6, 12]
 
 
@@ -88,7 +84,13 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
     assert models["clark2019/dependency_head_relations"] == "minilm"
     assert tables["atlas/head_scores"] == f"{folder}/head_scores.tsv"
     assert models["atlas/head_scores"] == "minilm", "sentences are a part of what it is measured on"
-    assert of_atlas("study_models", "any")["clark2019"] == "minilm, on the atlas's sentences, minilm"
+
+
+def test_relations_are_those_on_the_atlas_sentences_where_the_study_reads_others():
+    config = shipped_copy()
+    config["runs"]["any"]["clark2019"]["seed"] = 7
+    tables = of_atlas("tables", "any", config)
+    assert tables["clark2019/dependency_head_relations"] == "results/any/atlas/models/minilm/dependency_head_relations.tsv"
 
 
 def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():

@@ -21,16 +21,7 @@ _NAMES = ("measure", "title", "group", "study", "item", "unit", "higher_means", 
 
 @dataclass(frozen=True)
 class BuiltAtlas:
-    """The atlas of a run.
-
-    Attributes:
-        folder: folder of the run, such as results/sample.
-        model: the model whose heads are measured.
-        heads: one row per head: layer and head (from 1, integers), one column per measure (float, or category for names).
-        measures: one row per measure, columns `measures.MEASURES`: names as categories, text as strings, nullable integers.
-        correlations: one row per pair of measures, columns `correlations.CORRELATIONS`.
-        pairs, kinds: what heads attend to, columns `sentences.ATTENDED_PAIRS` and `KINDS`; None for a run without sentences.
-    """
+    """The atlas of a run: its folder, the model, and its tables with types; pairs and kinds only in a run with sentences."""
 
     folder: Path
     model: str
@@ -46,11 +37,7 @@ class BuiltAtlas:
         return sorted(folder.name for folder in folders if any(folder.glob("*.safetensors")))
 
     def maps(self, corpus: str) -> Iterator[CachedExample]:
-        """The sentences of a corpus with their maps, [layer, head, n, n] float16; row = query token.
-
-        Raises:
-            AtlasError: the maps are not on disk.
-        """
+        """The sentences of a corpus with their maps, [layer, head, n, n] float16; row = query token."""
         from attention_atlas.attention.cache import read_attention
 
         if corpus not in self.corpora():
@@ -66,14 +53,7 @@ __getattr__, __dir__ = named(__name__)
 
 
 def load(folder: str | Path) -> BuiltAtlas:
-    """The atlas of a built run as data: its tables with types, and the attention maps that still exist.
-
-    Args:
-        folder: folder of the run, such as results/sample.
-
-    Raises:
-        AtlasError: the folder has no atlas, or a table is damaged.
-    """
+    """The atlas of a built run (a folder such as results/sample) as data: tables with types, and the maps that still exist."""
     import pandas as pd
 
     from attention_atlas.atlas.correlations import CORRELATIONS

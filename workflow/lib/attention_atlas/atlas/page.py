@@ -46,13 +46,11 @@ from attention_atlas.workflow.shown import page
 ASSETS = RESOURCES / "atlas"
 _MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
-_DIGITS, _DIGITS_OF_ENDS = 6, 4
-"""Significant digits of values, and of intervals and null distributions, of which the page shows four."""
-_DIGITS_OF_MODELS = 5
+_DIGITS, _DIGITS_OF_ENDS, _DIGITS_OF_MODELS = 6, 4, 5
+"""Significant digits of values, of intervals and null distributions (the page shows four), and of compared models."""
 _NAMED = 3
 _KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
-"""Colours of measures: those of one sign, and those around 0."""
 _ELEMENT = re.compile(r'(<script type="application/gzip" id="data">)([^<]*)(</script>)')
 
 
@@ -63,11 +61,7 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def data_of_page(page: str) -> dict[str, Any]:
-    """The data in the text of a page.
-
-    Raises:
-        ValueError: the page carries no data, or they are damaged.
-    """
+    """The data in the text of a page; ValueError if it has none, or they are damaged."""
     match = _ELEMENT.search(page)
     if match is None:
         raise ValueError("it has no element with data")
@@ -85,11 +79,7 @@ def with_data(page: str, data: Mapping[str, Any]) -> str:
 
 
 def read_page(path: Path) -> tuple[str, dict[str, Any]]:
-    """Text and data of a page of the atlas.
-
-    Raises:
-        DamagedFile: the file cannot be read, or is not the page of an atlas.
-    """
+    """Text and data of a page of the atlas; DamagedFile if it is none."""
     try:
         text = path.read_text(encoding="utf-8")
         data = data_of_page(text)
@@ -101,9 +91,8 @@ def read_page(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
-    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value.
-
-    None for all heads if the measure `takes_few_values`.
+    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value,
+    and for all heads if the measure `takes_few_values`.
     """
     numbers = pd.Series(values, dtype=np.float64)
     if takes_few_values(numbers):
@@ -173,8 +162,7 @@ def sentence_data(
 ) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
 
-    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights in total, but at least one
-    sentence. `limits`: as for `atlas`.
+    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights, but at least one sentence.
     """
     sentences: list[dict[str, Any]] = []
     weights = 0
@@ -195,11 +183,7 @@ def sentence_data(
 def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[str, int], shown: int) -> str:
     """How many sentences the page shows, and why the others are not shown.
 
-    Args:
-        dropped: table of the dropped records of the text: id, reason, detail.
-        lengths: number of tokens of each sentence that the model can read.
-        limits: as for `atlas`.
-        shown: number of sentences that the page shows.
+    dropped: id, reason, detail of records; lengths: number of tokens of each sentence that the model can read.
     """
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
@@ -226,17 +210,16 @@ def page_data(
     parts = {part for name in measures["measure"] for part in parts_of(name)}
     measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
+    chances = measures.set_index("measure")["chance"]
 
     def short(column: str) -> list[float | None]:
         return [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(column, pd.Series(np.nan, heads.index))]
 
-    inside = {row.measure: inside_null(heads, row.measure, row.chance) for row in measures.itertuples() if row.measure in heads}
+    inside = {name: inside_null(heads, name, chances[name]) for name in names}
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
     no_ranks: list[float | None] = [None] * len(heads)
-    pairs = correlations[
-        ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n", "definitional"]
-    ]
+    pairs = correlations.drop(columns="p")
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),
@@ -311,24 +294,10 @@ def atlas(
 ) -> str:
     """The page of the atlas as HTML text.
 
-    What depends on sentences is by model, the run's model first, and empty in a run that has none.
-
-    Args:
-        heads, measures, correlations: tables of the run's model.
-        attention, examples, dropped: first shard of the sentences that the page shows.
-        pairs, kinds: what heads attend to, of `sentences.attended`.
-        relations: tables like `clark2019/dependency_head_relations`.
-        page_tables: of the compared models, as for `measures.read_measures`.
-        comparison: tables of `models.models`.
-        sources, figures: measure -> files with its values, to which the page links; sources by model.
-        shown_sentences: limits: count of sentences, max_tokens and shortest (their tokens, including special ones).
-        folder: of the page.
-        shapes, random_weights: layers and heads of each compared model, and whether it is a control.
-        labels: label of the sentences.
-        run_title: title of the run.
-
-    Raises:
-        AtlasError: a shard cannot be used, or the tables describe different heads.
+    What depends on sentences is by model, the run's model first, and empty in a run that has none: the first shard of those
+    that the page shows, tables of `sentences.attended` and `clark2019/dependency_head_relations`. page_tables: of the compared
+    models, as for `measures.read_measures`; comparison: of `models.models`. sources, figures: measure -> files with its values,
+    relative to the folder of the page.
     """
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
@@ -379,15 +348,10 @@ def comparison_data(
     random_weights: Mapping[str, bool],
     comparison: Mapping[str, pd.DataFrame],
 ) -> dict[str, Any]:
-    """Data of the page on the compared models side by side.
+    """Data of the page on the compared models side by side (model -> its measures, the run's model first).
 
-    models: name, shape, values of each measure by head, on the same sentences for all models, and what they are compared with,
-    see `_nulls`. means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the
-    matched head and their distance, or None. findings: one row per finding, with value and verdict by model.
-
-    Args:
-        measured: model -> its measures, the run's model first.
-        shapes, random_weights, comparison: as for `atlas`.
+    means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and
+    their distance, or None. findings: value and verdict by model.
     """
     return {
         "models": [
@@ -399,7 +363,7 @@ def comparison_data(
             for model, of in measured.items()
         ],
         "means": _by_model(comparison["models"], ["mean", "ci_low", "ci_high"]),
-        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p", "matched_by"]),
+        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p"]),
         "matches": _matches(comparison["matches"], {model: shapes[model] for model in measured}),
         "findings": [
             {
@@ -431,21 +395,19 @@ def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
 def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
     """Model -> measure -> numbers of these columns."""
     return {
-        str(model): {str(row["measure"]): [_number(row[column]) for column in columns] for _, row in rows.iterrows()}
+        str(model): {
+            measure: [_number(value) for value in values] for measure, *values in rows[["measure", *columns]].to_numpy()
+        }
         for model, rows in table.groupby("model", sort=False)
     }
 
 
 def _matches(table: pd.DataFrame, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[list[float] | None]]:
-    first, *others = shapes
-    layers, heads = shapes[first]
-    matches: dict[str, list[list[float] | None]] = {}
-    for model in others:
-        partners: list[list[float] | None] = [None] * (layers * heads)
-        for row in table[table["model"] == model].itertuples():
-            partner = int((row.matched_layer - 1) * shapes[model][1] + row.matched_head - 1)
-            partners[(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
-        matches[model] = partners
+    (layers, heads), *_ = shapes.values()
+    matches: dict[str, list[list[float] | None]] = {model: [None] * (layers * heads) for model in list(shapes)[1:]}
+    for row in table[table["model"].isin(matches)].itertuples():
+        partner = int((row.matched_layer - 1) * shapes[row.model][1] + row.matched_head - 1)
+        matches[row.model][(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
     return matches
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
@@ -47,16 +47,11 @@ def has_sentences(config: Config, run: str) -> bool:
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, if the run names sentences."""
     settings = config["runs"][run][ID]
-    corpora = [settings[role] for role in ROLES if role in settings]
-    return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
+    return [(model, settings[role]) for model in compared_models(config, run) for role in ROLES if role in settings]
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces."""
     settings = config["runs"][run][ID]
     for name in settings.get("compared", []):
         check_known(name, config["models"], "model", f"{place}.compared")
@@ -66,12 +61,13 @@ def check(config: Config, run: str, place: str) -> None:
         parse_patterns(settings["patterns"])
     except AtlasError as error:
         raise AtlasError(f"config: {place}.patterns: {error}") from error
-    if "sentences" not in settings:
-        measured = "heads are measured on sentences"
-        reasons = {"patterns": measured, "compared": "models are compared on sentences", "shown": measured}
-        for key, reason in reasons.items():
-            if settings.get(key):
-                raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
+    for key, what in {
+        "patterns": "heads are measured",
+        "compared": "models are compared",
+        "shown": "heads are measured",
+    }.items():
+        if "sentences" not in settings and settings.get(key):
+            raise AtlasError(f"config: {place}.{key}: {what} on sentences: name a corpus under {place}.sentences.")
     for role in ROLES:
         if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
@@ -95,9 +91,10 @@ def table_of(run: str, model: str, table: str) -> str:
     return f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv"
 
 
-def sentence_tables(run: str, model: str) -> dict[str, str]:
-    """Table -> file of the measures that need only attention on the atlas's sentences."""
-    return {table: table_of(run, model, table) for table, source in head_sources().items() if source.attention_alone}
+def sentence_tables(run: str, model: str, *further: str) -> dict[str, str]:
+    """Table -> file of the measures that need only attention on the atlas's sentences, and of further tables."""
+    tables = [table for table, source in head_sources().items() if source.attention_alone]
+    return {table: table_of(run, model, table) for table in (*tables, *further)}
 
 
 def skip_reasons(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -117,10 +114,7 @@ def _measured_model(config: Config, run: str, table: str) -> str:
 
 
 def head_tables(inputs: StudyInputs, run: str) -> dict[str, str]:
-    """Table -> file, for the measures of single heads of a run.
-
-    Measures that no study of the run provides are computed on the atlas's sentences, if the run names some.
-    """
+    """Table -> file of measures of single heads: of the studies, else on the atlas's sentences, if the run names some."""
     sources, skipped = head_sources(), skip_reasons(inputs, run)
     by_study = {name: path for name, path in inputs.built_tables(run).items() if name in sources and name not in skipped}
     on_sentences = _on_sentences(inputs, run)
@@ -133,10 +127,7 @@ def head_tables(inputs: StudyInputs, run: str) -> dict[str, str]:
 
 def _on_sentences(inputs: StudyInputs, run: str) -> dict[str, str]:
     """Table -> file of the measures of the atlas's model on its sentences; empty if the run names no sentences."""
-    if not has_sentences(inputs.config, run):
-        return {}
-    model = inputs.base_model(run)
-    return sentence_tables(run, model) | {table: table_of(run, model, table) for table in MODEL_TABLES}
+    return sentence_tables(run, inputs.base_model(run), *MODEL_TABLES) if has_sentences(inputs.config, run) else {}
 
 
 def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -153,22 +144,11 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
     return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
 
 
-def study_models(inputs: StudyInputs, run: str) -> dict[str, str]:
-    """Study -> models of its measures."""
-    names: dict[str, dict[str, None]] = {}
-    for table, model in table_models(inputs, run).items():
-        names.setdefault(table.partition("/")[0], {})[model] = None
-    return {study: ", ".join(listed) for study, listed in names.items()}
-
-
 # --- what the page links to -------------------------------------------------------------------------------------------
 
 
 def sources(inputs: StudyInputs, run: str) -> dict[str, dict[str, list[str]]]:
-    """Model -> measure -> the table with its values, and for the run's model the page of a study that shows them.
-
-    The page of the atlas depends on these.
-    """
+    """Model -> measure -> the table with its values, and for the run's model the page of a study that shows them."""
     by_model = {inputs.base_model(run): _sources(inputs, run, "html")}
     for model, tables in list(page_tables(inputs, run).items())[1:]:
         by_model[model] = {measure.name: [tables[source.table]] for source, measure in _measures_of(tables)}
@@ -193,8 +173,7 @@ def _sources(inputs: StudyInputs, run: str, suffix: str) -> dict[str, list[str]]
 
 def figures(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
     """Measure -> figure that shows its values; the page does not depend on these: the target of all tables builds no figure."""
-    linked = {name: paths[1:] for name, paths in _sources(inputs, run, "svg").items()}
-    return {name: paths for name, paths in linked.items() if paths}
+    return {name: paths[1:] for name, paths in _sources(inputs, run, "svg").items() if paths[1:]}
 
 
 def _shown_in(config: Config, run: str, study_id: str, number: str, suffix: str) -> list[str]:
@@ -212,24 +191,14 @@ def _shown_in(config: Config, run: str, study_id: str, number: str, suffix: str)
 
 
 def compared_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
-    """Model -> table -> file of each compared model, the run's model first, measured on the atlas's sentences.
-
-    These need only attention, and the scores of heads. The run's model has further tables, from the studies of the run and from
-    masking its heads.
-    """
-    models = compared_models(inputs.config, run)
-    return {model: sentence_tables(run, model) | {HEAD_SCORES: table_of(run, model, HEAD_SCORES)} for model in models}
+    """Model -> table -> file of what all compared models are measured by, the run's model first."""
+    return {model: sentence_tables(run, model, HEAD_SCORES) for model in compared_models(inputs.config, run)}
 
 
 def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
     """The same, for the page; empty if the run compares no models."""
     compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
     return compared_tables(inputs, run) if compares else {}
-
-
-def shapes(inputs: StudyInputs, run: str) -> dict[str, list[int]]:
-    """Compared model -> number of layers, and of heads per layer."""
-    return {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)}
 
 
 def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
@@ -239,21 +208,23 @@ def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
 
 
 def _models_of_page(inputs: StudyInputs, run: str) -> list[str]:
-    """Models whose sentences the page shows, the run's first; none in a run without sentences."""
     return list(page_tables(inputs, run)) or ([inputs.base_model(run)] if has_sentences(inputs.config, run) else [])
 
 
-def of_sentences(inputs: StudyInputs, run: str, folder: str, *suffixes: str) -> dict[str, list[str]]:
+def of_sentences(folder: str, *suffixes: str) -> Callable[[StudyInputs, str], dict[str, list[str]]]:
     """Model -> files of the first shard of the sentences whose attention the page shows."""
-    settings = inputs.config["runs"][run][ID]
-    corpus = settings.get("shown", settings.get("sentences"))
-    models = _models_of_page(inputs, run)
-    return {model: [shard_paths(inputs.config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+    def files(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
+        config, models = inputs.config, _models_of_page(inputs, run)
+        corpus = config["runs"][run][ID].get("shown", config["runs"][run][ID].get("sentences"))
+        return {model: [shard_paths(config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+    return files
 
 
-def evidence(inputs: StudyInputs, run: str, name: str) -> dict[str, str]:
+def evidence(name: str) -> Callable[[StudyInputs, str], dict[str, str]]:
     """Model -> a table of what its heads attend to."""
-    return {model: table_of(run, model, f"{ID}/{name}") for model in _models_of_page(inputs, run)}
+    return lambda inputs, run: {model: table_of(run, model, f"{ID}/{name}") for model in _models_of_page(inputs, run)}
 
 
 def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -274,18 +245,14 @@ def comparison(inputs: StudyInputs, run: str) -> dict[str, str]:
 
 
 def random_scores(config: Config, run: str, model: str) -> str:
-    """Scores of models with random weights of the same architecture as a model.
-
-    Models that read the same examples share them: all were made from the same files.
-    """
+    """Scores of random weights in the architecture of a model; models that read the same examples share them."""
     return f"results/{run}/{ID}/models/{tokenised_by(config, model)}/random_scores.safetensors"
 
 
 def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
     """Masked-LM head of a model (safetensors), or its description (json), trained if the checkpoint has no such head.
 
-    On the segments of Clark et al. if the run computes gradients of that model on them, so that only one head is trained;
-    otherwise on the sentences of the atlas.
+    On the segments of Clark et al. if the run needs one there, so that only one is trained; otherwise on the atlas's sentences.
     """
     clark = config["runs"][run].get("clark2019", {})
     shared = "segments" in clark and study_model(config, run, "clark2019") == model
@@ -314,19 +281,18 @@ STUDY = Study(
         "shape": lambda inputs, run: shape_of(inputs.config, inputs.base_model(run)),
         "tables": head_tables,
         "table_models": table_models,
-        "study_models": study_models,
         "skip_reasons": skip_reasons,
         "compared_tables": compared_tables,
         "page_tables": page_tables,
-        "shapes": shapes,
+        "shapes": lambda inputs, run: {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)},
         "random_weights": random_weights,
         "comparison": comparison,
         "relations": relations,
-        "pairs": lambda inputs, run: evidence(inputs, run, "attended_pairs"),
-        "kinds": lambda inputs, run: evidence(inputs, run, "attended_kinds"),
-        "attention": lambda inputs, run: of_sentences(inputs, run, "attention", "safetensors", "json"),
-        "examples": lambda inputs, run: of_sentences(inputs, run, "examples", "parquet"),
-        "dropped": lambda inputs, run: of_sentences(inputs, run, "examples", "dropped.tsv"),
+        "pairs": evidence("attended_pairs"),
+        "kinds": evidence("attended_kinds"),
+        "attention": of_sentences("attention", "safetensors", "json"),
+        "examples": of_sentences("examples", "parquet"),
+        "dropped": of_sentences("examples", "dropped.tsv"),
         "sources": sources,
         "figures": figures,
         "folder": lambda inputs, run: inputs.study.path("", run),
