@@ -312,19 +312,8 @@ def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[st
             if not {*statement.needs} <= {*model_tables.heads}:
                 continue
             claim = statement.test(model_tables, draws)
-            numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high)
-            rows.append(
-                [
-                    statement.text,
-                    statement.statistic,
-                    model,
-                    random_weights[model],
-                    *numbers,
-                    claim.n,
-                    claim.unit,
-                    claim.verdict,
-                ]
-            )
+            facts = (statement.text, statement.statistic, model, random_weights[model], claim.value, claim.threshold)
+            rows.append([*facts, claim.ci_low, claim.ci_high, claim.n, claim.unit, claim.verdict])
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 

@@ -395,9 +395,7 @@ def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
 def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
     """Model -> measure -> numbers of these columns."""
     return {
-        str(model): {
-            measure: [_number(value) for value in values] for measure, *values in rows[["measure", *columns]].to_numpy()
-        }
+        str(model): {name: [*map(_number, values)] for name, *values in rows[["measure", *columns]].to_numpy()}
         for model, rows in table.groupby("model", sort=False)
     }
 

@@ -351,7 +351,7 @@ def probe_losses(language_model: LanguageModel, probes: Sequence[Probe], pad: in
 def effect_of(
     pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
 ) -> dict[str, Any]:
-    """Columns of `CAUSAL_EFFECTS` of one head: means over its pairs, bootstrap intervals over units, p by exchanges within units.
+    """Columns of `CAUSAL_EFFECTS` of one head: means over pairs, bootstrap intervals over units, p by exchanges.
 
     Units are documents, or sentences if the corpus names no documents. Intervals over few units are widened.
     relation, matched, documents: [pair] loss change on each of the two words, and document name.

@@ -77,7 +77,7 @@ def of_model(
 
 
 def type_rows(features: Floats, examples: int, seed: int) -> pd.DataFrame:
-    """layer, head, type of heads by their mean distance features [layer, head, 21], and n of the mean; no rows without types."""
+    """layer, head, type of heads by their mean distance features [layer, head, 21], and n; no rows without types."""
     try:
         types = types_of(features.reshape(-1, features.shape[-1]), seed).names
     except AtlasError as error:

@@ -61,11 +61,8 @@ def check(config: Config, run: str, place: str) -> None:
         parse_patterns(settings["patterns"])
     except AtlasError as error:
         raise AtlasError(f"config: {place}.patterns: {error}") from error
-    for key, what in {
-        "patterns": "heads are measured",
-        "compared": "models are compared",
-        "shown": "heads are measured",
-    }.items():
+    measured = "heads are measured"
+    for key, what in {"patterns": measured, "compared": "models are compared", "shown": measured}.items():
         if "sentences" not in settings and settings.get(key):
             raise AtlasError(f"config: {place}.{key}: {what} on sentences: name a corpus under {place}.sentences.")
     for role in ROLES:

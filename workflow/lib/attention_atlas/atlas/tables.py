@@ -144,8 +144,8 @@ def findings(
     frame = finding_rows(heads, Draws(resamples, shuffles, seed), LEVEL, warnings, chances_of(measures), model_of)
     needed = [name for question in QUESTIONS for name in question.needs]
     notes = [
-        "A finding may link measures of different models (columns model_a and model_b): those trained further from one model, in which a head is that of the "
-        "same layer and number. A measure of a family is the mean over its tasks.",
+        "A finding may link measures of different models (columns model_a and model_b): those trained further from one model, "
+        "in which a head is that of the same layer and number. A measure of a family is the mean over its tasks.",
         "Interval of the value: bootstrap over heads. p: two-sided test of the statistic within layers by shuffling heads "
         "within their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
         f"Verdict: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic within layers has the sign that "
