@@ -9,14 +9,7 @@ from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, SKY,
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a quantity is drawn.
-
-    Attributes:
-        axis: title of an axis or a colour bar, with the unit.
-        name: name in a legend or a title.
-        colour: colour of lines, marks and bars.
-        marker: shape of marks.
-    """
+    """How a quantity is drawn: title of an axis or a colour bar, with the unit; name in a legend or a title; colour; marker."""
 
     axis: str
     name: str
