@@ -43,7 +43,7 @@ def built(tmp_path_factory):
     def write(name, count, **arguments):
         names = ("attention", "examples", "dropped", "pairs", "kinds")
         gathered = {name: {model: models[model][name] for model in list(models)[:count]} for name in names}
-        of_models = {"shapes": shapes, "random_weights": controls, "sources": {key: {} for key in models}, "labels": LABELS}
+        of_models = {"shapes": shapes, "random_weights": controls, "labels": LABELS}
         if count > 1:
             of_models |= {"page_tables": dict(list(compared.items())[:count]), "comparison": comparison}
         build(tables, folder / f"{name}.html", **gathered, **of_models, relations=relations, **arguments)

@@ -118,31 +118,12 @@ def test_the_page_shows_the_relations_of_each_head():
     assert of_atlas("relations")["minilm"] == "results/sample/clark2019/dependency_head_relations.tsv"
 
 
-def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has(tmp_path):
-    sources, figures = of_atlas("sources")["minilm"], of_atlas("figures")
-    assert sources["entropy"] == ["results/sample/clark2019/surface.tsv"]
-    assert figures["entropy"] == ["results/sample/clark2019/figure4.svg"], "the page does not wait for figures"
-    assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
-    assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
-    assert not {"relation_margin_low", "sink_null_low", "sink_q"} & set(sources)
-    assert sources["disabled_mrpc"] == sources["disabled"]
-    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
-    chosen = {"sentences": "trees", "patterns": [f"{tmp_path}/mine.py:pairs"]}
-    with_pattern = of_atlas("sources", "one", resolve(changed("runs/one/atlas", chosen)))
-    scores = ["results/one/atlas/models/tiny/head_scores.tsv"]
-    assert with_pattern["tiny"]["pattern_mine_pairs"] == scores
-    # Without segments of Clark et al. there is no Figure 4.
-    assert "entropy" not in of_atlas("figures", "any")
-    assert of_atlas("sources", "any")["minilm"]["entropy"] == ["results/any/atlas/models/minilm/surface.tsv"]
-
-
 def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
     second = "minilm-random-1"
-    for name in ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "sources"):
+    for name in ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"):
         assert list(of_atlas(name)) == ["minilm", second], name
     assert of_atlas("attention")[second][0] == f"results/sample/attention/{second}/sample-trees/0.safetensors"
     assert of_atlas("pairs")[second] == f"results/sample/atlas/models/{second}/attended_pairs.tsv"
-    assert of_atlas("sources")[second]["sink"] == [f"results/sample/atlas/models/{second}/head_scores.tsv"]
     assert of_atlas("comparison")["matches"] == "results/sample/atlas/matches.tsv"
     without = resolve(changed("runs/one/atlas", {"sentences": "trees"}))
     assert [of_atlas(name, "one", without) for name in ("page_tables", "comparison")] == [{}, {}]

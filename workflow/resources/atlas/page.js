@@ -553,17 +553,6 @@
     mark("circle", { cx: at(value), cy: middle, r: 3.5, class: isInside(measure.measure, state.head) ? "value inside" : "value" });
     return svg;
   };
-  // The table that the values come from, and the figure or page of a table that shows them.
-  const sourceLinks = (measure) => {
-    const [table, picture] = data.sources[measure.measure] || [];
-    const links = [...(table ? [["table", table]] : []), ...(picture ? [[measure.item, picture]] : [])];
-    if (!links.length) return [];
-    const made = element("span", { class: "sources" });
-    for (const [text, address] of links) {
-      made.append(" ", element("a", { href: encodeURI(address), "aria-label": `${text} of ${measure.title}` }, text));
-    }
-    return [made];
-  };
   const fillCard = () => {
     find("card-title").textContent = label(state.head).replace("layer", "Layer");
     const body = find("values").tBodies[0];
@@ -574,7 +563,6 @@
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
       const name = element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`);
-      name.append(...sourceLinks(measure));
       row.append(name);
       const ends = intervalOf(measure, state.head);
       const interval = value === null || !ends.length ? "" : ` [${ends.map(shown).join(", ")}]`;

@@ -9,10 +9,8 @@ import base64
 import gzip
 import html
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from string import Template
 from typing import Annotated, Any
 
@@ -36,7 +34,7 @@ from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
@@ -51,7 +49,7 @@ _DIGITS, _DIGITS_OF_ENDS, _DIGITS_OF_MODELS = 6, 4, 5
 _NAMED = 3
 _KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
-_ELEMENT = re.compile(r'(<script type="application/gzip" id="data">)([^<]*)(</script>)')
+_ELEMENT = re.compile(r'<script type="application/gzip" id="data">([^<]*)</script>')
 
 
 def embedded(data: Mapping[str, Any]) -> str:
@@ -61,33 +59,10 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def data_of_page(page: str) -> dict[str, Any]:
-    """The data in the text of a page; ValueError if it has none, or they are damaged."""
-    match = _ELEMENT.search(page)
-    if match is None:
-        raise ValueError("it has no element with data")
-    try:
-        data = json.loads(gzip.decompress(base64.b64decode(match[2], validate=True)))
-    except (OSError, EOFError) as error:
-        raise ValueError(str(error)) from error
-    if not isinstance(data, dict):
-        raise ValueError("its data are no dictionary")
+    """The data in the text of a page."""
+    (text,) = _ELEMENT.findall(page)
+    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
     return data
-
-
-def with_data(page: str, data: Mapping[str, Any]) -> str:
-    return _ELEMENT.sub(lambda match: f"{match[1]}{embedded(data)}{match[3]}", page, count=1)
-
-
-def read_page(path: Path) -> tuple[str, dict[str, Any]]:
-    """Text and data of a page of the atlas; DamagedFile if it is none."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = data_of_page(text)
-    except (OSError, ValueError) as error:
-        raise DamagedFile(path, f"this page does not have the data of an atlas ({error})") from error
-    if not {"sentences", "evidence", "others", "name"} <= data.keys():
-        raise DamagedFile(path, "this page does not have the data of an atlas")
-    return text, data
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
@@ -265,8 +240,8 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     title="The atlas of all heads",
     part_of="measures",
     reads=("heads", "measures", "correlations"),
-    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison", "sources"),
-    settings=("shown_sentences", "figures", "folder", "shapes", "random_weights"),
+    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison"),
+    settings=("shown_sentences", "shapes", "random_weights"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
     megabytes=2000,
@@ -283,10 +258,7 @@ def atlas(
     relations: Mapping[str, pd.DataFrame],
     page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
     comparison: Mapping[str, pd.DataFrame],
-    sources: Mapping[str, Mapping[str, Sequence[str]]],
     shown_sentences: Mapping[str, int],
-    figures: Mapping[str, Sequence[str]],
-    folder: str,
     shapes: Mapping[str, Sequence[int]],
     random_weights: Mapping[str, bool],
     labels: Mapping[str, RunLabel],
@@ -296,8 +268,7 @@ def atlas(
 
     What depends on sentences is by model, the run's model first, and empty in a run that has none: the first shard of those
     that the page shows, tables of `sentences.attended` and `clark2019/dependency_head_relations`. page_tables: of the compared
-    models, as for `measures.read_measures`; comparison: of `models.models`. sources, figures: measure -> files with its values,
-    relative to the folder of the page.
+    models, as for `measures.read_measures`; comparison: of `models.models`.
     """
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
@@ -321,22 +292,15 @@ def atlas(
 
     measured = {model: read_measures(tables, shapes[model][0], shapes[model][1]) for model, tables in page_tables.items()}
     name = str(heads["model"].iloc[0])
-    linked = {measure: [*paths, *figures.get(measure, ())] for measure, paths in sources[name].items()}
-    data = of_model(name, heads, measures, correlations) | {"sources": _addresses(linked, folder)}
-    data["comparison"] = comparison_data(measured, shapes, random_weights, comparison) if comparison else {}
-    data["others"] = []
+    data = of_model(name, heads, measures, correlations)
+    data |= {"comparison": comparison_data(measured, shapes, random_weights, comparison) if comparison else {}, "others": []}
     for model in list(measured)[1:]:
         listed = measure_rows(measured[model], dict.fromkeys(page_tables[model], model))
         # pandas warns of tables that merges left in many blocks: a copy has one.
         other = of_model(model, measured[model].table.copy(), listed, pd.DataFrame(columns=CORRELATIONS))
-        linked = {measure: [*sources[model][measure]] for measure in listed["measure"] if measure in sources[model]}
         # Colour scales are the same for all models.
-        data["others"].append({**other, "ramps": {}, "sources": _addresses(linked, folder)})
+        data["others"].append({**other, "ramps": {}})
     return html_of(data, f"Attention atlas: {name}", next((label.line for label in labels.values()), run_title))
-
-
-def _addresses(sources: Mapping[str, Sequence[str]], folder: str) -> dict[str, list[str]]:
-    return {name: [os.path.relpath(path, folder).replace(os.sep, "/") for path in paths] for name, paths in sources.items()}
 
 
 # --- compared models --------------------------------------------------------------------------------------------------

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import Measure, Source, parts_of
+from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.config import check_known
 from attention_atlas.workflow.paths import Config, Pair, has_files, shard_paths, study_model, tokenised_by
-from attention_atlas.workflow.requirements import missing_for
-from attention_atlas.workflow.study import Role, Study, is_part_of, shown_artifacts, studies
+from attention_atlas.workflow.study import Role, Study, shown_artifacts, studies
 
 if TYPE_CHECKING:
     from attention_atlas.workflow.study_inputs import StudyInputs
@@ -141,49 +140,6 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
     return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
 
 
-# --- what the page links to -------------------------------------------------------------------------------------------
-
-
-def sources(inputs: StudyInputs, run: str) -> dict[str, dict[str, list[str]]]:
-    """Model -> measure -> the table with its values, and for the run's model the page of a study that shows them."""
-    by_model = {inputs.base_model(run): _sources(inputs, run, "html")}
-    for model, tables in list(page_tables(inputs, run).items())[1:]:
-        by_model[model] = {measure.name: [tables[source.table]] for source, measure in _measures_of(tables)}
-    return by_model
-
-
-def _measures_of(tables: Mapping[str, str]) -> list[tuple[Source, Measure]]:
-    """The measures that these tables declare; several sources may read the same table."""
-    read = [source for study in studies().values() for source in study.measures if source.table in tables]
-    return [(source, measure) for source in read for measure in source.measures]
-
-
-def _sources(inputs: StudyInputs, run: str, suffix: str) -> dict[str, list[str]]:
-    tables, patterns = head_tables(inputs, run), inputs.config["runs"][run][ID]["patterns"]
-    return {
-        measure.name: [tables[source.table], *_shown_in(inputs.config, run, source.study, measure.item, suffix)]
-        for source, measure in _measures_of(tables)
-        # Intervals and null distributions are beside their measures.
-        if measure.name not in {part for whole in source.measures for part in parts_of(whole.name)}
-    } | {pattern.measure: [tables[HEAD_SCORES]] for pattern in parse_patterns(patterns) if HEAD_SCORES in tables}
-
-
-def figures(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
-    """Measure -> figure that shows its values; the page does not depend on these: the target of all tables builds no figure."""
-    return {name: paths[1:] for name, paths in _sources(inputs, run, "svg").items() if paths[1:]}
-
-
-def _shown_in(config: Config, run: str, study_id: str, number: str, suffix: str) -> list[str]:
-    """The figure (svg) or page (html) of a study of the run with a given number in the paper; at most one."""
-    declared = studies()[study_id]
-    kind = {"svg": "figure", "html": "table"}[suffix]
-    for artifact in declared.artifacts if study_id in config["runs"][run] else ():
-        if artifact.number == number and is_part_of(config, run, declared, artifact):
-            is_built = artifact.kind == kind and not missing_for(config, run, declared, artifact)
-            return [declared.path(f"{artifact.id}.{suffix}", run)] if is_built else []
-    return []
-
-
 # --- models on the page -----------------------------------------------------------------------------------------------
 
 
@@ -290,9 +246,6 @@ STUDY = Study(
         "attention": of_sentences("attention", "safetensors", "json"),
         "examples": of_sentences("examples", "parquet"),
         "dropped": of_sentences("examples", "dropped.tsv"),
-        "sources": sources,
-        "figures": figures,
-        "folder": lambda inputs, run: inputs.study.path("", run),
     },
     overview=True,
 )
