@@ -36,7 +36,7 @@ from attention_atlas.atlas.head_properties import (
     repetition_measures,
     sentence_measures,
 )
-from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, install, self_attention, watch
+from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.attention.words import widened
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -131,7 +131,7 @@ def random_scores(
         if number == 0:
             even = even_scores(inputs, "next_token" not in scores)
             for pattern in parsed:
-                if np.isnan(even[pattern.measure]).all():
+                if np.isnan(even[pattern.measure]):
                     raise AtlasError(
                         f"pattern '{pattern.text}': the {len(inputs.sentences)} sentences that heads are scored on have no "
                         "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
@@ -170,16 +170,17 @@ def head_scores(
             f"models with random weights and {card.name} have different measures ({different}): delete the files "
             "random_scores.safetensors of the run and start again."
         )
-    even = even_scores(inputs, "next_token" not in scores, _windowed(model, inputs))
+    # In a window, uniform attention is not that over all tokens.
+    even = {} if _is_windowed(model, inputs) else even_scores(inputs, "next_token" not in scores)
     # Uniform attention reaches all tokens that any head can reach: not a final [SEP] in a causal model, for example.
-    for measure in (name for name, value in even.items() if (value == 0).all()):
+    for measure in (name for name, value in even.items() if value == 0):
         for name in {measure, NORM_WEIGHTED.get(measure, measure)} & scores.keys():
             notes[name] = CONSTANT
             scores[name] = np.full_like(scores[name], np.nan)
     texts = {pattern.measure: pattern.text for pattern in parsed}
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
-            even_share=np.broadcast_to(even.get(measure, np.nan), values.shape[2:0:-1]).T.ravel(),
+            even_share=even.get(measure, np.nan),
             note=notes.get(measure, ""),
             pattern=texts.get(measure, ""),
         )
@@ -261,19 +262,16 @@ def _on_sentence(maps: npt.NDArray[np.floating], example: Example, inputs: Input
     return sentence_measures(maps, example, inputs.sep) | shares
 
 
-def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None = None) -> dict[str, Floats]:
-    """Measure -> [layer or 1] its value under uniform attention over all tokens that a token can attend to, mean over inputs.
-
-    windowed: a model with layers whose tokens attend to a window; their visible tokens are read from its masks.
-    """
-    values: dict[str, list[Floats]] = {}
-    even = partial(even_map, causal=causal) if windowed is None else partial(_windowed_map, windowed)
+def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
+    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
+    values: dict[str, list[float]] = {}
+    even = partial(even_map, causal=causal)
     of_sentences = (_on_sentence(even(len(one.input_ids)), one, inputs, causal) for one in inputs.sentences)
     of_sequences = (repetition_measures(even(len(one.example.input_ids)), one, causal) for one in inputs.sequences)
     for shares in chain(of_sentences, of_sequences):
         for measure, share in shares.items():
-            values.setdefault(measure, []).append(share[:, 0])
-    return {measure: mean_over_inputs(np.asarray(shares, np.float64)) for measure, shares in values.items()}
+            values.setdefault(measure, []).append(float(share[0, 0]))
+    return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
 
 
 def even_map(n: int, causal: bool) -> Floats:
@@ -282,31 +280,12 @@ def even_map(n: int, causal: bool) -> Floats:
     return (seen / seen.sum(axis=1, keepdims=True))[None, None]
 
 
-def _windowed(entry: Mapping[str, Any], inputs: Inputs) -> PreTrainedModel | None:
-    """The model of a registry entry, without weights, if some layers have a window that is shorter than the longest input."""
+def _is_windowed(entry: Mapping[str, Any], inputs: Inputs) -> bool:
+    """Whether some layers attend to a window that is shorter than the longest input."""
     longest = max(len(example.input_ids) for example in (*inputs.sentences, *(s.example for s in inputs.sequences)))
     settings = configuration(locate(entry)).get_text_config()
     windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
-    if not any(window is not None and window < longest for window in windows):
-        return None
-    return _opened({**entry, "init": "random"})[0]
-
-
-def _windowed_map(model: PreTrainedModel, n: int) -> Floats:
-    """[layer, 1, n, n] uniform attention over the tokens that each token can see in each layer."""
-    maps: list[Floats] = []
-    plan = Plan()
-    for layer in range(self_attention(model)[1]):
-        plan = plan.uniform(layer)
-    tokens = torch.ones(1, n, dtype=torch.long, device=model.device)
-
-    def keep(_: Site, probabilities: torch.Tensor) -> None:
-        maps.append(probabilities[0, :1].cpu().double().numpy())
-
-    with torch.inference_mode(), watch(model, plan=plan, applied=[keep]) as session:
-        session.batch(tokens)
-        model(input_ids=tokens, attention_mask=tokens)
-    return np.stack(maps)
+    return any(window is not None and window < longest for window in windows)
 
 
 def mean_over_inputs(values: Floats) -> Floats:
