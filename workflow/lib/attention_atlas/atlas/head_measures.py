@@ -26,6 +26,7 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Select,
     Source,
+    ends_of,
     null_of,
     parts_of,
     with_interval,
@@ -191,6 +192,11 @@ def _renamed(columns: dict[str, str]) -> Select:
     return lambda table: table[[*PLACE, *columns]].rename(columns=columns)
 
 
+def _columns(name: str, value: str = "value", low: str = "ci_low", high: str = "ci_high", q: str = "") -> dict[str, str]:
+    """Columns of a table -> a measure, the ends of its interval, and its q."""
+    return dict(zip((value, low, high), (name, *ends_of(name)), strict=True)) | ({"q": q} if q else {})
+
+
 def _n_of(*measures: str) -> Select:
     return lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"]))
 
@@ -224,24 +230,9 @@ _GAIN = Measure(
     about="chosen_relation",
     shares=("relation_accuracy", "relation_margin"),
 )
-_WEIGHT_COLUMNS = {
-    "norm": "relation_norm",
-    "norm_low": "relation_norm_low",
-    "norm_high": "relation_norm_high",
-    "value": "norm_gain",
-    "ci_low": "norm_gain_low",
-    "ci_high": "norm_gain_high",
-    "q": "norm_gain_q",
-}
-_EFFECT_COLUMNS = {
-    "relation_change": "relation_loss",
-    "relation_low": "relation_loss_low",
-    "relation_high": "relation_loss_high",
-    "value": "causal_effect",
-    "ci_low": "causal_effect_low",
-    "ci_high": "causal_effect_high",
-    "q": "causal_effect_q",
-}
+_WEIGHT_COLUMNS = _columns("relation_norm", "norm", "norm_low", "norm_high") | _columns("norm_gain", q="norm_gain_q")
+_EFFECT_COLUMNS = _columns("relation_loss", "relation_change", "relation_low", "relation_high")
+_EFFECT_COLUMNS |= _columns("causal_effect", q="causal_effect_q")
 _EFFECTS_READ = (*PLACE, *_EFFECT_COLUMNS, "n", "language_model", "note")
 _TRAINED_HERE = re.compile(
     rf"(?P<kind>.* {TRAINED_HERE}) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"

@@ -17,10 +17,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.correlations import LEVEL, Draws, correlation, drawn_heads, shuffle_p
+from attention_atlas.atlas.correlations import LEVEL, Draws, drawn_heads, shuffle_p
 from attention_atlas.atlas.head_measures import BREADTH
-from attention_atlas.atlas.measures import by_definition, numeric, read_measures, takes_few_values
-from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.atlas.measures import by_definition, numeric, read_measures
 from attention_atlas.methods.head_types import DENSE, VERTICAL, shares_by_half
 from attention_atlas.published.compare import Claim
 from attention_atlas.stats.extremes import largest_of_intervals, widths
@@ -30,8 +29,7 @@ from attention_atlas.stats.ranks import pearson
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
-MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
-MODELS += ["within_layers", "p", "n", "chance"]
+MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "n", "chance"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
 _TYPE = "distance_type"
@@ -159,30 +157,16 @@ def model_rows(
     """One row per model and measure, columns `MODELS`.
 
     tables: model -> one row per head, the run's model first. mean: over heads, with its interval by bootstrap over heads.
-    spearman: with the first model's head of the same layer and number, if the shapes are equal; within_layers and p as in
-    `correlation`. chance: value of a head without the effect.
+    chance: value of a head without the effect.
     """
-    first_model = next(iter(tables))
     rows = []
     for model, table in tables.items():
         for name in numeric(table):
             present = table[name].dropna().to_numpy(np.float64)
             low, high = percentile_interval(present[drawn_heads(len(present), draws)].mean(axis=1))
-            agreement = [np.nan] * 5 if model == first_model else _agreement(tables[first_model], table, name, draws)
-            chance = chances[model].get(name, np.nan)
             facts = (model, random_weights[model], name, float(present.mean()), float(low), float(high))
-            rows.append([*facts, *agreement, len(present), chance])
+            rows.append([*facts, len(present), chances[model].get(name, np.nan)])
     return pd.DataFrame(rows, columns=MODELS)
-
-
-def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws: Draws) -> Sequence[float]:
-    if name not in first_table or len(first_table) != len(table):
-        return [np.nan] * 5
-    both = first_table[[*PLACE, name]].merge(table[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
-    first_values, values = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
-    if len(both) != len(first_table) or takes_few_values(first_values) or takes_few_values(values):
-        return [np.nan] * 5
-    return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
 
 
 class ModelTables(NamedTuple):

@@ -58,41 +58,31 @@ QUESTIONS = (
     Question(
         "Heads of the types Vertical and Dense & vertical (Guan et al.) have lower importance than other heads (Michel et al.)",
         ("distance_type", "importance"),
-        "probability that a head of these types is less important than another head, minus 1/2",
-        1,
-        grouped=True,
+        "probability that a head of these types is less important than another head, minus 1/2", 1, grouped=True,
     ),
     Question(
         "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)",
         ("to_sep", "disabled"),
-        "Spearman of attention to [SEP] with the change in score when the head is disabled",
-        1,
+        "Spearman of attention to [SEP] with the change in score when the head is disabled", 1,
     ),
     Question(
-        "The more a head attends to [SEP] (Clark et al.), the less masking it costs (Michel et al.)",
-        ("to_sep", "masked"),
-        "Spearman of attention to [SEP] with the change in score when the head is masked",
-        1,
+        "The more a head attends to [SEP] (Clark et al.), the less masking it costs (Michel et al.)", ("to_sep", "masked"),
+        "Spearman of attention to [SEP] with the change in score when the head is masked", 1,
     ),
     Question(
         "Heads that follow a dependency relation (Clark et al.) change less in fine-tuning (Kovaleva et al.)",
         ("relation_margin", "unchanged"),
-        "Spearman of the margin over the best fixed offset with the cosine of maps before and after fine-tuning",
-        1,
+        "Spearman of the margin over the best fixed offset with the cosine of maps before and after fine-tuning", 1,
     ),
     Question(
         "Removing the heads that best detect keyphrases without training lowers tagging F1 the most (Štefánik)",
-        ("keyphrase_auc", "tagger_without"),
-        "Spearman of AUC with the change in tagging F1 when the head is removed",
-        -1,
+        ("keyphrase_auc", "tagger_without"), "Spearman of AUC with the change in tagging F1 when the head is removed", -1,
     ),
     Question(
-        "Masking heads of high importance (Michel et al.) lowers the score the most",
-        ("importance", "masked"),
-        "Spearman of importance with the change in score when the head is masked",
-        -1,
+        "Masking heads of high importance (Michel et al.) lowers the score the most", ("importance", "masked"),
+        "Spearman of importance with the change in score when the head is masked", -1,
     ),
-)
+)  # fmt: skip
 
 
 @table(
