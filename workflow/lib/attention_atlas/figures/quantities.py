@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,12 @@ ATTENTION = Quantity("Mean attention (share)", "attention", BLUE)
 WEIGHT = Quantity("Attention weight", "attention weight", BLUE)
 ENTROPY = Quantity("Entropy of attention (nats)", "entropy", BLUE)
 ENTROPY_OF_CLS = Quantity("Entropy of attention (nats)", "entropy of [CLS]", VERMILION, "s")
-GRADIENT = Quantity("Gradient |dL/dA| (nats)", "gradient", BLUE)
 COSINE = Quantity("Cosine similarity", "cosine similarity", BLUE)
 DIVERGENCE = Quantity("Mean divergence (nats per token)", "divergence", BLUE)
 SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)
 ACCURACY = Quantity("Accuracy (%)", "accuracy", BLUE)
 BLEU = Quantity("BLEU", "BLEU", BLUE)
 F1 = Quantity("F1 (%)", "F1", BLUE)
-
-LOSS, GAIN, UNCHANGED = VERMILION, BLUE, GREY
-"""Colours of a score that falls, rises, or does not change."""
 
 LAYER, HEAD = "Layer", "Head"
 """Titles of axes that count from 1."""

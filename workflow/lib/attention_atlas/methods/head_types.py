@@ -66,7 +66,6 @@ def fits(means: Floats) -> Floats:
 
 
 Labels = npt.NDArray[np.intp]
-METHODS = ("kmeans", "mixture")
 _STARTS = 50
 _TIE = 1e-9
 
