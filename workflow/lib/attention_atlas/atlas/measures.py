@@ -185,7 +185,7 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
 
 
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
-    """One row per measure, columns `MEASURES`.
+    """One row per measure, columns `MEASURES`; none for missing parts of measures, such as tasks that the run lacks.
 
     n: number of examples (n_unit), the smallest of any head; null: source of the values in its null distribution; chance: value
     of a head without the effect; inside_null: number of heads that cannot be distinguished from such heads; about: the measure
@@ -198,6 +198,8 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
         for measure in measured.of(source):
             name, chance = measure.name, measured.chance_of(measure)
             present = name in table
+            if measure.part and not present:
+                continue
             inside = inside_null(table, name, chance) if present else None
             text = calibration(measure, source, table, chance, name in measured.by_interval)
             rows.append(
