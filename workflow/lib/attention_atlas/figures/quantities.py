@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.figures.style import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)
 ACCURACY = Quantity("Accuracy (%)", "accuracy", BLUE)
 BLEU = Quantity("BLEU", "BLEU", BLUE)
 F1 = Quantity("F1 (%)", "F1", BLUE)
+
+LOSS, UNCHANGED = VERMILION, GREY
+"""Colours of a score that falls, or does not change."""
 
 LAYER, HEAD = "Layer", "Head"
 """Titles of axes that count from 1."""
