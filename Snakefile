@@ -25,14 +25,11 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.resources import disk_shortage, forecast, pending
-from attention_atlas.workflow.check import measure_lengths
-from attention_atlas.workflow.requirements import without_missing
+from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import completed, environment, resolve
 from attention_atlas.workflow.paths import NAME, one_of
-from attention_atlas.workflow.requirements import ENVIRONMENTS
-from attention_atlas.workflow.artifacts import summary
+from attention_atlas.workflow.requirements import ENVIRONMENTS, without_missing
 from attention_atlas.workflow.study import captions, studies
-from attention_atlas.workflow.artifacts import Targets
 from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 try:
@@ -120,7 +117,6 @@ for study in studies():
 
 onstart:
     written = pending(workflow.dag.needrun_jobs())
-    measure_lengths(config, {corpus for _, _, corpus in written})
     line, needed = forecast(config, written)
     if line:
         logger.info(line)

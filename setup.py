@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 LIBRARY = "workflow/lib"
-# In a wheel, the folders of data files are inside the package: see attention_atlas/io/data_files.py.
+# In a wheel, the folders of data files are inside the package: see attention_atlas/io/files.py.
 DATA = {f"attention_atlas.{name}": f"workflow/{name}" for name in ("resources", "schemas")}
 
 packages = [*find_packages(str(Path(__file__).resolve().parent / LIBRARY)), *DATA]

@@ -7,8 +7,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import MarianConfig, MarianMTModel
 
-from attention_atlas.attention.batch_sizes import SEARCH_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import SEARCH_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example

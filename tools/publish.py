@@ -40,7 +40,7 @@ SHORT = 30
 FREE = re.compile(r"(CC0|CC BY|CC BY-SA)( \d\.\d)?( \(.*\))?")
 """Licences that allow texts to be passed on with their names."""
 _NAVIGATION = re.compile(r"\n<nav aria-label='Files and sources'>.*?</nav>", re.DOTALL)
-"""Links of a table's page (`io.html_pages.link_pages`), to files of which only some are published."""
+"""Links of a table's page (`io.html_tables`), to files of which only some are published."""
 
 
 def may_be_passed_on(corpus: Mapping[str, Any]) -> bool:

@@ -35,8 +35,6 @@ FOLDER = ROOT / "results" / "rehearsal-files"
 OVERLAY = ROOT / "config" / "rehearsal.yaml"
 RUN = "rehearsal"
 _STAMP = "stand-ins.json"
-FURTHER = ("results/rehearsal/examples/bert-base-uncased/framenet/0.parquet",)
-"""Files beyond those of the run: forms that the readers know, and that no role of the run `paper` has."""
 REASONS = (
     "several roots",
     "incomplete row",
@@ -117,7 +115,7 @@ def main() -> None:
         prepare(FOLDER)
         if arguments.prepare:
             return
-        if status := run(FOLDER, ["--cores", arguments.cores, *(arguments.further or ["--", "all", *FURTHER])]):
+        if status := run(FOLDER, ["--cores", arguments.cores, *(arguments.further or ["--", "all"])]):
             sys.exit(status)
         if sentences := faults(FOLDER):
             sys.exit("\n".join(sentences))

@@ -34,16 +34,18 @@ def test_a_treebank_goes_from_its_file_to_table_1_and_the_atlas(mirror: Path, tm
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "lib")},
     ).stdout
-    taken, _, rest = checked.partition("overlay, for snakemake --configfile config.yaml mine.yaml:\n")
+    taken, _, rest = checked.partition("     its entry in an overlay (docs/your-data.md):\n")
     assert "yes  conllu: " in taken
-    assert "clark2019: figure5, figure6, table1" in taken
     lines = takewhile(lambda line: not line or line.startswith(" " * 9), rest.splitlines())
     added = yaml.safe_load("\n".join(lines))
     assert added["corpora"]["mine"]["source"] == {"path": str(path.resolve())}
     # As it is printed, but smaller.
     added["corpora"]["mine"]["limit"] = added["corpora"]["mine"]["shard"] = 200
-    added["runs"]["mine"]["clark2019"] |= {"min_count": 20, "resamples": 200}
-    added["runs"]["mine"]["atlas"] |= {"resamples": 200, "shuffles": 200}
+    studies = {
+        "clark2019": {"dependencies": "mine", "min_count": 20, "resamples": 200},
+        "atlas": {"sentences": "mine", "resamples": 200, "shuffles": 200},
+    }
+    added |= {"targets": ["mine"], "runs": {"mine": {"model": "minilm", **studies}}}
     workspace = copy_workflow(tmp_path)
     (workspace.folder / "mine.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
     workspace.snakemake("--configfile", "config.yaml", "mine.yaml")

@@ -8,7 +8,6 @@ import yaml
 from small_config import SHIPPED, SMALL, changed, give_model, with_family
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.sources import keeping
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow import check
@@ -17,9 +16,6 @@ from attention_atlas.workflow.check import (
     check_corpus,
     check_run,
     fault_of,
-    measure_lengths,
-    overlay,
-    possible_artifacts,
 )
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
@@ -140,26 +136,6 @@ def test_a_mirror_folder_that_does_not_exist_is_named(complete, monkeypatch):
     assert "\nThe mirror folder absent-folder does not exist" in checked()[0]
 
 
-def test_rows_of_a_data_set_are_present_where_they_are_kept_and_not_where_only_its_card_is(complete, monkeypatch, tmp_path):
-    commit = "1" * 40
-    source = {"hub": "a/rows", "revision": commit, "split": "train", "column": "text", "rows": 30}
-    base = changed("corpora/trees/source", source)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache")
-    card = tmp_path / "hub" / "hub" / "datasets--a--rows" / "snapshots" / commit / "README.md"
-    card.parent.mkdir(parents=True)
-    card.touch()
-    assert needed(base)["corpus trees"].state == DOWNLOADED
-    entry = resolve(base)["corpora"]["trees"]
-    drawing = {**source, "config": None, "order": entry["order"], "seed": entry["seed"], "written_as": "_write"}
-    with keeping(drawing) as (raw, rows):
-        raw.touch()
-        assert needed(base)["corpus trees"].state == DOWNLOADED, "not complete yet"
-        rows.touch()
-    assert needed(base)["corpus trees"].state == PRESENT
-    assert needed(changed("corpora/trees/source", source | {"rows": 40}))["corpus trees"].state == DOWNLOADED
-
-
 def test_a_package_with_weights_is_looked_up_unless_jobs_have_environments():
     assert (
         model_requirement(resolve(changed("models/tiny/source", {"package": "PyYAML", "module": "yaml"})), "tiny").state
@@ -263,29 +239,22 @@ CONLL2012 = "#begin document (a); part 000\n" + "".join(
 )
 UNCHAINED = CONLL2012.replace("* (1\n", "* -\n").replace("* 1)\n", "* -\n").replace("* (1)\n", "* -\n")
 QUESTION = {"id": "1", "question": "the cat", "answers": [{"text": "cat", "answer_start": 4}]}
-# Reader -> a small file, and an artefact of a run with it.
+# Reader -> a small file.
 FILES = {
-    "conllu": (TREE + TWO_ROOTS + TREE, "clark2019/table1"),
-    "conll2012": (CONLL2012 + "\n#end document\n", "clark2019/table2"),
+    "conllu": (TREE + TWO_ROOTS + TREE),
+    "conll2012": (CONLL2012 + "\n#end document\n"),
     "gap": (
         "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
-        "test-1\tcat the the\tthe\t4\tcat\t0\tTRUE\tthe\t8\tFALSE\thttp://x\n",
-        "clark2019/gap",
+        "test-1\tcat the the\tthe\t4\tcat\t0\tTRUE\tthe\t8\tFALSE\thttp://x\n"
     ),
-    "squad": (
-        json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "the cat.", "qas": [QUESTION]}]}]}),
-        "guan2020/figure1",
-    ),
-    "glue, sst2": ("sentence\tlabel\nthe cat\t1\ncat\t0\n", "kovaleva2019/table1"),
-    "frames": (json.dumps([{"sentence": "the cat", "target": "cat", "links": ["the"]}]), "kovaleva2019/figure3"),
-    "parallel": ('{"en": "the cat", "fr": "the cat"}\n', "michel2019/table1"),
-    "edges, records": (
-        '{"text": "the cat", "targets": [{"span1": [0, 1], "label": "DT", "task": "pos"}]}\n',
-        "tenney2019/figure1",
-    ),
-    "keyphrases": ('{"text": "the cat.", "keyphrases": ["cat"]}\n', "stefanik2021/head_ranking"),
-    "vectors": ("the 0.1 0.2\ncat 0.3 0.4\n", None),
-    "segments": ("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", "clark2019/figure1"),
+    "squad": (json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "the cat.", "qas": [QUESTION]}]}]})),
+    "glue, sst2": ("sentence\tlabel\nthe cat\t1\ncat\t0\n"),
+    "frames": (json.dumps([{"sentence": "the cat", "target": "cat", "links": ["the"]}])),
+    "parallel": ('{"en": "the cat", "fr": "the cat"}\n'),
+    "edges, records": ('{"text": "the cat", "targets": [{"span1": [0, 1], "label": "DT", "task": "pos"}]}\n'),
+    "keyphrases": ('{"text": "the cat.", "keyphrases": ["cat"]}\n'),
+    "vectors": ("the 0.1 0.2\ncat 0.3 0.4\n"),
+    "segments": ("the cat. the cat.\nthe cat the\n\ncat the\nthe\n"),
 }
 
 
@@ -314,33 +283,27 @@ def accepted(by_label):
 
 @pytest.mark.parametrize("label", FILES)
 def test_a_small_file_of_each_reader_is_taken_by_it(tmp_path, tried, label):
-    content, artifact = FILES[label]
-    by_label = tried(content)
-    entry, read = by_label[label]
+    by_label = tried(FILES[label])
+    _, read = by_label[label]
     assert (read.refusal, read.records >= 1) == ("", True)
     assert label == "segments" or "segments" not in by_label, "a file of a reader is not offered as plain text"
     # Readers of other files say why they refuse it, with the file's name.
     refusals = [other.refusal for _, other in by_label.values() if other.refusal]
     assert len(refusals) > 8
     assert [refusal for refusal in refusals if str(tmp_path / "mine") not in refusal] == []
-    added = overlay(tmp_path / "mine", entry, read, SHIPPED)
-    listed = possible_artifacts(SHIPPED, added)
-    assert artifact in listed or (artifact is None and not listed)
-    # What the file is not needed for is not listed.
-    assert label == "conllu" or "clark2019/table1" not in listed
 
 
-def test_the_text_begins_with_a_summary_and_has_an_overlay(tmp_path, tried):
-    tried(FILES["conllu"][0])
+def test_the_text_begins_with_a_summary_and_has_an_entry_for_an_overlay(tmp_path, tried):
+    tried(FILES["conllu"])
     text, good = check_corpus(tmp_path / "mine", SHIPPED)
     assert good
-    summary, _, first, artifacts, _, _, *rest = text.splitlines()
+    summary, _, first, _, _, *rest = text.splitlines()
     assert summary.endswith("readers can read it (conllu; edges, conllu).")
     assert first == "yes  conllu: 3 records read, dropped: 1 several roots"
-    assert artifacts.startswith("     clark2019: figure5")
     added = yaml.safe_load("\n".join(rest[: rest.index("")]))
     assert added["corpora"]["mine"]["limit"] == 3
-    assert resolve(merged(SHIPPED, added))["runs"]["mine"]["clark2019"]["dependencies"] == "mine"
+    assert resolve(merged(SHIPPED, added))["corpora"]["mine"]["reader"] == "conllu"
+    assert "edge_tasks:" in text
     assert rest[-1].startswith("no   ")
 
 
@@ -390,11 +353,11 @@ def test_a_file_that_none_takes_is_refused_by_all_with_its_name(tmp_path, tried,
 
 
 def test_a_folder_is_read_by_the_readers_of_folders_and_its_gold_files_alone(tried):
-    by_label = tried({f"bc/a.v4_{kind}_conll": FILES["conll2012"][0] for kind in ("gold", "auto")})
-    assert set(by_label) == {"conll2012", "frames", "keyphrases", "edges, conll2012", "edges, entities"}
+    by_label = tried({f"bc/a.v4_{kind}_conll": FILES["conll2012"] for kind in ("gold", "auto")})
+    assert set(by_label) == {"conll2012", "keyphrases", "edges, conll2012", "edges, entities"}
     entry, read = by_label["conll2012"]
     assert (read.refusal, read.records, entry["files"]) == ("", 1, "*gold_conll")
-    assert by_label["frames"][1].refusal != ""
+    assert by_label["keyphrases"][1].refusal != ""
 
 
 def test_a_path_that_is_not_there_is_one_sentence(tmp_path):
@@ -454,14 +417,3 @@ def test_a_users_file_is_compared_with_what_its_entry_says(tmp_path, entry, cont
     assert message.startswith(str(path) if fault else "")
     assert fault in message
     assert bool(message) == bool(fault)
-
-
-def test_lengths_of_a_users_texts_are_measured(tmp_path):
-    mine = {"reader": "conllu", "source": {"path": str(put(tmp_path / "mine", TREE * 10))}, "limit": 5000}
-    config = resolve(merged(SHIPPED, {"corpora": {"mine": mine}}))
-    measure_lengths(config, ["mine", "sample-trees", "ewt-dev"])
-    # Two words and two special tokens.
-    assert config["corpora"]["mine"]["mean_tokens"] == 4
-    assert [config["corpora"][name].get("mean_tokens") for name in ("sample-trees", "ewt-dev")] == [
-        SHIPPED["corpora"][name].get("mean_tokens") for name in ("sample-trees", "ewt-dev")
-    ]

@@ -33,7 +33,6 @@ def test_everything_that_is_not_said_has_its_default():
         "accept_licences": [],
         "data_mirror": None,
         "device": "auto",
-        "gpu_precision": "float32",
         "keep_attention": True,
         "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
         "models": {

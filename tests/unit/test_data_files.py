@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attention_atlas.io.data_files import RESOURCES, SCHEMAS, with_data_file
+from attention_atlas.io.files import RESOURCES, SCHEMAS, with_data_file
 from attention_atlas.workflow.paths import local_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,4 +28,4 @@ def test_no_other_module_of_the_library_looks_for_them():
     """Where they are depends on whether the library is installed: one module knows."""
     library = ROOT / "workflow" / "lib"
     above = [path for path in library.rglob("*.py") if ".parents[" in path.read_text(encoding="utf-8")]
-    assert {path.name for path in above} == {"data_files.py", "provenance.py", "shown.py"}
+    assert {path.name for path in above} == {"files.py", "provenance.py", "shown.py"}

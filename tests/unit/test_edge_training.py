@@ -312,11 +312,11 @@ def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
         stopping.record(number, np.asarray([score]))
         ended = number > 21 and scores[number - 21 : number].max() <= scores[: number - 21].max()
         if ended:
-            assert stopping.over
+            assert stopping.ended.all()
             break
         scheduler.step(score / 100)
         assert stopping._factor[0] == pytest.approx(optimizer.param_groups[0]["lr"]), number
-        assert not stopping.over
+        assert not stopping.ended.all()
     assert stopping._best_steps[0] == 1 + int(scores[:number].argmax())
 
 
@@ -325,11 +325,11 @@ def test_with_the_published_patience_the_rate_is_halved_at_the_sixth_evaluation_
     stopping.record(1, np.asarray([50.0]))
     factors = []
     for number in range(2, 23):
-        assert not stopping.over
+        assert not stopping.ended.all()
         stopping.record(number, np.asarray([50.0]))
         factors.append(float(stopping._factor[0]))
     assert factors[:7] == [1, 1, 1, 1, 1, 0.5, 0.5]
-    assert stopping.over
+    assert stopping.ended.all()
     assert stopping._steps[0] == 22
 
 

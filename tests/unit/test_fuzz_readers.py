@@ -78,7 +78,7 @@ FRAMES = """[
 """
 DOCUMENTS = (
     '{"id": "a", "text": "The cat sleeps, the cats dream.", "keyphrases": ["cat", "the cats", "dogs"]}\n'
-    '{"document": ["Dogs", "bark", "."], "doc_bio_tags": ["B", "I", "O"], "abstractive_keyphrases": ["noise"]}\n'
+    '{"text": "Dogs bark.", "keyphrases": ["dogs", "noise"]}\n'
 )
 
 

@@ -259,7 +259,7 @@ def test_the_page_of_methods_names_the_encoder_and_the_methods_at_the_limit():
 @pytest.fixture(scope="module")
 def built(raw):
     """All measured tables of the study."""
-    table = words([cached(k, 20) for k in range(10)], [tagged(k, 20) for k in range(10)], diagonal=True)
+    table = words([cached(k, 20) for k in range(10)], [tagged(k, 20) for k in range(10)])
     measured = detection(table, CARD, "max", folds=3, l2_penalty=1.0, fits=10, permutations=1, resamples=100, seed=0)
     scores = measured.pop("scores")
     assert len(scores) == len(table)

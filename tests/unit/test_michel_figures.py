@@ -16,7 +16,7 @@ from attention_atlas.studies import michel2019
 from attention_atlas.studies.michel2019 import figures as michel_figures
 from attention_atlas.studies.michel2019.ablations import PEARSON, SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.effects import RANDOM
-from attention_atlas.studies.michel2019.figures import ORDERS, heads_by_spot, published_deltas
+from attention_atlas.studies.michel2019.figures import ORDERS, published_deltas
 from attention_atlas.workflow.config import write_configuration
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
@@ -183,25 +183,6 @@ def test_published_heads_of_figure1_are_those_of_table1():
     deltas = published_deltas()
     assert len(deltas) == 6 * 16
     assert (deltas.min(), deltas.max()) == (-0.53, 0.24)
-
-
-def test_coincident_heads_are_one_spot_of_their_count():
-    rows = pd.DataFrame(
-        {
-            "experiment": "translation",
-            "kind": ["enc_enc"] * 3 + ["dec_dec"],
-            "metric": "BLEU",
-            "delta": [0.1, 0.1 + 1e-12, 0.2, 0.1],
-            "second_delta": [0.5, 0.5, 0.5, 0.5],
-            "extreme": [0, 0, 1, 0],
-        }
-    )
-    spots = heads_by_spot(rows)
-    assert spots[["kind", "delta", "heads", "extreme"]].to_numpy().tolist() == [
-        ["enc_enc", 0.1, 2, 0],
-        ["enc_enc", 0.2, 1, 1],
-        ["dec_dec", 0.1, 1, 0],
-    ]
 
 
 def test_figure_3_shows_published_values_above_those_of_a_weaker_model(tmp_path):

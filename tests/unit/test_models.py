@@ -277,22 +277,22 @@ ROBERTA = {"model_type": "roberta"}
 @pytest.mark.parametrize(
     ("model", "changes", "message"),
     [
-        ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 55 weights .*their names begin with 'module.'"),
+        ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 55 weights .*has other names .module.embeddings"),
         (
             "bert",
             {"rename": lambda n: f"transformer.{n}", "index": "pytorch_model.bin"},
-            r"embeddings\.LayerNorm\.bias, .*\.\.\.\): .* begin with 'transformer\.'",
+            r"embeddings\.LayerNorm\.bias, .*\.\.\.\): .* other names .transformer\.",
         ),
         ("bert", {"rename": lambda n: n.replace("layer.", "layers.")}, "48 of .*other names .encoder.layers.0"),
         (
             "bert",
             {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.1.attention.self.q"},
-            "its index does not list them",
+            "it is incomplete, or has other names .none.. .* fetch the checkpoint with its index again",
         ),
-        ("bert_mlm", {"settings": ROBERTA | {"architectures": None}}, "begin with 'bert.'.* or correct model_type"),
+        ("bert_mlm", {"settings": ROBERTA | {"architectures": None}}, "has other names .bert.* Correct model_type"),
         ("bert", {"settings": ROBERTA}, "model_type: roberta, but architectures: BertModel, which is of type bert"),
-        ("bert", {"settings": {"num_hidden_layers": 4}}, "it has 3 layers. Correct the number of layers"),
-        ("bert_mlm", {"settings": {"num_hidden_layers": 4}}, "it has 3 layers. Correct the number of layers"),
+        ("bert", {"settings": {"num_hidden_layers": 4}}, "16 of .* Correct model_type or the number of layers"),
+        ("bert_mlm", {"settings": {"num_hidden_layers": 4}}, "16 of .* Correct model_type or the number of layers"),
         ("bert_mlm", {"settings": {"num_hidden_layers": 2}}, "16 weights of layers that config.json does not have"),
         ("gpt2", {"settings": {"n_layer": 2}}, "11 weights of layers that config.json does not have .h.2"),
         ("bert", {"settings": {"intermediate_size": 64}}, r"9 weights .*dense\.bias \[32\] instead of \[64\]"),

@@ -148,11 +148,3 @@ def test_a_data_set_that_does_not_fit_is_named_with_document_and_sentence(tmp_pa
         written(tmp_path, row)
     assert f"document nw/x/00/x_0000, part 0, {message}" in str(caught.value)
     assert not (tmp_path / "raw").exists()
-
-
-def test_another_data_set_is_refused_by_its_columns(tmp_path):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    datasets.Dataset.from_list([{"text": "a"}]).to_parquet(str(folder / "train.parquet"))
-    with pytest.raises(AtlasError, match=r"there is no column 'document_id'\. Columns: text"):
-        fetch({"hub": str(folder), "split": "train", "column": "text", "rows": 1}, tmp_path / "raw", reader="conll2012")

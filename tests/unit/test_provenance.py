@@ -352,7 +352,7 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     package, scripts = tmp_path / "lib" / "attention_atlas", tmp_path / "scripts"
     package.mkdir(parents=True)
     scripts.mkdir()
-    names = ("__init__", "errors", "io/__init__", "io/data_files", "io/files", "workflow/__init__", "workflow/provenance")
+    names = ("__init__", "errors", "io/__init__", "io/files", "workflow/__init__", "workflow/provenance")
     for name in names:
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(WORKFLOW / "lib" / "attention_atlas" / f"{name}.py", package / f"{name}.py")

@@ -24,11 +24,10 @@ from attention_atlas.studies.michel2019.ablations import (
     FIGURE3,
     FIGURE4,
     FIGURE5,
-    ablation,
-    correlations,
     extreme_heads,
     head_importance,
     in_words,
+    masked_heads,
     on_two_corpora,
     pruning_curves,
     training_curves,
@@ -141,14 +140,13 @@ def frames(tmp_path_factory):
         for percent in (0, 20, 40, 100)
     ]
     measured = {
-        "ablation": ablation(**masked, resamples=100, seed=0),
-        "correlation": correlations(**masked, **second, same_file=SAME_FILES, excluded_extremes=2, resamples=200, seed=0),
+        "ablation": masked_heads(**masked, **second, same_file=SAME_FILES, excluded_extremes=2, resamples=100, seed=0),
         "head_importance": head_importance(**derivatives, models=dict.fromkeys(SHAPES, "tiny"), batch=4, resamples=100, seed=0),
         "pruning": pruning_curves(**{name: pruned_table(name) for name in SHAPES}, resamples=100, seed=0),
         "training": training_curves(pd.concat(epochs, ignore_index=True), 100, 0),
     }
     tables_of_rules = {f"{rule}_{name}": frame for rule, by_name in measured.items() for name, frame in by_name.items()}
-    renamed = {"ablation_heads": "ablation", "correlation_correlations": "correlations"}
+    renamed = {f"ablation_{name}": name for name in ("correlation_heads", "correlations")} | {"ablation_heads": "ablation"}
     renamed |= {"head_importance_importance": "head_importance", "pruning_by_kind": "pruning_curves_by_kind"}
     frames = {renamed.get(name, name): reread(frame, folder) for name, frame in tables_of_rules.items()}
     frames |= masked | {"translation_test": masked_table(TRANSLATION, 5)}
@@ -270,7 +268,8 @@ def test_overlong_translations_are_counted_on_both_corpora():
     table.loc[first_head & (table["record"] < 3), "answer"] = long
     second.loc[unmasked & (second["record"] < 5), "answer"] = long
     second.loc[unmasked & (second["record"] == 9), "answer"] = " ".join(WORDS[:10])
-    heads, _ = on_two_corpora(TRANSLATION, table, second, False, 1, 50, 0)
+    scores = (masked_scores(answers, KEYS, TRANSLATION).masking(ONE) for answers in (table, second))
+    heads, _ = on_two_corpora(TRANSLATION, *scores, False, 1, 50, 0)
     assert set(heads["overlong_unmasked"]) == {0}
     assert set(heads["second_overlong_unmasked"]) == {5}
     assert heads.set_index(["kind", "layer", "head"])["overlong"].to_dict() == {
@@ -311,7 +310,8 @@ def test_where_nothing_differs_there_is_no_correlation():
     same = (table["masked"] == ONE) & ~((table["layer"] == 2) & (table["head"] == 3))
     table.loc[same, "answer"] = table.loc[same, "expected"]
     table.loc[table["masked"] == NONE, "answer"] = table.loc[table["masked"] == NONE, "expected"]
-    by_statistic = on_two_corpora(CLASSIFICATION, table, table, True, 1, 50, 0)[1].set_index("statistic")
+    scores = masked_scores(table, KEYS, CLASSIFICATION).masking(ONE)
+    by_statistic = on_two_corpora(CLASSIFICATION, scores, scores, True, 1, 50, 0)[1].set_index("statistic")
     assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
     assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
     assert by_statistic["ci_low"].dtype == float, "an empty cell, not a word"
@@ -350,7 +350,8 @@ def test_without_the_extremes_no_head_may_be_left():
     wrong = (table["masked"] == NONE) & (table["record"] == records[0])
     wrong |= (table["masked"] == ONE) & odd & table["record"].isin(records[:2])
     table.loc[wrong, "answer"] = "another answer"
-    agreement = on_two_corpora(CLASSIFICATION, table, table, True, 1, 50, 0)[1]
+    scores = masked_scores(table, KEYS, CLASSIFICATION).masking(ONE)
+    agreement = on_two_corpora(CLASSIFICATION, scores, scores, True, 1, 50, 0)[1]
     trimmed = agreement.set_index("statistic").loc["pearson_without_extremes"]
     assert trimmed["heads"] == 0
     assert np.isnan(trimmed["value"])

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attention_atlas.io.data_files import RESOURCES
+from attention_atlas.io.files import RESOURCES
 from attention_atlas.published.values import Number, Published, half_unit, load_published
 from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,

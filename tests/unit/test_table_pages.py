@@ -13,9 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.html_pages import ASSETS, link_pages
-from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, installed_text, script_text, write_html_table
+from attention_atlas.io.files import ASSETS, RESOURCES
+from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table, installed_text
 from attention_atlas.published.compare import COLUMNS, VERDICTS
 from attention_atlas.published.pages import COLOURS, claim_table, value_table
 from attention_atlas.scoreboard.tables import CLAIMS
@@ -40,8 +39,9 @@ def frame(count: int) -> pd.DataFrame:
     )
 
 
-def page_of(folder, count):
-    write_html_table(frame(count), folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE], layout=LAYOUT)
+def page_of(folder, count, links=()):
+    shown = Table(frame(count), layout=LAYOUT)
+    shown.write_page(folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE], links)
     return (folder / "t.html").read_text(encoding="utf-8")
 
 
@@ -57,9 +57,9 @@ def test_only_long_tables_carry_the_library(tmp_path):
 
 def test_a_missing_library_is_named(tmp_path):
     with pytest.raises(AtlasError, match="the package itables with nothing is not installed: pip install itables"):
-        script_text("itables", "nothing")
+        installed_text("itables", "nothing")
     with pytest.raises(AtlasError, match="pip install no-such-package"):
-        script_text("no-such-package", "dt_bundle.js")
+        installed_text("no-such-package", "dt_bundle.js")
 
 
 @pytest.mark.parametrize("count", [5, LONG + 1])
@@ -117,14 +117,9 @@ def test_claims_show_the_verdict_first(tmp_path):
 
 def test_links_stand_below_the_heading_and_are_escaped(tmp_path):
     page = page_of(tmp_path, 3)
-    files = {"html": tmp_path / "t.html", "tsv": tmp_path / "absent.tsv"}
-    link_pages(files, {"html": [("TSV: a<b.tsv", "a<b.tsv"), ("Paper", "https://example.org/?a='b'&c")]})
-    linked = (tmp_path / "t.html").read_text(encoding="utf-8")
+    linked = page_of(tmp_path, 3, [("TSV: a<b.tsv", "a<b.tsv"), ("Paper", "https://example.org/?a='b'&c")])
     added = "<li><a href='a&lt;b.tsv'>TSV: a&lt;b.tsv</a></li><li><a href='https://example.org/?a=&#x27;b&#x27;&amp;c'>Paper</a></li>"
     assert linked == page.replace("</h1>", f"</h1>\n<nav aria-label='Files and sources'><ul>{added}</ul></nav>", 1)
-    (tmp_path / "bare.html").write_text("<p>no heading</p>", encoding="utf-8")
-    link_pages({"html": tmp_path / "bare.html"}, {"html": [("Paper", "p")]})
-    assert (tmp_path / "bare.html").read_text(encoding="utf-8") == "<p>no heading</p>"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
 
 
@@ -61,7 +61,7 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path, content):
 
 def test_page_escapes_every_text(tmp_path):
     frame = pd.DataFrame({"a<b": ["<i>x</i> & y"], "plain": ["[CLS]"]})
-    write_html_table(frame, tmp_path / "t.html", "Tom & <Jerry>", ["a < b", "<script>no</script>"], {"plain": "<em>"})
+    Table(frame, names={"plain": "<em>"}).write_page(tmp_path / "t.html", "Tom & <Jerry>", ["a < b", "<script>no</script>"])
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     for text in ("<title>Tom &amp; &lt;Jerry&gt;</title>", "<h1>Tom &amp; &lt;Jerry&gt;</h1>", "<p>a &lt; b</p>"):
         assert text in page
@@ -83,7 +83,8 @@ def test_page_formats_numbers(tmp_path):
             "word": ["w", None],
         }
     )
-    write_html_table(frame, tmp_path / "t.html", "t", [], {"offset": "Offset"}, {"a_share": ".1%", "offset": "+d"})
+    shown = Table(frame, names={"offset": "Offset"}, formats={"a_share": ".1%", "offset": "+d"})
+    shown.write_page(tmp_path / "t.html", "t", [])
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     assert cells(page) == [["12.3%", "+1", "0.500", "12345", "w"], ["", "-2", "2.000", "", ""]]
     assert headings(page) == ["a share", "Offset", "plain", "count", "word"]
@@ -92,7 +93,7 @@ def test_page_formats_numbers(tmp_path):
 def test_page_shows_every_row_and_every_word(tmp_path):
     # pandas shortens long frames and long texts where it is left to itself.
     frame = pd.DataFrame({"n": range(300), "text": [f"row {i} " + "long " * 60 + "end" for i in range(300)]})
-    write_html_table(frame, tmp_path / "t.html", "t", [])
+    Table(frame).write_page(tmp_path / "t.html", "t", [])
     rows = cells((tmp_path / "t.html").read_text(encoding="utf-8"))
     assert [row[0] for row in rows] == [str(i) for i in range(300)]
     assert [row[1] for row in rows] == frame["text"].tolist()
@@ -101,7 +102,7 @@ def test_page_shows_every_row_and_every_word(tmp_path):
 def test_page_stands_alone_and_is_stable(tmp_path):
     frame = pd.DataFrame({"a": [1.0]})
     for name in ("one.html", "two.html"):
-        write_html_table(frame, tmp_path / name, "t", ["note"])
+        Table(frame).write_page(tmp_path / name, "t", ["note"])
     page = (tmp_path / "one.html").read_text(encoding="utf-8")
     assert (tmp_path / "two.html").read_text(encoding="utf-8") == page
     assert page.startswith("<!doctype html>")

@@ -77,31 +77,3 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     assert [sentence["text"] for sentence in data["sentences"]] == ["Dogs bark.", "It rains."]
     assert data["shown_note"].startswith("2 of 3 sentences shown, 1 dropped as too long (line 3: ")
     assert data["evidence"]["texts"], "pairs of the corpus on which heads are measured"
-
-
-TREES = (
-    "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_\n\n"
-    "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n3\tsleeps\tsleep\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
-)
-
-
-def test_checkpoints_are_a_series_measured_on_the_users_trees(workspace):
-    for step in (2, 10):
-        decoder(seed=step).save_pretrained(workspace.folder / "runs" / f"step{step}")
-    # The last sentence is longer than the corpus may be: as bytes it has more than 512 tokens.
-    long = "".join(f"{k}\tword\tword\tNOUN\tNN\t_\t{k - 1}\tdep\t_\t_\n" for k in range(1, 130))
-    (workspace.folder / "my.conllu").write_text(f"{TREES * 2}{long}\n", encoding="utf-8")
-    run, added = overlay(str(workspace.folder / "runs" / "step*"), workspace.folder / "my.conllu")
-    (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
-    (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
-    workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas")
-    folder = workspace.folder / "results" / run / "atlas"
-    matches = pd.read_csv(folder / "matches.tsv", sep="\t")
-    assert set(matches["model"]) == {"runs-step2", "runs-step10-random"}
-    assert matches.groupby("model").size().tolist() == [8, 8]
-    page = (folder / "atlas.html").read_text(encoding="utf-8")
-    data = data_of_page(page)
-    assert [other["name"] for other in data["others"]] == ["runs-step2", "runs-step10-random"]
-    assert {sentence["text"] for sentence in data["sentences"]} == {"Dogs bark .", "The cat sleeps"}
-    assert "1 dropped as too long (s5: " in data["shown_note"]
-    assert data["comparison"]["series"] == ["runs-step2", "runs-step10"]

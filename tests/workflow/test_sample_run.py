@@ -83,10 +83,10 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {
-        "table1.tsv": f"{EFFECT} p_bh p_count n unit published_delta",
+        "table1.tsv": f"{EFFECT} p_count n unit published_delta",
         "table2.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
         "table3.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
-        "figure1.tsv": f"experiment {EFFECT} p_bh p_count n unit",
+        "figure1.tsv": f"experiment {EFFECT} p_count n unit",
         "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high second_low second_high "
         "n second_n unit baseline second_baseline overlong overlong_unmasked second_overlong second_overlong_unmasked",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n unit",

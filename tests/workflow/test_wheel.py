@@ -23,7 +23,7 @@ LAYERS, HEADS = 2, 3
 READ = """
 import attention_atlas
 from attention_atlas.atlas.page import ASSETS
-from attention_atlas.io.data_files import RESOURCES, SCHEMAS
+from attention_atlas.io.files import RESOURCES, SCHEMAS
 from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.workflow.config import read_schema
 from attention_atlas.workflow.study import studies

@@ -46,7 +46,7 @@ use rule measured as guan2020_head_types with:
         "results/{run}/benchmarks/guan2020/head_types.tsv"
     params:
         **guan2020.parameters("types:head_types", "method", "fits", "perplexity", "seed", options="features"),
-        model=lambda wildcards: guan2020.with_precision(guan2020.base_model(wildcards.run)),
+        model=lambda wildcards: guan2020.base_model(wildcards.run),
 
 
 use rule measured as guan2020_stability with:

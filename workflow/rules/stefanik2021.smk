@@ -24,7 +24,7 @@ use rule measured as stefanik2021_words with:
         mem_mb=stefanik2021.map_memory("documents", 4000),
         runtime=minutes(60),
     params:
-        **stefanik2021.parameters("words:words", "diagonal"),
+        **stefanik2021.parameters("words:words"),
         limit=stefanik2021.limit("documents"),
 
 

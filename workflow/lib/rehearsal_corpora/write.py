@@ -10,7 +10,7 @@ from sample_corpus.questions import squad_json
 from attention_atlas.io.files import sha256, write_text
 from rehearsal_corpora.abstracts import write_inspec
 from rehearsal_corpora.annotated import glove_lines, semeval_lines, spr1_lines
-from rehearsal_corpora.framenet import framenet_sentences, write_framenet
+from rehearsal_corpora.framenet import framenet_sentences
 from rehearsal_corpora.glue_files import FILES, mnli, pairs_of
 from rehearsal_corpora.models import Shape, write_bert, write_marian
 from rehearsal_corpora.ontonotes import write_conll2012, write_ontonotes5
@@ -80,7 +80,6 @@ def _write_licensed(licensed: Path, texts: Texts) -> None:
     write_text(licensed / "spr1/spr1.dev.json", "".join(spr1_lines(texts.evaluation, 4)))
     write_inspec([*texts.training, *texts.evaluation], licensed / "Hulth2003.tar.gz")
     write_text(licensed / "framenet_473.json", framenet_sentences(texts.seed, 24))
-    write_framenet(licensed / "framenet_v17", texts.seed, 60)
     records = (record for _, _, record in edge_records([*texts.training[:8], *texts.evaluation[:6]]))
     write_text(licensed / "glove.6B.100d.txt", "".join(glove_lines(records, texts.seed)))
 

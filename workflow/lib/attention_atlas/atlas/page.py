@@ -35,7 +35,7 @@ from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
+from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
 from attention_atlas.methods.head_relations import above_baseline

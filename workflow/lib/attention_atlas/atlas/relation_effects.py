@@ -24,8 +24,7 @@ import torch
 
 from attention_atlas.atlas.head_properties import norm_weighted
 from attention_atlas.atlas.head_scores import value_norms
-from attention_atlas.attention.batch_sizes import LOSS_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
 from attention_atlas.attention.words import to_words, unit_starts, widened
 from attention_atlas.corpora.alignment import SPECIAL

@@ -1,15 +1,24 @@
-"""Batches of examples of similar length, and the input tensors of a model."""
+"""Batches of examples of similar length, their sizes (see `workflow.resources`), and the input tensors of a model."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import torch
-from transformers import PreTrainedModel
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example
+
+EXTRACTION_TOKENS = 2048  # padded tokens of a batch of forward passes
+GRADIENT_TOKENS = 1024  # padded tokens of a batch of backward passes
+LOSS_TOKENS = 1024  # padded tokens of a batch with losses; a model with a head computes vocabulary scores for every token
+SEARCH_TOKENS = 1024
+"""Padded tokens of the sentences in a batch of a search: few, because the longest translation of a batch, which under a mask
+may repeat itself to the end, keeps all others waiting."""
+PROBE_CHUNK = 512  # sentences in memory while probes are trained
 
 
 def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_TOKENS) -> Iterator[list[Example]]:
@@ -32,6 +41,8 @@ def model_inputs(
     Each is [batch, n]. Segment ids are added if the model has segment embeddings. Models like GPT-2 accept such ids too, but
     would add the embedding of the token with that id.
     """
+    import torch
+
     longest = length or max(len(e.input_ids) for e in batch)
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)
     segments = torch.zeros_like(ids)

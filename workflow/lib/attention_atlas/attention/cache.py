@@ -30,26 +30,17 @@ from attention_atlas.io.shards import check_shard, damaged, read_description, te
 
 @dataclass(frozen=True)
 class CachedExample:
-    """The attention of one example.
+    """The attention of one example."""
 
-    Attributes:
-        record, id: position in the corpus (from 0) and name of the example.
-        level: `tokens` or `words`: unit of the rows and columns of the maps.
-        tokens: the word pieces, including special tokens.
-        word: for each token the position of its word, -1 for a special token.
-        gold_words: the words without special tokens.
-        maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n tokens or, at level `words`, words and specials.
-        document: the document that the example is taken from; None if unknown.
-    """
-
-    record: int
+    record: int  # record, id: position in the corpus (from 0) and name of the example
     id: str
-    level: str
-    tokens: tuple[str, ...]
-    word: tuple[int, ...]
-    gold_words: tuple[str, ...]
+    level: str  # `tokens` or `words`: unit of the rows and columns of the maps
+    tokens: tuple[str, ...]  # the word pieces, including special tokens
+    word: tuple[int, ...]  # for each token the position of its word, -1 for a special token
+    gold_words: tuple[str, ...]  # the words without special tokens
+    # [layer, head, n, n] float16, row = query token, rows sum to 1; n tokens or, at level `words`, words and specials
     maps: npt.NDArray[np.float16]
-    document: str | None = None
+    document: str | None = None  # the document that the example is taken from; None if unknown
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -64,11 +55,7 @@ class CachedExample:
         return np.asarray(self.word)[unit_starts(self.word)] == SPECIAL
 
     def word_maps(self, mode: str = "mean") -> npt.NDArray[np.float32]:
-        """[layer, head, m, m] over words and special tokens; see `words.to_words`.
-
-        Raises:
-            AtlasError: the cache was stored over words, reduced in a different mode.
-        """
+        """[layer, head, m, m] over words and special tokens; see `words.to_words`."""
         if self.level == "tokens":
             return to_words(self.maps, self.word, mode)
         if mode != "mean":
@@ -81,13 +68,7 @@ def read_attention(
 ) -> Iterator[CachedExample]:
     """Yield the cached examples of shards in order; one example is in memory at a time.
 
-    Args:
-        source: a folder of shards, or the paths of shards (`.safetensors`) in order.
-        limit: only records before this one.
-        verify: check each shard against its checksum before use (reads the file once).
-
-    Raises:
-        AtlasError: there is no shard, or one is damaged, incomplete or in a different format; names the file.
+    `verify`: check each shard against its checksum before use (reads the file once).
     """
     for path in _paths(source):
         facts = read_description(path)
@@ -128,8 +109,7 @@ class StoredAttention:
 
 RepeatedAttention = Annotated[Iterable[CachedExample], StoredAttention]
 """Cached examples that a function reads several times, as a parameter of a function that a job calls."""
-Attention = Annotated[Iterator[CachedExample], read_attention]
-"""Cached examples, as a parameter of a function that a job calls."""
+Attention = Annotated[Iterator[CachedExample], read_attention]  # cached examples, as a parameter of a function that a job calls
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
@@ -142,11 +122,7 @@ def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
 
 
 def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample]) -> Iterator[tuple[Example, CachedExample]]:
-    """Yield each example with its attention.
-
-    Raises:
-        AtlasError: the cache has different examples, or fewer.
-    """
+    """Yield each example with its attention."""
     cached_examples = iter(cached)
     for number, example in enumerate(examples):
         cached_example = next(cached_examples, None)

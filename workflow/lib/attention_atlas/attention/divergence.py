@@ -27,12 +27,10 @@ TOLERANCE = 6e-5
 
 A sixth of it would take two features more. Rounding to float32 comes on top, less than 1e-6.
 """
-_NODES = 48
-"""Number of weights whose kernels define the features; twice as many would not reduce the number of features."""
+_NODES = 48  # number of weights whose kernels define the features; twice as many would not reduce the number of features
 _BLOCK = 640
 """Entries of a map that are compared at a time: features of 144 heads take 3.3 MB and fit into the processor's cache."""
-_DEVICE_BLOCK = 8192
-"""The same on a GPU, where features of 384 heads take some 140 MB."""
+_DEVICE_BLOCK = 8192  # the same on a GPU, where features of 384 heads take some 140 MB
 _ONE = int(np.float16(1).view(np.uint16))
 """The bits of 1 in float16; as integers, weights from 0 to 1 have bits from 0 to this number."""
 
@@ -42,18 +40,11 @@ def head_divergence(
 ) -> Floats:
     """Sum over the rows (queries) of the Jensen-Shannon divergence between every two heads (Clark et al. 2019, section 6).
 
-    Args:
-        maps: [head, n, n], rows sum to 1. Float16 is sufficient and fastest: its features are looked up, others are computed.
-        smoothing: share of a uniform distribution mixed into every row (the published code: 0.001).
-        threads: number of blocks of entries compared in parallel.
-        device: compare with torch on this device (cuda) instead of numpy; equal up to rounding.
-
-    Returns:
-        [head, head] in nats, symmetric, zero on the diagonal, at most n ln 2; divided by n it is the mean over queries. At most
-        `TOLERANCE` nats per row below the exact value, and never above it except for rounding.
-
-    Raises:
-        ValueError: maps have the wrong shape, or weights or the share are outside of 0 to 1.
+    `maps`: [head, n, n], rows sum to 1. Float16 is sufficient and fastest: its features are looked up, others are computed;
+    `smoothing`: share of a uniform distribution mixed into every row (the published code: 0.001); `device`: compare with torch
+    on this device (cuda) instead of numpy; equal up to rounding. Returns [head, head] in nats, symmetric, zero on the diagonal,
+    at most n ln 2; divided by n it is the mean over queries. At most `TOLERANCE` nats per row below the exact value, and never
+    above it except for rounding.
     """
     if maps.ndim != 3 or maps.shape[1] != maps.shape[2]:
         raise ValueError(f"expected maps [head, n, n], got an array of shape {maps.shape}")
@@ -142,8 +133,7 @@ def _features(weights: npt.NDArray[np.generic], smoothing: float, n: int) -> Sin
 def _basis(smoothing: float, n: int) -> tuple[Floats, Floats]:
     """Nodes and coefficients of the features: a feature of a weight is the sum of coefficients times its kernel with the nodes.
 
-    Returns:
-        nodes [node], coefficients [node, feature], with the smallest number of features within `TOLERANCE`.
+    Returns nodes [node], coefficients [node, feature], with the smallest number of features within `TOLERANCE`.
     """
     least = smoothing / n
     # Weights far below the tolerance need no node: their kernel is equally small.

@@ -58,8 +58,7 @@ __all__ = [
     "watch",
 ]
 
-NAME = "atlas"
-"""The name under which the engine is registered as attention implementation."""
+NAME = "atlas"  # the name under which the engine is registered as attention implementation
 
 Observer = Callable[[Site, torch.Tensor], None]
 """Called once per layer with its site and probabilities [batch, head, query, key]."""
@@ -70,18 +69,12 @@ _EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 _EAGER_ONLY = ("softcap", "s_aux")
 """Options of attention functions that scaled dot-product attention lacks: capped scores, and sinks that are learnt."""
 
-_weighted: set[type[nn.Module]] = set()
-"""Classes of attention that passed `_check_weighted_values`."""
+_weighted: set[type[nn.Module]] = set()  # classes of attention that passed `_check_weighted_values`
 _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
 
 
 def install(model: PreTrainedModel) -> None:
-    """Make `model` compute attention through the engine; installing twice has no effect.
-
-    Raises:
-        AtlasError: the model's code does not use the attention interface, so that its attention can neither be
-            observed nor changed.
-    """
+    """Make `model` compute attention through the engine; installing twice has no effect."""
     sites = _sites(model)
     if any(getattr(module, "reorder_and_upcast_attn", False) for module in sites.layers):
         raise AtlasError(
@@ -97,21 +90,12 @@ def install(model: PreTrainedModel) -> None:
 
 
 def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
-    """Number of layers and heads of each kind of attention in `model`, encoder first; some layers may have no attention.
-
-    Raises:
-        AtlasError: the model's code does not use the attention interface, or its layers cannot be distinguished.
-    """
+    """Number of layers and heads of each kind of attention in `model`, encoder first; some layers may have no attention."""
     return _sites(model).shape
 
 
 def self_attention(model: nn.Module) -> tuple[SiteKind, int, int]:
-    """Kind, layers and heads of the self-attention that the studies measure: the encoder's, or that of a decoder-only model.
-
-    Raises:
-        AtlasError: as for `attention_shape`; or the maps would not be complete: the encoder's attention cannot be observed,
-            some layers have no attention, or learnt sinks take a part of each row.
-    """
+    """Kind, layers and heads of the self-attention that the studies measure: the encoder's, or that of a decoder-only model."""
     sites = _sites(model)
     kind, (layers, heads) = next(iter(sites.shape.items()))
     name = type(model).__name__
@@ -139,9 +123,6 @@ def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
     """Names of the attention modules of each kind in `model`, by layer; a module that layers share occurs once.
 
     Layers without attention have none.
-
-    Raises:
-        AtlasError: as for `attention_shape`.
     """
     sites = _sites(model)
     name_of_module = {module: name for name, module in model.named_modules()}
@@ -180,9 +161,6 @@ def watch(
         fused: use torch's scaled dot-product attention, which keeps no probabilities, in layers that the plan does not change
             or in which it only removes heads. Equal to eager up to rounding, and faster on long inputs. It has no effect in
             training, with observers, and on models whose attention it cannot compute.
-
-    Raises:
-        AtlasError: the engine is not installed on the model, or the plan does not fit it.
     """
     sites = _sites(model)
     if used := _other_implementations(sites):
@@ -456,11 +434,7 @@ def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.
 def _check_weighted_values(
     attention_class: type[nn.Module], output: torch.Tensor, probabilities: torch.Tensor, value: torch.Tensor
 ) -> None:
-    """Check once for each class that the outputs of heads are their values weighted by the probabilities.
-
-    Raises:
-        AtlasError: they are not, so that changed probabilities do not determine the output.
-    """
+    """Check once for each class that the outputs of heads are their values weighted by the probabilities."""
     if attention_class in _weighted:
         return
     difference = (_weighted_values(probabilities, value) - output).abs().max()

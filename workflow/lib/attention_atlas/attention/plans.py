@@ -32,8 +32,7 @@ ENCODER_SELF = SiteKind("encoder", "self")
 DECODER_SELF = SiteKind("decoder", "self")
 DECODER_CROSS = SiteKind("decoder", "cross")
 
-Shape = Mapping[SiteKind, tuple[int, int]]
-"""Layers and heads of each site kind of a model."""
+Shape = Mapping[SiteKind, tuple[int, int]]  # layers and heads of each site kind of a model
 
 
 @dataclass(frozen=True)
@@ -160,10 +159,7 @@ class Plan:
     ) -> Plan:
         """Replace the outputs of the heads by the same vector for every token, such as their mean output over some data.
 
-        Args:
-            layer: the layer.
-            outputs: [head, size] for all heads of the layer; only those of the changed heads are used.
-            heads, where: see `Plan`.
+        `outputs`: [head, size] for all heads of the layer; only those of the changed heads are used.
         """
         return replace(self, constants=(*self.constants, _Constant(where, int(layer), _as_heads(heads), outputs)))
 
@@ -176,11 +172,7 @@ class Plan:
         return replace(self, gates=(*self.gates, _Gate(where, gates)))
 
     def part(self, stack: str) -> Plan:
-        """The part of the plan for one stack, "encoder" or "decoder".
-
-        Raises:
-            AtlasError: the plan does not say which attention it changes.
-        """
+        """The part of the plan for one stack, "encoder" or "decoder"."""
         return Plan(_in_stack(self.edits, stack), _in_stack(self.gates, stack), _in_stack(self.constants, stack))
 
     @property
@@ -195,17 +187,7 @@ class Plan:
         return 0 if self.gates else min((change.layer for change in changes), default=0)
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu", absent: Collection[Site] = ()) -> dict[Site, LayerPlan]:
-        """Check the plan against a model and return the plans of changed layers.
-
-        Args:
-            shape: layers and heads of each site kind (`engine.attention_shape`).
-            device: device of the head masks.
-            absent: layers without attention.
-
-        Raises:
-            AtlasError: the model lacks a layer, head or site kind, a gate tensor has the wrong shape, or the plan
-                names no site kind although the model has several.
-        """
+        """Check the plan against a model and return the plans of changed layers."""
         masks: dict[Site, dict[Action, torch.Tensor]] = {}
         gates: dict[SiteKind, list[torch.Tensor]] = {}
         for edit in self.edits:
@@ -267,11 +249,7 @@ class LayerPlan:
         return not self.gates and all(mask is None for mask in changes)
 
     def without_outputs(self, output: torch.Tensor) -> torch.Tensor:
-        """Outputs of heads, [batch, query, head, size], with those of removed heads set to 0.
-
-        Raises:
-            AtlasError: the layer has fewer heads than the model's configuration names.
-        """
+        """Outputs of heads, [batch, query, head, size], with those of removed heads set to 0."""
         self._check_heads(output.shape[2])
         return output if self.zero is None else output.masked_fill(self.zero.to(output.device)[None, None, :, None], 0)
 
@@ -285,13 +263,8 @@ class LayerPlan:
     def apply(self, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
         """Return the changed probabilities; the argument is not modified.
 
-        Args:
-            probabilities: [batch, head, query, key].
-            additive_mask: the mask that the model adds to the scores, [batch, 1, query, key], or None.
-            facts: attention mask and sentence ids of the batch.
-
-        Raises:
-            AtlasError: a fact that the plan needs is missing or does not match the batch.
+        `probabilities`: [batch, head, query, key]; `additive_mask`: the mask that the model adds to the scores, [batch, 1,
+        query, key], or None.
         """
         self._check_heads(probabilities.shape[1])
         changed = probabilities
@@ -357,11 +330,7 @@ _Change = TypeVar("_Change", _Edit, _Constant, _Gate)
 
 
 def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
-    """The changes of one stack, "encoder" or "decoder".
-
-    Raises:
-        AtlasError: a change names no kind of attention.
-    """
+    """The changes of one stack, "encoder" or "decoder"."""
     if any(change.where is None for change in changes):
         raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
     return tuple(change for change in changes if change.where is not None and change.where.stack == stack)

@@ -37,11 +37,7 @@ class _RecordedOutput(nn.Module):
 
 
 def blocks(model: nn.Module) -> nn.ModuleList:
-    """The layers of a model with one kind of attention, in order.
-
-    Raises:
-        AtlasError: several layers share a block, or the model has an encoder and a decoder: pass one of them.
-    """
+    """The layers of a model with one kind of attention, in order."""
     kinds = attention_layers(model)
     if len(kinds) != 1:
         known_kinds = ", ".join(str(kind) for kind in kinds)
@@ -63,13 +59,7 @@ def outputs_under(
 
     No probabilities are observed, so attention is fused where the plan allows it (`engine.watch`).
 
-    Args:
-        model: model with the engine installed, in evaluation mode.
-        inputs: arguments of its forward pass, including attention_mask.
-        plans: each with the sentence ids [batch, n] that it needs, or None.
-
-    Raises:
-        AtlasError: as for `blocks`, or a plan does not fit the model.
+    `plans`: each with the sentence ids [batch, n] that it needs, or None.
     """
     # No context stays open between two outputs: it would also apply in the caller.
     with torch.inference_mode(), watch(model, fused=True), recorded(model) as outputs:
@@ -85,11 +75,7 @@ def outputs_under(
 
 @contextlib.contextmanager
 def recorded(model: nn.Module) -> Iterator[list[Any]]:
-    """Collect the output of every layer of the forward pass within the block, in order.
-
-    Raises:
-        AtlasError: as for `blocks`.
-    """
+    """Collect the output of every layer of the forward pass within the block, in order."""
     outputs: list[Any] = []
     hooks = [block.register_forward_hook(lambda _, __, output: outputs.append(output)) for block in blocks(model)]
     try:
@@ -104,9 +90,6 @@ def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
     """Run only the layers from `layer` (from 0) on, with the recorded outputs in place of those before it.
 
     Use it inside `watch`, which needs the whole model.
-
-    Raises:
-        AtlasError: the outputs were not recorded.
     """
     if layer == 0:
         yield

@@ -9,19 +9,14 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 
-_BITS = 13
-"""Number of bits by which the fraction of a float32 is longer than that of a float16."""
-_BIAS = np.float32(2.0**112)
-"""2 to the difference of their exponents' offsets."""
+_BITS = 13  # number of bits by which the fraction of a float32 is longer than that of a float16
+_BIAS = np.float32(2.0**112)  # 2 to the difference of their exponents' offsets
 
 
 def widened(maps: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     """Attention in float32, exactly; a tenth of the time of `astype`.
 
     A float16 shifted to the position of a float32 is the same number up to the offset of its exponent, even if subnormal.
-
-    Args:
-        maps: finite non-negative numbers; types other than float16 are converted by numpy.
     """
     if maps.dtype != np.float16:
         return np.asarray(maps, dtype=np.float32)
@@ -36,11 +31,7 @@ WORD_MODES = ("mean", "first", "max")
 
 
 def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
-    """First token of every unit; units are words and single special tokens.
-
-    Args:
-        word: for each token the position of its word, -1 for a special token.
-    """
+    """First token of every unit; units are words and single special tokens."""
     marks = np.asarray(word)
     new = np.ones(len(marks), dtype=bool)
     new[1:] = (marks[1:] != marks[:-1]) | (marks[1:] == SPECIAL)
@@ -53,16 +44,7 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     Attention to a word is the sum over its tokens. Attention from a word is the mean over its tokens, so that rows still sum
     to 1; or, as the published code does by default, the row of its first token; or the maximum.
 
-    Args:
-        maps: [..., n, n], row = query token.
-        word: for each of the n tokens the position of its word, -1 for a special token.
-        mode: mean, first or max.
-
-    Returns:
-        [..., m, m] in float32, m = words and special tokens.
-
-    Raises:
-        ValueError: unknown mode, or sizes that do not match.
+    `maps`: [..., n, n], row = query token. Returns [..., m, m] in float32, m = words and special tokens.
     """
     if mode not in WORD_MODES:
         raise ValueError(f"unknown word mode {mode!r}, expected one of {', '.join(WORD_MODES)}")

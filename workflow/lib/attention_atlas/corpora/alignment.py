@@ -78,11 +78,7 @@ class Pieces:
 
 
 def open_tokenizer(path: str | Path) -> Tokenizer:
-    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text.
-
-    Raises:
-        AtlasError: the file is missing or is not a tokenizer.
-    """
+    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text."""
     if not Path(path).is_file():
         raise AtlasError(f"{path}: there is no tokenizer.json here.")
     try:
@@ -98,9 +94,6 @@ class WordPieces:
 
     The word pieces are those of running text if the tokenizer splits it at the ends of all words. Where it would join two words
     in one token (the do and n't of don't), each word still has its own tokens. No word becomes a special token.
-
-    Raises:
-        AtlasError: the file is missing, or the tokenizer splits a text differently from its words.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -117,10 +110,7 @@ class WordPieces:
         self._lead = self._find_lead()
 
     def pieces(self, words: Sequence[str], spaces: Sequence[bool] = ()) -> list[tuple[int, ...]]:
-        """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing.
-
-        `spaces` says whether a space stands before each word (default: `spaces_by_rule`); the first word starts the text.
-        """
+        """Ids of the word pieces of each word of a text; an empty tuple for a word that the tokenizer maps to nothing."""
         spaces = spaces or spaces_by_rule(words)
         spelled = [
             (k > 0 and not space, self._lead + word if k and space else word)
@@ -169,10 +159,7 @@ class WordPieces:
         return frozenset(special.union(around) - self._unknown)
 
     def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
-        """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces.
-
-        The numbers of the words in the second text continue those of the first.
-        """
+        """Add special tokens to one or two texts; a text is a sequence of words, a word the ids of its word pieces."""
         template = self.single if len(texts) == 1 else self.pair
         before, first, between, second, after = template.segments
         # Ids of special tokens or of a word, number of the word, segment id.

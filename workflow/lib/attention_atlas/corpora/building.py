@@ -67,22 +67,7 @@ def build_shard(
     dropped_out: str | Path,
     companion: str | Path | None = None,
 ) -> None:
-    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records.
-
-    Args:
-        entry: registry entry of the corpus.
-        raw: its file.
-        tokenizer: the model's tokenizer.json.
-        max_tokens: longest input of the model, in tokens; the corpus may set a smaller maximum.
-        start: first record.
-        out: Parquet file to write (columns: `SCHEMA`).
-        dropped_out: tab-separated table to write: the fields of `Dropped`.
-        companion: second file of the corpus: the sentences of a coreference corpus as CoNLL-U, for head words by
-            dependencies; the sentences of proto-roles; or the translations of a parallel corpus.
-
-    Raises:
-        AtlasError: the input is invalid, or the first shard of the corpus has no example.
-    """
+    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records."""
     builder = ExampleBuilder(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), companion)
     stop, record = start + entry["shard"], start
     examples: list[Example] = []

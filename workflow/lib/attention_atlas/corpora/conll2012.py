@@ -39,12 +39,9 @@ if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
 _log = logging.getLogger(__name__)
-GOLD_FILES = "*gold_conll"
-"""Pattern of the names of files with gold annotation, as CoNLL-2012 calls them."""
-COREFERENCE_FILES = "*conll"
-"""Pattern of the names of all files with coreference columns."""
-LANGUAGES = ("english", "chinese", "arabic")
-"""Languages of CoNLL-2012, as its folders are called."""
+GOLD_FILES = "*gold_conll"  # pattern of the names of files with gold annotation, as CoNLL-2012 calls them
+COREFERENCE_FILES = "*conll"  # pattern of the names of all files with coreference columns
+LANGUAGES = ("english", "chinese", "arabic")  # languages of CoNLL-2012, as its folders are called
 _BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))?[ \t]*$")
 # GUM writes the chains of a word without a bar: (3(4.
 _BETWEEN_CHAINS = re.compile(r"\||(?<=[^|])(?=\()|(?<=\))(?=[^|])")
@@ -52,13 +49,10 @@ _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
 _FULL = 12
-_ENTITY = 10
-"""Column of the named entities; those of the predicates follow."""
-PREDICATE = "V"
-"""Label of the span of a predicate itself."""
+_ENTITY = 10  # column of the named entities; those of the predicates follow
+PREDICATE = "V"  # label of the span of a predicate itself
 _CHANGED = "The data set has changed: set the revision that the registry names."
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
-_HUB_LAYERS = ("part_id", "words", "pos_tags", "parse_tree", "named_entities", "srl_frames", "coref_spans")
 
 
 @dataclass(frozen=True)
@@ -81,35 +75,21 @@ class LabelledSpan:
 
 @dataclass(frozen=True)
 class Document:
-    """One part of a document.
+    """One part of a document."""
 
-    Attributes:
-        id: name, with the part if there are several.
-        words: all words.
-        sentence: for each word the number of its sentence, from 0.
-        tags: part of speech of each word, "_" if the file has none.
-        parses: for each sentence its bracketed parse, "" if the file has none.
-        spans: mentions ordered by start, longer ones first.
-        entities: named entities with their types, ordered by end.
-        propositions: for each predicate its arguments and itself (`PREDICATE`), in the order of the columns.
-    """
-
-    id: str
+    id: str  # name, with the part if there are several
     words: tuple[str, ...]
-    sentence: tuple[int, ...]
-    tags: tuple[str, ...]
-    parses: tuple[str, ...]
-    spans: tuple[Span, ...]
-    entities: tuple[LabelledSpan, ...] = ()
+    sentence: tuple[int, ...]  # for each word the number of its sentence, from 0
+    tags: tuple[str, ...]  # part of speech of each word, "_" if the file has none
+    parses: tuple[str, ...]  # for each sentence its bracketed parse, "" if the file has none
+    spans: tuple[Span, ...]  # mentions ordered by start, longer ones first
+    entities: tuple[LabelledSpan, ...] = ()  # named entities with their types, ordered by end
+    # for each predicate its arguments and itself (`PREDICATE`), in the order of the columns
     propositions: tuple[tuple[LabelledSpan, ...], ...] = ()
 
 
 def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "english") -> Iterator[Document]:
-    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`.
-
-    Raises:
-        AtlasError: there is no document, a document occurs twice, or a line is malformed; names file and line.
-    """
+    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`."""
     file_of: dict[str, str] = {}
     for name, lines in column_files(Path(path), files=files, language=language):
         for document in _documents(name, lines):
@@ -131,15 +111,8 @@ def column_files(
 ) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     """Name and numbered lines of each file in a source, in the order of the names.
 
-    Args:
-        path: file, folder or archive; a single file may have any name.
-        by_base_name: order by the names without their folders.
-        files: pattern of the names of files to read from a folder or an archive.
-        language: read no file in folders of other languages (`LANGUAGES`).
-        below: read only files in folders of this name, if there are such folders.
-
-    Raises:
-        AtlasError: there is no such file, no file matches, or the archive is damaged.
+    `by_base_name`: order by the names without their folders; `language`: read no file in folders of other languages
+    (`LANGUAGES`); `below`: read only files in folders of this name, if there are such folders.
     """
 
     def order(name: str) -> str:
@@ -337,11 +310,7 @@ def sentence_starts(document: Document) -> list[tuple[int, int]]:
 
 
 def sentence_parse(document: Document, number: int) -> Constituents:
-    """The constituents of a sentence, counted from 0.
-
-    Raises:
-        AtlasError: its parse cannot be read, or differs from the sentence in its number of words.
-    """
+    """The constituents of a sentence, counted from 0."""
     # Imported here because it is slow and needed only for parses.
     from nltk import Tree as Constituents
 
@@ -366,20 +335,14 @@ def sentence_parse(document: Document, number: int) -> Constituents:
 def write_conll2012(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number.
-
-    Raises:
-        AtlasError: columns are missing, or the layers of a sentence do not match its words; names data set and sentence.
-    """
+    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number."""
     written = 0
     for row in rows:
-        _check(row, ("document_id", "sentences"), source["hub"])
         names = _class_names(features)
         for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
             stream.write(f"#begin document ({row['document_id']}); part {part:03d}\n")
             for place, sentence in enumerate(sentences, start=1):
                 where = f"data set {source['hub']}: document {row['document_id']}, part {part}, sentence {place}"
-                _check(sentence, _HUB_LAYERS, where)
                 for columns in zip(*_columns(sentence, names, where), strict=True):
                     stream.write("   ".join((row["document_id"], str(part), *columns)) + "\n")
                 stream.write("\n")
@@ -464,18 +427,7 @@ def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[st
 
 def _class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """Layer -> names of its classes, from the features of the data set."""
-    layers = features.get("sentences")
-    # A list of records, in either of the two notations of `datasets`.
-    layers = layers[0] if isinstance(layers, list) else getattr(layers, "feature", layers)
-    named = {}
-    for layer, feature in layers.items() if isinstance(layers, Mapping) else ():
-        feature = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
-        if classes := getattr(feature, "names", None):
-            named[layer] = classes
-    return named
-
-
-def _check(row: Mapping[str, Any], needed: Sequence[str], what: str) -> None:
-    for column in needed:
-        if column not in row:
-            raise AtlasError(f"{what}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
+    classes = {
+        layer: getattr(getattr(kind, "feature", None), "names", None) for layer, kind in features["sentences"].feature.items()
+    }
+    return {layer: names for layer, names in classes.items() if names}

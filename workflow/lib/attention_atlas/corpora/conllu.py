@@ -22,8 +22,7 @@ from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import decoded, raw_lines
 
-UNKNOWN = "_"
-"""Value of a missing lemma, tag or feature."""
+UNKNOWN = "_"  # value of a missing lemma, tag or feature
 COLUMNS = 10
 _PREDICATE = "V"
 _BOM = b"\xef\xbb\xbf"
@@ -35,28 +34,18 @@ _AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "h
 
 @dataclass(frozen=True)
 class Tree:
-    """One sentence with its dependency tree. Word positions are 1-indexed, 0 is ROOT; entry k describes word k + 1.
-
-    Attributes:
-        id: name of the sentence in the source.
-        words: the n words.
-        heads: position of each word's head, 0 for the root.
-        relations: label of the arc from each word to its head.
-        lemmas, upos, xpos, feats: n entries each; missing or empty entries are stored as "_".
-        spaces: whether a space stands before each word in the text; empty if unknown.
-        document: the document that the sentence belongs to; None if unknown.
-    """
+    """One sentence with its dependency tree. Word positions are 1-indexed, 0 is ROOT; entry k describes word k + 1."""
 
     id: str
     words: tuple[str, ...]
-    heads: tuple[int, ...]
-    relations: tuple[str, ...]
-    lemmas: tuple[str, ...] = ()
+    heads: tuple[int, ...]  # position of each word's head, 0 for the root
+    relations: tuple[str, ...]  # label of the arc from each word to its head
+    lemmas: tuple[str, ...] = ()  # lemmas, upos, xpos, feats: n entries each; missing or empty entries are stored as "_"
     upos: tuple[str, ...] = ()
     xpos: tuple[str, ...] = ()
     feats: tuple[str, ...] = ()
-    spaces: tuple[bool, ...] = ()
-    document: str | None = None
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word in the text; empty if unknown
+    document: str | None = None  # the document that the sentence belongs to; None if unknown
 
     def __post_init__(self) -> None:
         size = len(self.words)
@@ -67,35 +56,23 @@ class Tree:
 
 @dataclass(frozen=True)
 class Proposition:
-    """A predicate and its arguments; words count from 1, as in `Tree`.
-
-    Attributes:
-        predicate: the word.
-        roleset: its sense.
-        arguments: (head word, role), in the order of the words, without the predicate itself.
-    """
+    """A predicate and its arguments; words count from 1, as in `Tree`."""
 
     predicate: int
     roleset: str
-    arguments: tuple[tuple[int, str], ...]
+    arguments: tuple[tuple[int, str], ...]  # (head word, role), in the order of the words, without the predicate itself
 
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """One sentence of a file.
+    """One sentence of a file."""
 
-    Attributes:
-        first_line: the file's line number of its first line.
-        lines: comments and token lines, undecoded.
-        document: the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None
-            if there is no such comment so far.
-        spaces: whether the file says SpaceAfter=No anywhere; otherwise spaces are unknown.
-    """
-
-    first_line: int
-    lines: list[bytes]
+    first_line: int  # the file's line number of its first line
+    lines: list[bytes]  # comments and token lines, undecoded
+    # the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None if there is no
+    # such comment so far
     document: str | None = None
-    spaces: bool = True
+    spaces: bool = True  # whether the file says SpaceAfter=No anywhere; otherwise spaces are unknown
 
 
 class SeveralRootsError(AtlasError):
@@ -112,9 +89,6 @@ def read_conllu(path: str | Path) -> Iterator[Tree]:
     Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. The id is the comment
     `sent_id`, otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line
     are accepted, and blocks of comments without words are skipped.
-
-    Raises:
-        AtlasError: the file cannot be read, has no sentence, or a line or a tree is malformed; names file and line.
     """
     is_empty = True
     for build in tree_builders(path):
@@ -155,12 +129,7 @@ def _has_words(lines: list[bytes]) -> bool:
 
 
 def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
-    """The tree of the sentence at a position (from 0) of a file.
-
-    Raises:
-        SeveralRootsError: the only fault is that several words are attached to ROOT.
-        AtlasError: a line or tree is malformed; names file and line.
-    """
+    """The tree of the sentence at a position (from 0) of a file."""
     numbers, lines = [], []
     for number, raw in enumerate(block.lines, start=block.first_line):
         if b"\0" in raw:
@@ -288,10 +257,7 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 
 
 def tree_fault(tree: Tree) -> tuple[int, str] | None:
-    """The first reason why `tree` is not a tree: (position of the word at fault, sentence).
-
-    A tree has one word at ROOT (see `several_roots`), and every other word reaches it through heads inside the sentence.
-    """
+    """The first reason why `tree` is not a tree: (position of the word at fault, sentence)."""
     size = len(tree.words)
     for word, head in enumerate(tree.heads, start=1):
         if not 0 <= head <= size:

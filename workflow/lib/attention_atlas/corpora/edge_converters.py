@@ -62,8 +62,7 @@ FORM_TASKS = {
 }
 """File format -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
-_NO_PARSE = "XX"
-"""Tag or word of sentences without a parse in OntoNotes."""
+_NO_PARSE = "XX"  # tag or word of sentences without a parse in OntoNotes
 _TRUE_PROTOROLE = 3
 """Mean response (0 to 4) from which a property counts as true: 4 on the scale of 1 to 5 (published code, SPR2)."""
 
@@ -97,16 +96,7 @@ def edge_record_builders(
     Building targets takes far longer than reading the file, so callers build only those of a sample. A tree with several roots
     raises an error (`SeveralRootsError`) when its record is built, so that a caller can drop this record.
 
-    Args:
-        form: file format, a key of `FORM_TASKS`.
-        tasks: tasks of this format.
-        raw: the file, folder or archive.
-        companion: treebank with the sentences of annotations without sentences (format `decomp`).
-        part: all records, or those randomly assigned to the training or the development part.
-        files, language: for the format conll2012, the files to read from a folder or an archive, see `read_conll2012`.
-
-    Raises:
-        AtlasError: the format lacks a task, or the file is malformed.
+    `companion`: treebank with the sentences of annotations without sentences (format `decomp`).
     """
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
         raise AtlasError(f"{raw}: the format {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
@@ -206,11 +196,8 @@ def dependency_targets(tree: Tree) -> list[EdgeTarget]:
 def role_targets(tree: Tree, propositions: Iterable[Proposition], whole: bool = True) -> list[EdgeTarget]:
     """Semantic roles: span1 is the predicate, span2 an argument.
 
-    Args:
-        tree: the sentence.
-        propositions: its predicates, with the head words of arguments.
-        whole: whether an argument spans all words below its head; otherwise only the head. An argument that contains the
-            predicate (the noun of a relative clause) is always only the head.
+    `whole`: whether an argument spans all words below its head; otherwise only the head. An argument that contains the
+    predicate (the noun of a relative clause) is always only the head.
     """
     below = children(tree.heads)
     targets = []
@@ -283,11 +270,7 @@ _TAG = re.compile(r"[BI]-\S+")
 
 
 def _entity_sentences(raw: Path) -> Iterator[_Sentence]:
-    """Sentences with nested entities in LitBank's format: one word per line with columns of B- and I- tags, then a blank line.
-
-    Raises:
-        AtlasError: a tag is invalid, a word is empty, or a line is not UTF-8; names file and line.
-    """
+    """Sentences with nested entities in LitBank's format: a word a line with columns of B- and I- tags, then a blank line."""
     # LitBank's repository also has files with the same names for events.
     for name, lines in column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []
@@ -330,11 +313,7 @@ _MARK = re.compile(r"</?e[12]>")
 
 
 def _relation_sentences(raw: Path) -> Iterator[_Sentence]:
-    """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation.
-
-    Raises:
-        AtlasError: a sentence lacks a marked entity or a relation; names file and line.
-    """
+    """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation."""
     pending: tuple[str, str, str] | None = None
     for number, line in read_lines(raw):
         where = f"{raw}:{number}"
@@ -376,9 +355,6 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_S
 
     A property is true if the mean response is high enough; "does not apply" counts as the lowest response. An argument
     spans all words below its head.
-
-    Raises:
-        AtlasError: there is no treebank, the archive cannot be read, or an annotated word is not in its sentence.
     """
     if companion is None:
         raise AtlasError(f"{raw}: proto-roles come without sentences: name the treebank with their sentences (`trees`).")

@@ -28,28 +28,19 @@ from attention_atlas.io.files import json_object, read_lines
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
-SAME, OTHER = "1", "0"
-"""Labels of two mentions of one chain, and of different chains."""
+SAME, OTHER = "1", "0"  # labels of two mentions of one chain, and of different chains
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 
 
 @dataclass(frozen=True)
 class EdgeRecord:
-    """A text and its targets.
-
-    Attributes:
-        id: name of the record.
-        words: the words.
-        targets: targets in the order of the source.
-        document: the document that the text is taken from; None if unknown.
-        spaces: whether a space stands before each word in the text; empty if unknown.
-    """
+    """A text and its targets."""
 
     id: str
     words: tuple[str, ...]
     targets: tuple[EdgeTarget, ...]
-    document: str | None = None
-    spaces: tuple[bool, ...] = ()
+    document: str | None = None  # the document that the text is taken from; None if unknown
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word in the text; empty if unknown
 
     def __post_init__(self) -> None:
         for target in self.targets:
@@ -62,11 +53,7 @@ class EdgeRecord:
 
 
 def edge_line(record: EdgeRecord) -> str:
-    """A record as a line of JSON, including the newline.
-
-    Raises:
-        AtlasError: a word contains a space or is empty, which the schema does not allow.
-    """
+    """A record as a line of JSON, including the newline."""
     for word in record.words:
         if not _is_word(word):
             raise AtlasError(f"{record.id}: the word {word!r} contains a space, which separates words in this format.")
@@ -87,12 +74,7 @@ def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
 
 
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield functions that read the records of a file, in its order.
-
-    Raises:
-        AtlasError: (when a record is read) the line is not a JSON object, has no text, or has a target with invalid spans or
-            labels; names file and line. Targets of one task must all have one span or all have two.
-    """
+    """Yield functions that read the records of a file, in its order."""
     pairs: dict[str, bool] = {}
     return (partial(_read, line, f"{path}:{number}", number, pairs) for number, line in read_lines(path) if line.strip())
 

@@ -70,47 +70,31 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Example:
-    """One model input with its words and gold layers.
+    """One model input with its words and gold layers."""
 
-    Attributes:
-        record: position in the corpus, counted from 0 over all records, dropped ones included.
-        id: name of the example in the corpus.
-        input_ids, segment_ids, tokens: n tokens, including special tokens.
-        word: for each token the position of its word, -1 for a special token.
-        words: the m words.
-        layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones.
-        mentions: spans of words that refer; None if the corpus has no such layer.
-        question: question on a passage, with its answers; None without a question.
-        label: class, a number as text, or the translation of the text; None if the corpus has none.
-        edges: targets of edge probing, spans over `words`; None if the corpus has no such layer.
-        keyphrases: gold phrases of a document, including those not in its text; None if the corpus has no such layer.
-        document: the document, article or text that the example is taken from; None if unknown.
-        texts: the complete running texts of the words, even if the example is truncated; empty if a corpus has only words.
-    """
-
-    record: int
+    record: int  # position in the corpus, counted from 0 over all records, dropped ones included
     id: str
-    input_ids: tuple[int, ...]
+    input_ids: tuple[int, ...]  # input_ids, segment_ids, tokens: n tokens, including special tokens
     segment_ids: tuple[int, ...]
     tokens: tuple[str, ...]
-    word: tuple[int, ...]
+    word: tuple[int, ...]  # for each token the position of its word, -1 for a special token
     words: tuple[str, ...]
+    # gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    mentions: tuple[Mention, ...] | None = None
-    question: QuestionAnnotation | None = None
-    label: str | None = None
+    mentions: tuple[Mention, ...] | None = None  # spans of words that refer; None if the corpus has no such layer
+    question: QuestionAnnotation | None = None  # question on a passage, with its answers; None without a question
+    label: str | None = None  # class, a number as text, or the translation of the text; None if the corpus has none
+    # targets of edge probing, spans over `words`; None if the corpus has no such layer
     edges: tuple[EdgeTarget, ...] | None = None
+    # gold phrases of a document, including those not in its text; None if the corpus has no such layer
     keyphrases: tuple[Keyphrase, ...] | None = None
-    document: str | None = None
+    document: str | None = None  # the document, article or text that the example is taken from; None if unknown
+    # the complete running texts of the words, even if the example is truncated; empty if a corpus has only words
     texts: tuple[str, ...] = ()
 
 
 def question_of(example: Example) -> QuestionAnnotation:
-    """The question of an example, with its answers.
-
-    Raises:
-        AtlasError: the example has no question.
-    """
+    """The question of an example, with its answers."""
     if example.question is None:
         raise AtlasError(f"example {example.id} has no question: use a corpus with reader squad.")
     return example.question
@@ -130,11 +114,7 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
 
 
 def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iterator[Example]:
-    """Yield the examples of shard files in order, up to record `limit` (exclusive).
-
-    Raises:
-        AtlasError: a file is missing or is not a table of examples.
-    """
+    """Yield the examples of shard files in order, up to record `limit` (exclusive)."""
     for path in paths:
         try:
             # Compare the schema too: with a schema, the reader fills missing columns with nulls.
@@ -158,8 +138,7 @@ def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[
     return list(read_examples(paths, limit))
 
 
-Examples = Annotated[Sequence[Example], all_examples]
-"""Examples, as a parameter of a function that a job calls."""
+Examples = Annotated[Sequence[Example], all_examples]  # examples, as a parameter of a function that a job calls
 
 
 class Corpus(NamedTuple):

@@ -49,8 +49,7 @@ TASKS = {
     "qnli": Task(("question",), ("sentence",), ("label",)),
     "mnli": Task(("sentence1", "premise"), ("sentence2", "hypothesis"), ("gold_label", "label")),
 }
-NO_HEAD = -1
-"""Head of a word whose head is not annotated."""
+NO_HEAD = -1  # head of a word whose head is not annotated
 _NO_LABEL = ("", "-", "-1", "nan")
 """Placeholders for a missing label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 
@@ -67,31 +66,16 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence or a pair.
+    """A sentence or a pair."""
 
-    Attributes:
-        id: its row in the file, from 1.
-        texts: one or two texts.
-        label: class, or the number as text.
-        tagged: the texts in words, if the file has such layers.
-    """
-
-    id: str
+    id: str  # its row in the file, from 1
     texts: tuple[str, ...]
-    label: str
-    tagged: tuple[Tagged, ...] = ()
+    label: str  # class, or the number as text
+    tagged: tuple[Tagged, ...] = ()  # the texts in words, if the file has such layers
 
 
 def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
-    """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records.
-
-    Args:
-        path: JSON lines (.jsonl), otherwise tab-separated with a header.
-        task: one of `TASKS`.
-
-    Raises:
-        AtlasError: a column is missing, a row is longer than the header, or a score is not a number; names file and line.
-    """
+    """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records."""
     for number, (where, row) in enumerate(_rows(path, task), start=1):
         if isinstance(row, str):
             yield Dropped(str(number), "incomplete row", row)

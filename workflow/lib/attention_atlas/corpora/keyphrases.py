@@ -1,8 +1,8 @@
 """Documents with keyphrases: positions of the phrases in the text as B, I and O tags.
 
-Four formats are supported: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (one phrase per line), or
-with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by semicolons); JSON lines with `text` and
-`keyphrases`; and JSON lines with words and tags, as in hub data sets (`document` and `doc_bio_tags`).
+Three formats are supported: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (one phrase per line), or
+with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by semicolons); and JSON lines with `text` and
+`keyphrases`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.records import Dropped
@@ -39,23 +39,14 @@ _READ = (".txt", ".key", _ABSTRACT, ".uncontr", ".contr")
 
 @dataclass(frozen=True)
 class KeyphraseDocument:
-    """A document.
-
-    Attributes:
-        id: its name.
-        words: the words.
-        tags: for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`.
-        phrases: the gold phrases as given, without duplicates that differ only in case.
-        absent: those of them that are not in the text.
-        spaces: whether a space stands before each word; empty if unknown.
-    """
+    """A document."""
 
     id: str
     words: tuple[str, ...]
-    tags: tuple[str, ...]
-    phrases: tuple[str, ...]
-    absent: tuple[str, ...]
-    spaces: tuple[bool, ...] = ()
+    tags: tuple[str, ...]  # for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`
+    phrases: tuple[str, ...]  # the gold phrases as given, without duplicates that differ only in case
+    absent: tuple[str, ...]  # those of them that are not in the text
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word; empty if unknown
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -93,15 +84,8 @@ def read_keyphrases(
 ) -> Iterator[KeyphraseDocument]:
     """Yield the documents in the order of their names or lines.
 
-    Args:
-        path: archive, folder, or JSON lines.
-        stemmed: match phrases by the Porter stems of their words instead of the words; case is always ignored. Existing tags
-            of a file are used unchanged.
-        keyphrase_set: set of keyphrases in Inspec's archive: `UNCONTROLLED`, `CONTROLLED` or `BOTH`.
-        names: ranges (first and last, in alphabetical order) of document names; all documents if empty.
-
-    Raises:
-        AtlasError: there is no document, a text or its keys are missing, or a line is malformed; names the file.
+    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. `names`: ranges
+    (first and last, in alphabetical order) of document names; all documents if empty.
     """
     place = Path(path)
     is_empty = True
@@ -155,10 +139,7 @@ def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[Keyph
 
 
 def _contents(path: Path) -> dict[str, bytes]:
-    """Name -> content of the texts and keys of an archive or a folder.
-
-    Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
-    """
+    """Name -> content of the texts and keys of an archive or a folder."""
     if path.is_dir():
         files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
         return {name: file.read_bytes() for name, file in files.items() if name.endswith(_READ)}
@@ -181,30 +162,10 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
         where = f"{path}:{number}"
         row = json_object(line, where)
         name = str(row.get("id", number))
-        if "text" not in row:
-            yield _tagged(row, name, where)
-        elif isinstance(row["text"], str) and _strings(row.get("keyphrases")):
-            yield _from_text(name, row["text"], row["keyphrases"], stemmed)
-        else:
+        text, phrases = row.get("text"), row.get("keyphrases")
+        if not (isinstance(text, str) and isinstance(phrases, list) and all(isinstance(phrase, str) for phrase in phrases)):
             raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
-
-
-def _strings(value: Any) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
-    """A document from words and tags."""
-    words, tags = row.get("document"), row.get("doc_bio_tags")
-    if not _strings(words) or not _strings(tags) or len(words) != len(tags):
-        raise AtlasError(f"{where}: expected 'text' with 'keyphrases', or 'document' with as many 'doc_bio_tags'.")
-    if wrong := [tag for tag in tags if tag not in (BEGIN, INSIDE, OUTSIDE)]:
-        raise AtlasError(f"{where}: {wrong[0]!r} is not a tag; use {BEGIN}, {INSIDE} or {OUTSIDE}.")
-    present = tuple(dict.fromkeys(" ".join(words[start:stop]) for start, stop in spans_of(tags)))
-    absent = row.get("abstractive_keyphrases", [])
-    if not _strings(absent):
-        raise AtlasError(f"{where}: 'abstractive_keyphrases' must be a list of phrases.")
-    return KeyphraseDocument(name, tuple(words), tuple(tags), (*present, *absent), tuple(absent))
+        yield _from_text(name, text, phrases, stemmed)
 
 
 def _from_text(name: str, text: str, phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:

@@ -10,23 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class QuestionAnnotation:
-    """A question on the words of an example: its passage, and its answers.
+    """A question on the words of an example: its passage, and its answers."""
 
-    Attributes:
-        question: the question's id, the same for all windows of its passage.
-        context: the whole passage.
-        size: number of words in the question; they come before those of the window.
-        starts, stops: for each word of the window its characters start .. stop - 1 in the passage.
-        answers: all reference answers.
-        span: words start .. stop - 1 of the example with the first reference answer, None if it is not in the window.
-    """
-
-    question: str
+    question: str  # the question's id, the same for all windows of its passage
     context: str
-    size: int
-    starts: tuple[int, ...]
+    size: int  # number of words in the question; they come before those of the window
+    starts: tuple[int, ...]  # starts, stops: for each word of the window its characters start .. stop - 1 in the passage
     stops: tuple[int, ...]
     answers: tuple[str, ...]
+    # words start .. stop - 1 of the example with the first reference answer, None if it is not in the window
     span: tuple[int, int] | None
 
     def text(self, start: int, stop: int) -> str:
@@ -51,18 +43,12 @@ EDGE_TASKS = {
 
 @dataclass(frozen=True)
 class EdgeTarget:
-    """A target of edge probing: one span or a pair of spans, with its labels.
+    """A target of edge probing: one span or a pair of spans, with its labels."""
 
-    Attributes:
-        span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
-        labels: all correct labels; empty if no label applies.
-        task: name of the task, if a file has several.
-    """
-
-    span1: WordSpan
+    span1: WordSpan  # span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span
     span2: WordSpan | None
-    labels: tuple[str, ...]
-    task: str = ""
+    labels: tuple[str, ...]  # all correct labels; empty if no label applies
+    task: str = ""  # name of the task, if a file has several
 
 
 @dataclass(frozen=True)

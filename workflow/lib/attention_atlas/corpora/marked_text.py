@@ -1,10 +1,9 @@
 """Texts with marked phrases: GAP's ambiguous pronouns with two names, and FrameNet's targets with their frame elements.
 
 GAP is a tab-separated file (Webster et al. 2018). Sentences with frames have a word (the target) that evokes a frame, and
-phrases that fill its core elements; those of FrameNet are selected as in Kovaleva et al. (2019, section 4.2):
+phrases that fill its core elements, a JSON list as in the output of the authors' notebook (Kovaleva et al. 2019, section 4.2):
 
-    [{"sentence": "He was becoming agitated .", "target": "agitated", "links": ["He"]}, ...]      a JSON list
-    fndata-1.7/ or framenet_v17/ with frame, lu, luIndex.xml                                      FrameNet, by NLTK's reader
+    [{"sentence": "He was becoming agitated .", "target": "agitated", "links": ["He"]}, ...]
 """
 
 from __future__ import annotations
@@ -27,59 +26,38 @@ if TYPE_CHECKING:
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _TRUTH = {"TRUE": True, "FALSE": False}
 TARGET, ELEMENT = "target", "element"
-LONGEST_SENTENCE, LONGEST_ELEMENT, GAP = 12, 3, 2
-"""Maximum number of words in a sentence and in an element; words on each side of the target without words of an element."""
+LONGEST_SENTENCE, LONGEST_ELEMENT = 12, 3
+"""Words in a sentence and in an element, by which the authors selected sentences of FrameNet."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One passage of GAP.
-
-    Attributes:
-        id: its name.
-        words: words and punctuation marks of the text.
-        pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
-        a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
-        document: address of the page that it is taken from; None if the file has none.
-        spaces: whether a space stands before each word.
-    """
+    """One passage of GAP."""
 
     id: str
     words: tuple[str, ...]
-    pronoun: tuple[int, int]
+    pronoun: tuple[int, int]  # pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names
     a: tuple[int, int]
     b: tuple[int, int]
-    a_coreferent: bool
+    a_coreferent: bool  # a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false
     b_coreferent: bool
-    document: str | None = None
-    spaces: tuple[bool, ...] = ()
+    document: str | None = None  # address of the page that it is taken from; None if the file has none
+    spaces: tuple[bool, ...] = ()  # whether a space stands before each word
 
 
 @dataclass(frozen=True)
 class FrameSentence:
-    """A sentence with a frame.
-
-    Attributes:
-        id: its name.
-        sentence: words separated by spaces.
-        target: word that evokes the frame.
-        elements: phrases that fill the frame's core elements.
-        frame: name of the frame, "" if unknown.
-    """
+    """A sentence with a frame."""
 
     id: str
-    sentence: str
-    target: str
-    elements: tuple[str, ...]
-    frame: str = ""
+    sentence: str  # words separated by spaces
+    target: str  # word that evokes the frame
+    elements: tuple[str, ...]  # phrases that fill the frame's core elements
+    frame: str = ""  # name of the frame, "" if unknown
 
 
 def read_gap(path: str | Path) -> Iterator[Passage]:
-    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text.
-
-    Raises:
-        AtlasError: a column is missing, or offsets do not point at the names; names file and line.
-    """
+    """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text."""
     rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
     _, header = next(rows, (1, []))
     absent = [name for name in COLUMNS[:-1] if name not in header]
@@ -141,14 +119,7 @@ def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Exa
 
 
 def read_frames(path: str | Path) -> Iterator[FrameSentence]:
-    """Yield the sentences of a JSON list, or those of a FrameNet folder that meet the paper's rules.
-
-    Raises:
-        AtlasError: the source is neither, or an entry lacks a key; names the entry.
-    """
-    if Path(path).is_dir():
-        yield from _from_framenet(Path(path))
-        return
+    """Yield the sentences of a JSON list."""
     content = read_json(path)
     if not isinstance(content, list):
         raise AtlasError(f"{path}: expected a list of sentences with frames.")
@@ -174,55 +145,6 @@ def _text(value: Any, key: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise AtlasError(f"{where}: '{key}' is missing or empty.")
     return value.strip()
-
-
-def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
-    import nltk.data
-    from nltk.corpus.reader.framenet import FramenetCorpusReader
-    from nltk.tokenize import NLTKWordTokenizer
-
-    if not (folder / "luIndex.xml").is_file():
-        raise AtlasError(f"{folder}: this is not a FrameNet folder (it has no luIndex.xml); name the folder that contains lu/.")
-    # NLTK only reads below its own folders.
-    if str(folder.resolve()) not in nltk.data.path:
-        nltk.data.path.append(str(folder.resolve()))
-    reader, tokenizer = FramenetCorpusReader(str(folder.resolve()), []), NLTKWordTokenizer()
-    try:
-        for unit in reader.lus():
-            cores = {name.name for group in unit.frame.FEcoreSets for name in group}
-            for part in unit.subCorpus:
-                for number, sentence in enumerate(part.sentence, start=1):
-                    selection = _chosen(sentence, cores, tokenizer.tokenize)
-                    if selection is not None:
-                        name = f"{unit.ID}-{part.name}-{number}"
-                        words, target, elements = selection
-                        yield FrameSentence(name, " ".join(words), target, elements, unit.frame.name)
-    except (OSError, SyntaxError, AttributeError, KeyError) as error:  # what NLTK raises for a damaged folder
-        raise AtlasError(
-            f"{folder}: FrameNet cannot be read here ({type(error).__name__}: {str(error)[:100]}). Unpack the release again."
-        ) from error
-
-
-def _chosen(sentence: Any, cores: set[str], tokenize: Any) -> tuple[list[str], str, tuple[str, ...]] | None:
-    """Words, target and core elements of a sentence, None if it does not meet the paper's rules."""
-    text = sentence.text
-    words = tokenize(text)
-    targets, spans = sentence.get("Target") or [], (sentence.get("FE") or [[]])[0]
-    if len(words) > LONGEST_SENTENCE or len(targets) != 1:
-        return None
-    target = text[targets[0][0] : targets[0][1]]
-    if target not in words:
-        return None
-    place = words.index(target)
-    near = set(words[max(0, place - GAP) : place + GAP + 1])
-    elements = []
-    for start, stop, name in spans:
-        inside = tokenize(text[start:stop])
-        if len(inside) > LONGEST_ELEMENT or near & set(inside):
-            return None
-        if name in cores:
-            elements.append(" ".join(inside))
-    return (words, target, tuple(elements)) if elements else None
 
 
 def frames_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[FrameSentence]:

@@ -18,8 +18,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
 HEAD_RULES = ("constituents", "dependency", "surface", "last")
-BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")
-"""The same, the most reliable one first."""
+BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")  # the same, the most reliable one first
 PRONOUN, PROPER, NOMINAL = "pronoun", "proper", "nominal"
 MENTION_TYPES = (PRONOUN, PROPER, NOMINAL)
 
@@ -38,26 +37,17 @@ _NOUN = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention in one example; positions are words of the example, counted from 0.
+    """A mention in one example; positions are words of the example, counted from 0."""
 
-    Attributes:
-        start, stop: its words, stop excluded.
-        cluster: name of its chain, unique in the document.
-        first: whether it is the chain's first in the whole document.
-        singleton: whether the chain has no other mention in the whole document.
-        heads: head rule -> position of the head word, for the rules that the source supports.
-        role: pronoun, A or B in GAP; "" in coreference corpora.
-        entity: type of the named entity that its head word belongs to; "" if there is none.
-    """
-
-    start: int
+    start: int  # start, stop: its words, stop excluded
     stop: int
-    cluster: str
-    first: bool = False
-    singleton: bool = False
+    cluster: str  # name of its chain, unique in the document
+    first: bool = False  # whether it is the chain's first in the whole document
+    singleton: bool = False  # whether the chain has no other mention in the whole document
+    # head rule -> position of the head word, for the rules that the source supports
     heads: dict[str, int] = field(default_factory=dict)
-    role: str = ""
-    entity: str = ""
+    role: str = ""  # pronoun, A or B in GAP; "" in coreference corpora
+    entity: str = ""  # type of the named entity that its head word belongs to; "" if there is none
 
 
 def surface_head(words: Sequence[str]) -> int:
@@ -132,10 +122,8 @@ ANY_GENDER = frozenset((MASCULINE, FEMININE, NEUTER))
 _OF_PERSONS = frozenset((MASCULINE, FEMININE))
 _CENSUS = ("dist.male.first", "dist.female.first")
 """Files of the package `names` with the first names of the US Census of 1990, which are in the public domain."""
-_LEAST_COMMON = 0.01
-"""Minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)."""
-_CLEARLY = 10
-"""Ratio of frequencies from which a name of both genders counts for the more frequent one."""
+_LEAST_COMMON = 0.01  # minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)
+_CLEARLY = 10  # ratio of frequencies from which a name of both genders counts for the more frequent one
 
 
 class Features(NamedTuple):
@@ -160,12 +148,8 @@ NO_NAMES = Names()
 def features(words: Sequence[str], head: int, tag: str, entity: str = "", names: Names = NO_NAMES) -> Features:
     """Number, gender and person of a mention.
 
-    Args:
-        words: words of the mention.
-        head: position of its head word among them.
-        tag: part of speech of the head in Penn's tag set, "_" if unknown.
-        entity: type of the named entity that the head belongs to (OntoNotes), "" if unknown or none.
-        names: additional first names by gender.
+    `tag`: part of speech of the head in Penn's tag set, "_" if unknown; `entity`: type of the named entity that the head
+    belongs to (OntoNotes), "" if unknown or none.
     """
     lower = [word.lower() for word in words]
     head_word = lower[head]
@@ -194,9 +178,6 @@ def read_names(masculine: str | Path, feminine: str | Path) -> Names:
 
     A name may be followed by its frequency in percent, and by more numbers; names below 0.01 % are ignored. A name in both
     lists counts only for a gender in which it is at least ten times as common as in the other.
-
-    Raises:
-        AtlasError: a list cannot be read or has no name.
     """
     lists = [_shares(Path(path)) for path in (masculine, feminine)]
     return Names(
@@ -219,8 +200,7 @@ def names_of(lists: Mapping[str, str]) -> Names:
     return read_names(lists["masculine"], lists["feminine"]) if lists else census_names()
 
 
-FirstNames = Annotated[Names, names_of]
-"""First names, as a parameter of a function that a job calls."""
+FirstNames = Annotated[Names, names_of]  # first names, as a parameter of a function that a job calls
 
 
 def _shares(path: Path) -> dict[str, float]:

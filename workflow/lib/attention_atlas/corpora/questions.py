@@ -39,26 +39,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question on a passage.
+    """A question on a passage."""
 
-    Attributes:
-        id: its name, or its number in the file, from 1, if it has none.
-        question, context: the texts.
-        answers: all reference answers, at least one.
-    """
-
-    id: str
-    question: str
+    id: str  # its name, or its number in the file, from 1, if it has none
+    question: str  # question, context: the texts
     context: str
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # all reference answers, at least one
 
 
 def read_squad(path: str | Path) -> Iterator[Question | Dropped]:
-    """Yield the questions of a file in its order, those without an answer, or with one at another place, as dropped records.
-
-    Raises:
-        AtlasError: the file is not JSON or in none of these formats, or an id occurs twice; names the place.
-    """
+    """Yield the questions of a file in its order, those without an answer, or with one at another place, as dropped records."""
     seen: set[str] = set()
     for number, (place, entry) in enumerate(_entries(path), start=1):
         context, question = _text(entry, "context", place), _text(entry, "question", place)

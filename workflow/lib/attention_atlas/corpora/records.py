@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _Record = TypeVar("_Record")
 _Entry = Mapping[str, Any]
 ORDERS = ("shuffled", "file")
-RECORD = "record"
-"""The unit in which examples and dropped records are counted."""
+RECORD = "record"  # the unit in which examples and dropped records are counted
 READERS = {
     "segments": "segments",
     "conllu": "stanford",
@@ -51,21 +50,14 @@ _WORDS: dict[str, Callable[[Any], int]] = {
 
 @dataclass(frozen=True)
 class Dropped:
-    """A dropped record and the reason, or text that yielded no record.
+    """A dropped record and the reason, or text that yielded no record."""
 
-    Attributes:
-        id: its name, or where the text starts.
-        reason, detail: reason and details.
-        unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs.
-        record: number of the record; for text without a record, number of the next one.
-    """
-
-    id: str
-    reason: str
+    id: str  # its name, or where the text starts
+    reason: str  # reason, detail: reason and details
     detail: str = ""
-    unit: str = RECORD
+    unit: str = RECORD  # unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs
     n: int = 1
-    record: int = 0
+    record: int = 0  # number of the record; for text without a record, number of the next one
 
 
 def reader_module(reader: str) -> str:
@@ -79,16 +71,7 @@ def reader_function(reader: str, kind: str) -> Any:
 
 
 def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = None) -> Iterable[Any]:
-    """What the reader of a corpus yields, in the order of the file; for trees and edge probing, functions that build a record.
-
-    Args:
-        entry: registry entry of the corpus.
-        raw: its file.
-        companion: its second file, see `build_shard`.
-
-    Raises:
-        AtlasError: (during iteration) the file is malformed; names file and line.
-    """
+    """What the reader of a corpus yields, in the order of the file; for trees and edges, functions that build a record."""
     if entry["reader"] in _LINE_READERS:
         return raw_lines(raw)
     records: Iterable[Any] = reader_function(entry["reader"], "records")(entry, raw, companion)
@@ -111,10 +94,7 @@ def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, l
 
 
 def record_order(size: int, order: str, seed: int) -> NDArray[np.int64]:
-    """Position in the file of record 0, 1, ... of a corpus with `size` records.
-
-    The order `shuffled` is a random permutation that depends on size and seed alone, `file` the order of the file.
-    """
+    """Position in the file of record 0, 1, ... of a corpus with `size` records."""
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}: {order!r}")
     import numpy as np

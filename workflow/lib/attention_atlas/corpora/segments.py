@@ -51,14 +51,10 @@ def authors_recipe(
     documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
     lost. The script's final shuffle changes no statistic and is omitted, so that a larger limit starts with the same segments.
 
-    Args:
-        documents: documents in file order.
-        spell: gives the words of a text with their tokens.
-        room: maximum number of tokens without special tokens (the authors: 128 - 3).
-        seed: seed of the splits and cuts (the authors: 0, with a different generator).
-        per_document: maximum number of segments of a document, drawn at random; None keeps all, as the authors do.
-        order: file: segments in the order of the file, as the authors use them; shuffled: all segments in a seeded random
-            order, so that the first ones are a sample, after all losses. See `record_order`.
+    `room`: maximum number of tokens without special tokens (the authors: 128 - 3); `per_document`: maximum number of segments
+    of a document, drawn at random; None keeps all, as the authors do; `order`: file: segments in the order of the file, as the
+    authors use them; shuffled: all segments in a seeded random order, so that the first ones are a sample, after all losses.
+    See `record_order`.
     """
     items = _in_file_order(documents, spell, random.Random(seed), room, per_document)
     if order == "file":
@@ -123,9 +119,6 @@ def clean_recipe(
     Every pair of adjacent paragraphs is a candidate, and the order is a seeded permutation of all candidates. If a pair is too
     long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they stay
     adjacent. Arguments as for `authors_recipe`.
-
-    Raises:
-        AtlasError: no document has two paragraphs.
     """
     by_document = {document.number: [" ".join(p) for p in document.paragraphs] for document in documents}
     candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]

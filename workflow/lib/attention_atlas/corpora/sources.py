@@ -41,10 +41,8 @@ from attention_atlas.io.messages import progress, redacted
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
-_KEPT_VERSION = 2
-"""Version of sampling and file format: changing it invalidates cached rows."""
-_DRAWN = ("hub", "revision", "config", "split", "column", "rows")
-"""Keys of a source that its rows depend on."""
+_KEPT_VERSION = 2  # version of sampling and file format: changing it invalidates cached rows
+_DRAWN = ("hub", "revision", "config", "split", "column", "rows")  # keys of a source that its rows depend on
 ROWS = ["number", "commit", "id", "title"]
 """Columns of the table of a data set's rows: place in the corpus's raw file, from 1; commit of the data set; the row's id and
 title, if it has them."""
@@ -55,38 +53,26 @@ _BUFFER, _ROW_GROUPS = 100_000, 100
 def fetch(
     source: Mapping[str, Any],
     target: str | Path,
-    mirror: str | None = None,
     reader: str = "segments",
     order: str = "shuffled",
     seed: int = 0,
     rows_out: str | Path | None = None,
 ) -> None:
-    """Copy or download a corpus's raw file to `target`, atomically.
-
-    Args:
-        source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
-        reader: the corpus's reader; rows of a hub data set are written in a format that it reads.
-        mirror: folder that is searched first, for `source["mirror"]`; default: the environment variable ATLAS_DATA.
-        order, seed: for a hub data set, whose first `rows` rows in this order are written, see `hub_rows`.
-        rows_out: table to write: origins of the rows of a hub data set (`ROWS`); empty for other sources.
-
-    Raises:
-        AtlasError: the checksum is wrong, or the file is not in the mirror and cannot be downloaded.
-    """
+    """Copy or download a corpus's raw file to `target`, atomically; the mirror folder is searched first."""
     if "hub" in source:
         _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
         return
     if "sacrebleu" in source:
-        write_test_sets(source, target, mirror)
+        write_test_sets(source, target)
     else:
-        _from_file(source, target, mirror)
+        _from_file(source, target)
     if rows_out is not None:
         write_table(pd.DataFrame([], columns=ROWS), rows_out)
 
 
-def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None) -> None:
+def _from_file(source: Mapping[str, Any], target: str | Path) -> None:
     """Copy a file from the mirror or download it, after checking its checksum."""
-    mirror_file = in_mirror(source, mirror)
+    mirror_file = in_mirror(source)
     if mirror_file is not None and mirror_file.is_file():
         _log.info("taken from the mirror: %s", mirror_file)
         file = mirror_file
@@ -107,11 +93,7 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
 
 
 def check_sha256(path: str | Path, expected: str) -> None:
-    """Check that a file has the expected SHA-256, compressed or decompressed.
-
-    Raises:
-        AtlasError: neither checksum matches.
-    """
+    """Check that a file has the expected SHA-256, compressed or decompressed."""
     digest = sha256(path)
     if digest == expected:
         return
@@ -130,13 +112,7 @@ def check_sha256(path: str | Path, expected: str) -> None:
 def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
     """Check that some files of an archive, in the order of their names regardless of folders, have this SHA-256.
 
-    Args:
-        path: the archive.
-        expected: SHA-256 of the concatenated contents of these files.
-        files: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
-
-    Raises:
-        AtlasError: the checksum is wrong, or the file is not an archive.
+    `files`: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
     """
     digest = hashlib.sha256()
     folder, _, pattern = files.rpartition("/")
@@ -170,41 +146,16 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         ) from error
 
 
-def are_kept(source: Mapping[str, Any], commit: str, order: str, seed: int) -> bool:
-    """Whether the rows of a hub source, whose revision stands for `commit`, are in the user's cache in this order and seed."""
-    wanted = {key: source.get(key) for key in _DRAWN if key != "revision"}
-    wanted |= {"order": order, "seed": seed, "drawing": _KEPT_VERSION}
-    for described in _rows_folder().glob("*/drawing.json"):
-        try:
-            drawing = json.loads(described.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        is_same = drawing.pop("revision", None) in (source.get("revision"), commit)
-        if is_same and wanted.items() <= drawing.items() and (described.parent / "rows.tsv").is_file():
-            return True
-    return False
-
-
-def _rows_folder() -> Path:
-    import pooch
-
-    return Path(pooch.os_cache("attention-atlas"), "rows")
-
-
 @contextmanager
 def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
-    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows.
-
-    The caller writes missing files, the table last. `drawing`: all that the rows depend on (repository, commit, order, ...).
-    """
+    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows."""
+    import pooch
     from filelock import FileLock
 
     described = json.dumps({**drawing, "drawing": _KEPT_VERSION}, sort_keys=True)
-    folder = _rows_folder() / hashlib.sha256(described.encode()).hexdigest()[:32]
+    folder = Path(pooch.os_cache("attention-atlas"), "rows") / hashlib.sha256(described.encode()).hexdigest()[:32]
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".guard"):
-        # Describe the folder for people who inspect the cache.
-        Path(folder, "drawing.json").write_text(described + "\n", encoding="utf-8")
         yield folder / "raw", folder / "rows.tsv"
 
 
@@ -265,10 +216,6 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
     Parquet files are streamed: the row groups of all files in random order, and the rows of `_ROW_GROUPS` of them at a time in
     random order. A larger sample contains the smaller ones, and up to `_BUFFER` rows the order is a permutation of all of them.
     Data sets in other formats are loaded completely, see `record_order`.
-
-    Args:
-        source: hub (a repository, or a local folder with the same layout), revision, config and split.
-        order, seed: shuffled or file.
     """
     import datasets
 
@@ -284,11 +231,7 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
 
 
 def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
-    """A source of kind hub with the folder of the user's files, or with its commit.
-
-    Raises:
-        AtlasError: the folder has a different commit or a damaged file, or the hub cannot be reached for the commit.
-    """
+    """A source of kind hub with the folder of the user's files, or with its commit."""
     if is_placed(DATASETS, source):
         folder = at_hand(DATASETS, source)
         assert folder is not None
@@ -333,7 +276,6 @@ _WRITERS: dict[str, Callable[..., int]] = {
     "squad": _write_rows,
     "glue": _write_rows,
     "parallel": _write_rows,
-    "keyphrases": _write_rows,
     "conll2012": write_conll2012,
     "edges": write_conll2012,
 }
@@ -353,14 +295,8 @@ def _first_line(error: BaseException) -> str:
     return redacted(first_line(error, 200))
 
 
-def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str | Path | None = None) -> None:
-    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads.
-
-    The mirror folder is searched first, below sacrebleu/ in the layout of ~/.sacrebleu.
-
-    Raises:
-        AtlasError: sacrebleu does not know a name, cannot download it, or its archive has a wrong checksum.
-    """
+def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
+    """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads."""
     from sacrebleu.utils import get_reference_files, get_source_file
 
     # sacrebleu does not check member paths, so reject archives with members outside the folder.
@@ -370,7 +306,7 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str |
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         for name in source["sacrebleu"]:
             with _refusals(name, pair):
-                _take_from_mirror(name, mirror)
+                _take_from_mirror(name)
                 files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
             for translated in read_parallel(files[0], languages, files[1]):
                 row = dict(zip(languages, (translated.source, translated.target), strict=True))
@@ -384,7 +320,9 @@ def _refusals(name: str, pair: str) -> Iterator[None]:
     except AtlasError:
         raise
     except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
-        _forget_damaged(name)
+        for archive, md5 in _archives(name):
+            if archive.is_file() and md5 not in (None, _md5(archive)):
+                archive.unlink()  # sacrebleu would use it unchecked at the next start
         reason = _first_line(error)
         raise AtlasError(
             f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {reason}). Check its name; "
@@ -399,33 +337,25 @@ def _archives(name: str) -> list[tuple[Path, str | None]]:
     from sacrebleu.utils import SACREBLEU_DIR
 
     dataset = sacrebleu.DATASETS.get(name)
-    if dataset is None:
-        return []
-    names = [f"{name.replace('/', '_')}.{os.path.basename(url)}" for url in dataset.data or ()]
-    sums: list[str | None] = [*dataset.md5] if dataset.md5 else [None] * len(names)
-    return [(Path(SACREBLEU_DIR, name, "raw", file), md5) for file, md5 in zip(names, sums, strict=True)]
+    urls = (dataset.data if dataset else None) or ()
+    files = [Path(SACREBLEU_DIR, name, "raw", f"{name.replace('/', '_')}.{os.path.basename(url)}") for url in urls]
+    sums: list[str | None] = [*dataset.md5] if dataset and dataset.md5 else [None] * len(files)
+    return list(zip(files, sums, strict=True))
 
 
-def _take_from_mirror(name: str, mirror: str | Path | None) -> None:
+def _take_from_mirror(name: str) -> None:
     """Copy a test set's archives from the mirror to sacrebleu's folder."""
     from sacrebleu.utils import extract_tarball
 
     for archive, md5 in _archives(name):
-        mirrored = in_mirror({"mirror": f"sacrebleu/{name}/raw/{archive.name}"}, mirror)
+        mirrored = in_mirror({"mirror": f"sacrebleu/{name}/raw/{archive.name}"})
         if archive.is_file() or mirrored is None or not mirrored.is_file():
             continue
-        if md5 is not None and _md5(mirrored) != md5:
+        if md5 not in (None, _md5(mirrored)):
             raise AtlasError(f"{mirrored}: wrong checksum: sacrebleu expects md5 {md5}. The file is damaged; fetch it again.")
         with whole_file(archive) as part:
             shutil.copyfile(mirrored, part)
         extract_tarball(str(archive), str(archive.parent))
-
-
-def _forget_damaged(name: str) -> None:
-    """Remove archives with a wrong checksum, which sacrebleu would use unchecked at the next start."""
-    for archive, md5 in _archives(name):
-        if md5 is not None and archive.is_file() and _md5(archive) != md5:
-            archive.unlink()
 
 
 def _md5(path: Path) -> str:

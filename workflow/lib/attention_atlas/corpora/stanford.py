@@ -129,9 +129,6 @@ def to_stanford(tree: Tree, source: str | Path = "the treebank") -> Tree:
 
     Relations with unknown subtypes are treated as their main type, so trees of other languages are accepted, though their
     labels mean little. `source` is the file, for messages.
-
-    Raises:
-        AtlasError: a relation is not one of UD version 2; names its scheme.
     """
     draft = Draft(tree)
     if foreign := {i: draft.main(i) for i in range(1, draft.size + 1) if draft.heads[i] and draft.main(i) not in _UNIVERSAL}:

@@ -295,10 +295,7 @@ def _is_preposition(d: Draft, mark: int, clause: int) -> bool:
 
 
 def _put_below(d: Draft, inner: int, prepositions: list[int], label: str) -> None:
-    """Replace `inner` by the first preposition; each further one attaches to the previous one, `inner` to the last.
-
-    Words before the first preposition that modify the whole phrase move with it, as does its closing punctuation.
-    """
+    """Replace `inner` by the first preposition; each further one attaches to the previous one, `inner` to the last."""
     top = prepositions[0]
     place = d.main(inner)
     bottom = d.inner.get(prepositions[-1], prepositions[-1])

@@ -29,17 +29,11 @@ _HEADING = re.compile(r"=( =)* .* (= )*=")
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A document.
+    """A document."""
 
-    Attributes:
-        paragraphs: each a tuple of sentences.
-        closed: whether a blank line (or title) follows it.
-        number: its number in the file, from 1.
-    """
-
-    paragraphs: tuple[tuple[str, ...], ...]
-    closed: bool
-    number: int = field(default=1, compare=False)
+    paragraphs: tuple[tuple[str, ...], ...]  # each a tuple of sentences
+    closed: bool  # whether a blank line (or title) follows it
+    number: int = field(default=1, compare=False)  # its number in the file, from 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -74,14 +68,9 @@ def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
 def read_documents(path: str | Path, lines: str) -> Iterator[TextDocument]:
     """Yield the documents of a text file.
 
-    Args:
-        path: UTF-8 text, compressed or not.
-        lines: `sentences` (one sentence per line, a blank line between documents, one paragraph per document),
-            `paragraphs` (one paragraph per line, a blank line between documents) or `wikitext` (paragraphs;
-            ` = Title = ` starts a document, deeper headings are skipped).
-
-    Raises:
-        AtlasError: the file is missing or empty, or is not UTF-8.
+    `lines`: `sentences` (one sentence per line, a blank line between documents, one paragraph per document), `paragraphs` (one
+    paragraph per line, a blank line between documents) or `wikitext` (paragraphs; ` = Title = ` starts a document, deeper
+    headings are skipped).
     """
     number = 0
     for number, (block, closed) in enumerate(_blocks(path, lines), start=1):
@@ -119,14 +108,9 @@ def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
 def read_parallel(path: str | Path, languages: Sequence[str], translations: str | Path | None = None) -> Iterator[Translated]:
     """Yield the pairs of a file in its order.
 
-    Args:
-        path: one JSON object per line with both languages as keys (or under "translation", as on the hub), otherwise the
-            sentences of the first language, one per line.
-        languages: languages of the sentences and of the translations.
-        translations: the file with the translations, line by line; None if `path` contains both.
-
-    Raises:
-        AtlasError: a line is not a JSON object, a language is missing, or the files differ in length; names file and line.
+    `path`: one JSON object per line with both languages as keys (or under "translation", as on the hub), otherwise the
+    sentences of the first language, one per line; `translations`: the file with the translations, line by line; None if `path`
+    contains both.
     """
     if translations is None:
         for number, line in read_lines(path):

@@ -20,24 +20,16 @@ if TYPE_CHECKING:
 
 _CONLLU_SUFFIXES = (".conllu", ".conll")
 _PACKED = (".gz", ".xz", ".bz2")
-MOST_SENTENCES = 2000
-"""Maximum number of sentences with trees that are measured."""
-MOST_SHOWN = 100
-"""Maximum number of plain sentences that are read; they are shown but not measured."""
+MOST_SENTENCES = 2000  # maximum number of sentences with trees that are measured
+MOST_SHOWN = 100  # maximum number of plain sentences that are read; they are shown but not measured
 
 
 @dataclass(frozen=True)
 class UsersText:
-    """Kind of text in a file.
-
-    Attributes:
-        path: the file.
-        has_trees: whether it is CoNLL-U; otherwise it has one sentence per line.
-        sentences: number of sentences in the file.
-    """
+    """Kind of text in a file."""
 
     path: Path
-    has_trees: bool
+    has_trees: bool  # whether it is CoNLL-U; otherwise it has one sentence per line
     sentences: int
 
     @property
@@ -60,13 +52,7 @@ class UsersText:
 
 
 def users_text(path: str | Path) -> UsersText:
-    """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped.
-
-    A file is CoNLL-U if its name ends in .conllu or .conll, or if its first line has ten columns.
-
-    Raises:
-        AtlasError: the file is missing, empty or not UTF-8; it is a different kind of table; or a tree is missing or malformed.
-    """
+    """Kind of text in a file; the sentences that will be read are parsed, and a tree with several roots will be dropped."""
     file = Path(path)
     if file.is_dir():
         raise AtlasError(f"{file}: this is a folder; name a file with one sentence per line, or in CoNLL-U.")
@@ -89,11 +75,7 @@ def users_text(path: str | Path) -> UsersText:
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers.
-
-    Raises:
-        AtlasError: the file is missing, is not UTF-8, or has no such line.
-    """
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers."""
     is_empty = True
     for number, line in read_lines(path):
         if sentence := line.strip():

@@ -79,12 +79,9 @@ def _all_windows(builder: ExampleBuilder) -> Iterator[Example | Dropped]:
 def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:
     """Words start .. stop - 1 of each window of a document.
 
-    Args:
-        sentence: for each word the number of its sentence.
-        sizes: for each word the number of its word pieces.
-        room: maximum number of tokens in a window, without special tokens.
-        windows: "first" cuts the document after the last word that fits (Clark et al. 2019: documents truncated to 128 tokens);
-            "all" continues with further windows; a window ends with a sentence if one ends in its second half.
+    `sizes`: for each word the number of its word pieces; `windows`: "first" cuts the document after the last word that fits
+    (Clark et al. 2019: documents truncated to 128 tokens); "all" continues with further windows; a window ends with a sentence
+    if one ends in its second half.
     """
     intervals: list[tuple[int, int]] = []
     start = 0
@@ -103,11 +100,7 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
 
 
 def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[Mention]:
-    """All mentions of a document, at positions in the document, with head words by every rule that the source supports.
-
-    Raises:
-        AtlasError: a parse cannot be read, or the dependency trees belong to other sentences.
-    """
+    """All mentions of a document, at positions in the document, with head words by every rule that the source supports."""
     starts = [start for start, _ in sentence_starts(document)]
     for tree, start, stop in zip(trees or (), starts, [*starts[1:], len(document.words)], strict=trees is not None):
         if tree.words != document.words[start:stop]:
@@ -159,11 +152,7 @@ def mentions_between(mentions: Sequence[Mention], start: int, stop: int) -> tupl
 
 
 def trees_of_documents(documents: Iterator[Document], trees: Iterator[_Tree]) -> Iterator[tuple[Document, list[_Tree]]]:
-    """Each document with the dependency trees of its sentences (or functions that build them), read in parallel.
-
-    Raises:
-        AtlasError: the trees end before the documents do.
-    """
+    """Each document with the dependency trees of its sentences (or functions that build them), read in parallel."""
     for document in documents:
         document_trees = list(islice(trees, len(document.parses)))
         if len(document_trees) < len(document.parses):
@@ -186,10 +175,7 @@ def head_leaf(tree: Constituents) -> int:
 
 
 def span_head(tree: Constituents, start: int, stop: int) -> int:
-    """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1.
-
-    If the span is not a constituent, it is treated as a flat noun phrase of the largest constituents inside it.
-    """
+    """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1."""
     parts = _cover(tree, start, stop)
     if len(parts) == 1:
         return start + head_leaf(parts[0])

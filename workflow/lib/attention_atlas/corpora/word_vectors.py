@@ -24,17 +24,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors by lower-cased word.
-
-    Attributes:
-        label: description of the vectors.
-        words: those of the second row and all others; row 0 is zeros, for words without a vector.
-        vectors: [row, dimension] float32.
-    """
+    """Vectors by lower-cased word."""
 
     label: str
-    words: Sequence[str]
-    vectors: npt.NDArray[np.float32]
+    words: Sequence[str]  # those of the second row and all others; row 0 is zeros, for words without a vector
+    vectors: npt.NDArray[np.float32]  # [row, dimension] float32
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -63,10 +57,6 @@ def read_vector_file(
     contain spaces (". . ."). Of several vectors of a word the first is kept. A first line of two integers (rows and dimensions,
     as written by word2vec) is skipped. An incomplete last line is skipped with a warning, since samples of large files often
     end this way. `lines`: read at most this many.
-
-    Raises:
-        AtlasError: a line has too few columns or something other than numbers, the encoding is wrong, or the file is empty;
-            names file and line.
     """
     index: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []

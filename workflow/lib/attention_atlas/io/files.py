@@ -1,4 +1,4 @@
-"""Atomic writing (under a temporary name, then renamed), reading of text and JSON, and checksums."""
+"""Data files of the library; atomic writing (under a temporary name, then renamed), reading of text and JSON, checksums."""
 
 from __future__ import annotations
 
@@ -24,11 +24,29 @@ from typing import IO, Any
 
 from attention_atlas.errors import AtlasError
 
+_PACKAGE, _CHECKOUT = Path(__file__).resolve().parents[1], "workflow/resources"
+
+
+def data_folder(name: str) -> Path:
+    """The folder `resources` or `schemas`: beside `lib` in a checkout, inside the package in a wheel (see setup.py)."""
+    installed = _PACKAGE / name
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / name
+
+
+RESOURCES, SCHEMAS = data_folder("resources"), data_folder("schemas")
+"""Published values, annotated maps and parts of pages; schemas of the configuration and of the settings of each study."""
+ASSETS = ("tables/table.css", "tables/short.js", "tables/long.js")  # parts of the pages of tables, below the resources
+
+
+def with_data_file(path: Path) -> Path:
+    """A path of the configuration; a path below workflow/resources is resolved to the library's file from any directory."""
+    return RESOURCES / path.relative_to(_CHECKOUT) if path.is_relative_to(_CHECKOUT) else path
+
+
 _log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
-SCRATCH = "ATLAS_SCRATCH"
-"""Environment variable: where jobs put what they need while they run; by default beside their outputs."""
+SCRATCH = "ATLAS_SCRATCH"  # environment variable: where jobs put what they need while they run; by default beside their outputs
 _BLOCK = 1 << 20
 # Suffixes of temporary files, and the prefix of temporary folders.
 _PART, _SCRATCH = ".part", ".files."
@@ -62,9 +80,6 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
     The data is flushed to disk before the rename, so a file with its final name is always complete. Leftovers of a killed
     process are removed.
-
-    Raises:
-        AtlasError: the disk is full or the quota is used up (the original error is the cause).
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -174,11 +189,7 @@ def _umask() -> int:
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and decompressed.
-
-    Raises:
-        AtlasError: the file is missing, is a folder or is a zip archive.
-    """
+    """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and decompressed."""
     path = Path(path)
     if path.is_dir():
         raise AtlasError(f"{path}: this is a directory, but a file is needed here.")
@@ -195,11 +206,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
 
 
 def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line with its end) of a file, compressed or not, one line at a time.
-
-    Raises:
-        AtlasError: the file is missing, or a compressed file is incomplete; names the line.
-    """
+    """Yield (line number from 1, line with its end) of a file, compressed or not, one line at a time."""
     number = 0
     with open_binary(path) as stream:
         try:
@@ -214,11 +221,7 @@ def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def decoded(raw: bytes, where: str | Path) -> str:
-    """A text or line in UTF-8 without its byte-order mark, which joined files have at the start of any line.
-
-    Raises:
-        AtlasError: it is not UTF-8; names `where` and the byte.
-    """
+    """A text or line in UTF-8 without its byte-order mark, which joined files have at the start of any line."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -229,11 +232,7 @@ def decoded(raw: bytes, where: str | Path) -> str:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 text, compressed or not.
-
-    Raises:
-        AtlasError: as for `raw_lines`, or the text is not UTF-8; names the line.
-    """
+    """Yield (line number from 1, line without its end) of a UTF-8 text, compressed or not."""
     return ((number, decoded(raw, f"{path}:{number}").rstrip("\r\n")) for number, raw in raw_lines(path))
 
 
@@ -243,11 +242,7 @@ def columns_of(line: str) -> list[str]:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file in UTF-8, compressed or not.
-
-    Raises:
-        AtlasError: the file is missing, incomplete, not UTF-8 or not JSON; names the line.
-    """
+    """The content of a JSON file in UTF-8, compressed or not."""
     try:
         with open_binary(path) as stream:
             return json.loads(decoded(stream.read(), path))
@@ -263,27 +258,14 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file of this project, read by libyaml if it is installed, which is ten times as fast.
-
-    Raises:
-        OSError, yaml.YAMLError: the file is missing, or not YAML.
-    """
+    """The content of a YAML file of this project, read by libyaml if it is installed, which is ten times as fast."""
     import yaml
 
     return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
-    """The JSON object in a line.
-
-    Args:
-        line: the line.
-        where: file and line, for messages.
-        remedy: what to do if the line is not JSON.
-
-    Raises:
-        AtlasError: the line is not JSON, or not an object.
-    """
+    """The JSON object in a line."""
     try:
         parsed = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.metadata import PackageNotFoundError, files
@@ -13,92 +13,45 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.files import write_text
-from attention_atlas.io.html_pages import Links, link_pages
+from attention_atlas.io.files import RESOURCES, write_text
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 
-
-def installed_text(package: str, name: str) -> str:
-    """Text of a file of an installed package, without importing the package.
-
-    Args:
-        package: name of the distribution.
-        name: name of the file, without its folder.
-
-    Raises:
-        AtlasError: the package is not installed or has no such file.
-    """
-    try:
-        path = next(file for file in files(package) or () if file.name == name)
-    except (PackageNotFoundError, StopIteration) as error:
-        raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
-    return Path(path.locate()).read_text(encoding="utf-8")
-
-
-def script_text(package: str, name: str) -> str:
-    """The same for a script embedded in a page: escaped so that it cannot close its script element.
-
-    Raises:
-        AtlasError: the package is not installed or has no such file.
-    """
-    return installed_text(package, name).replace("</script", "<\\/script")
-
-
-LONG = 50
-"""Tables with more rows can be filtered and collapsed."""
+LONG = 50  # tables with more rows can be filtered and collapsed
 GOOD, BAD, OPEN, NONE = "good", "bad", "open", "none"
 """Colours of marks: blue, orange, yellow and grey, each with a different sign before the word."""
-_LIBRARY = "itables"
-"""Package with a bundle of DataTables and jQuery, all under the MIT licence."""
+_LINKS = "\n<nav aria-label='Files and sources'><ul>{}</ul></nav>"
+Links = Iterable[tuple[str, str]]  # text and address of each link; an address is relative to the page, or on the web
+_LIBRARY = "itables"  # package with a bundle of DataTables and jQuery, all under the MIT licence
 _NUMBER = re.compile(r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(?![\w.-])", re.IGNORECASE)
 _HEAD = re.compile(r"(\d+)-(\d+)\b")
 _EXPORT = re.compile(r"export\s*\{([^{}]*)\}")
 _FEW_VALUES = 12
-_SHORT_NOTES = 900
-"""Number of characters of explanations that stay visible."""
-_NARROW = 24
-"""Maximum number of characters of cells in a column without line breaks."""
-_FOLDED_FROM = 90
-"""Number of characters above which a text is folded; its first words stay visible."""
+_SHORT_NOTES = 900  # number of characters of explanations that stay visible
+_NARROW = 24  # maximum number of characters of cells in a column without line breaks
+_FOLDED_FROM = 90  # number of characters above which a text is folded; its first words stay visible
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of the columns of a page.
+    """Layout of the columns of a page."""
 
-    Attributes:
-        group: column that defines collapsible groups, in the order in which its values first appear; empty for none.
-        marks: column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`.
-        folded: columns with long texts, of which only the first words are shown at first.
-    """
-
-    group: str = ""
+    group: str = ""  # column that defines collapsible groups, in the order in which its values first appear; empty for none
+    # column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`
     marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    folded: Sequence[str] = ()
-
-
-PLAIN = Layout()
+    folded: Sequence[str] = ()  # columns with long texts, of which only the first words are shown at first
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its page.
+    """A table with its page."""
 
-    Attributes:
-        frame: the numbers, written as TSV.
-        notes: paragraphs above the table, below the caption.
-        page: the columns of the page; default: the numbers.
-        names, formats, layout: as in `write_html_table`.
-    """
-
-    frame: pd.DataFrame
-    notes: Sequence[str] = ()
-    page: pd.DataFrame | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    formats: Mapping[str, str] = field(default_factory=dict)
-    layout: Layout = PLAIN
+    frame: pd.DataFrame  # the numbers, written as TSV
+    notes: Sequence[str] = ()  # paragraphs above the table, below the caption
+    page: pd.DataFrame | None = None  # the columns of the page, with empty cells for missing values; default: the numbers
+    names: Mapping[str, str] = field(default_factory=dict)  # column -> heading
+    formats: Mapping[str, str] = field(default_factory=dict)  # column -> format of its numbers (".1%", "+d"); default: .3f
+    layout: Layout = Layout()
 
     def write(
         self,
@@ -109,70 +62,34 @@ class Table:
         links: Mapping[str, Links],
         run_title: str = "",
     ) -> None:
-        """Write the numbers (`tsv`, if they are among the files) and the page (`html`).
-
-        Args:
-            files: kind -> file.
-            labels: models and corpora, which the page names; without any, it names the run.
-            heading, caption: of the page.
-            links: name of the page among the files -> its links.
-            run_title: title of the run.
-        """
+        """Write the numbers (`tsv`, if they are among the files) and the page (`html`)."""
         if "tsv" in files:
             write_table(self.frame, files["tsv"])
-        self.write_page(files["html"], heading, [*(joint_lines(labels.values()) or [run_title]), caption])
-        link_pages(files, links)
+        notes = [*(joint_lines(labels.values()) or [run_title]), caption]
+        self.write_page(files["html"], heading, notes, links.get("html", ()))
 
-    def write_page(self, path: str | Path, heading: str, notes: Sequence[str]) -> None:
-        """Write the page alone, its notes below others."""
-        shown = self.frame if self.page is None else self.page
-        write_html_table(shown, path, heading, [*notes, *self.notes], self.names, self.formats, self.layout)
-
-
-def write_html_table(
-    frame: pd.DataFrame,
-    path: str | Path,
-    title: str,
-    notes: Sequence[str],
-    names: Mapping[str, str] | None = None,
-    formats: Mapping[str, str] | None = None,
-    layout: Layout = PLAIN,
-) -> None:
-    """Write a frame as one HTML page.
-
-    Args:
-        frame: the table; a missing value becomes an empty cell.
-        path: file to write.
-        title: heading of the page.
-        notes: paragraphs above the table (run, model, corpus, description of the columns).
-        names: column -> heading.
-        formats: column -> format specification of its numbers, such as ".1%" or "+d"; three decimals otherwise.
-        layout: columns to group by, to colour and to fold.
-
-    Raises:
-        AtlasError: the table is long and the package that makes it interactive is not installed.
-    """
-    names, formats = names or {}, formats or {}
-    long = len(frame) > LONG
-    columns = [_column(frame, name, formats.get(str(name)), layout, long) for name in frame.columns]
-    head = "".join(
-        f"<th{column.attributes}>{escape(names.get(name, str(name).replace('_', ' ')))}</th>"
-        for name, column in zip(frame.columns, columns, strict=True)
-    )
-    rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(column.cells for column in columns), strict=True))
-    script = _long_script() if long else _asset("short.js")
-    body = (
-        f"<h1>{escape(title)}</h1>\n{_notes(notes)}\n<div class='tools'></div>\n"
-        f"<div class='box' tabindex='0' role='region' aria-label='{escape(title)}'>\n"
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n"
-    )
-    write_text(
-        path,
-        "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
-        f"<meta name='viewport' content='width=device-width, initial-scale=1'><title>{escape(title)}</title>"
-        f"<style>{_asset('table.css')}</style></head>\n<body{' class=long' if long else ''}>\n{body}"
-        f"<script type='module'>\n{script}</script>\n</body>\n</html>\n",
-    )
+    def write_page(self, path: str | Path, heading: str, notes: Sequence[str], links: Links = ()) -> None:
+        """Write the page alone: heading, links, the first note, further notes with those of the table, and the table."""
+        frame = self.frame if self.page is None else self.page
+        long = len(frame) > LONG
+        columns = [_column(frame, name, self.formats.get(str(name)), self.layout, long) for name in frame.columns]
+        headings = [self.names.get(name, str(name).replace("_", " ")) for name in frame.columns]
+        head = "".join(f"<th{column[0]}>{escape(text)}</th>" for text, column in zip(headings, columns, strict=True))
+        rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
+        title, script = escape(heading), _long_script() if long else _asset("short.js")
+        listed = "".join(f"<li><a href='{escape(address)}'>{escape(text)}</a></li>" for text, address in links)
+        body = (
+            f"<h1>{title}</h1>{listed and _LINKS.format(listed)}\n{_notes([*notes, *self.notes])}\n<div class='tools'></div>\n"
+            f"<div class='box' tabindex='0' role='region' aria-label='{title}'>\n"
+            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n"
+        )
+        write_text(
+            path,
+            "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
+            f"<meta name='viewport' content='width=device-width, initial-scale=1'><title>{title}</title>"
+            f"<style>{_asset('table.css')}</style></head>\n<body{' class=long' if long else ''}>\n{body}"
+            f"<script type='module'>\n{script}</script>\n</body>\n</html>\n",
+        )
 
 
 def _notes(notes: Sequence[str]) -> str:
@@ -183,13 +100,7 @@ def _notes(notes: Sequence[str]) -> str:
     return "\n".join([first, "<details class='notes'><summary>How to read this table</summary>", *explanations, "</details>"])
 
 
-@dataclass(frozen=True)
-class _Column:
-    attributes: str
-    cells: list[str]
-
-
-def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, long: bool) -> _Column:
+def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, long: bool) -> tuple[str, list[str]]:
     """HTML of a column: attributes of its heading, and its cells."""
     values = [None if missing else value for value, missing in zip(frame[name], frame[name].isna(), strict=True)]
     shown = ["" if value is None else _shown(value, spec) for value in values]
@@ -213,7 +124,7 @@ def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, lo
     if name in layout.folded:
         html = [_folded(text) for text in shown]
     cells = [f"<td{attribute}>{text}</td>" for attribute, text in zip(cell_attributes, html, strict=True)]
-    return _Column("".join(f" {key}='{value}'" if value else f" {key}" for key, value in attributes.items()), cells)
+    return "".join(f" {key}='{value}'" if value else f" {key}" for key, value in attributes.items()), cells
 
 
 def _shown(value: Any, spec: str | None) -> str:
@@ -258,10 +169,21 @@ def _asset(name: str) -> str:
     return (RESOURCES / "tables" / name).read_text(encoding="utf-8")
 
 
+def installed_text(package: str, name: str) -> str:
+    """Text of a file of an installed package, without importing the package."""
+    try:
+        path = next(file for file in files(package) or () if file.name == name)
+    except (PackageNotFoundError, StopIteration) as error:
+        raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
+    return Path(path.locate()).read_text(encoding="utf-8")
+
+
 def _long_script() -> str:
     """The library with its licence, then the script of the page; the bundle is a module, whose exports become one variable."""
     licence = installed_text(_LIBRARY, "LICENSE").replace("*/", "")
-    bundle, count = _EXPORT.subn(_exports_as_name, script_text(_LIBRARY, "dt_bundle.js"))
+    # A script must not close its script element.
+    bundle = installed_text(_LIBRARY, "dt_bundle.js").replace("</script", "<\\/script")
+    bundle, count = _EXPORT.subn(_exports_as_name, bundle)
     if count != 1:
         raise ValueError(f"{_LIBRARY}: dt_bundle.js has {count} export clauses instead of one.")
     return f"/*\n{_LIBRARY}, DataTables (datatables.net) and jQuery\n\n{licence}*/\n{bundle}\n{_asset('long.js')}"

@@ -33,8 +33,7 @@ def repository_in_mirror(kind: str, repository: str, mirror: str | Path | None =
 
 
 _log = logging.getLogger(__name__)
-MODELS, DATASETS = "models", "datasets"
-"""Kinds of repositories."""
+MODELS, DATASETS = "models", "datasets"  # kinds of repositories
 _COMMIT = re.compile("[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _METADATA = Path(".cache", "huggingface", "download")
@@ -74,13 +73,7 @@ def _pinned(source: Mapping[str, Any]) -> str | None:
 def at_hand(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
     """The folder with the files of a source of kind hub if they are on this machine; never downloads.
 
-    Args:
-        kind: models or datasets.
-        source: its `hub` (a repository, or a folder with the same layout), `revision` and the model's `card` in the run.
-        mirror: folder that is searched before the hub's cache; default: from the environment.
-
-    Raises:
-        AtlasError: the mirror has a different commit of this repository.
+    `mirror`: folder that is searched before the hub's cache; default: from the environment.
     """
     for folder in _placed(kind, source, mirror):
         _check_commit(folder, source)
@@ -99,14 +92,6 @@ def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str]) -> Path
     """The folder with the files of a source of kind hub; files that are not on this machine are downloaded.
 
     Files of the mirror are compared with their recorded checksums.
-
-    Args:
-        kind: models or datasets.
-        source: see `at_hand`.
-        needed: patterns of the names of files to download.
-
-    Raises:
-        AtlasError: the download fails, a checksum is wrong, or the mirror has a different commit.
     """
     for folder in _placed(kind, source):
         _check_commit(folder, source)
@@ -124,11 +109,7 @@ def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str]) -> Path
 
 
 def resolved_commit(kind: str, source: Mapping[str, Any]) -> str:
-    """The commit of a source of kind hub; the hub is asked if `commit_of` does not know it, and its cache keeps the answer.
-
-    Raises:
-        AtlasError: the hub cannot be reached, or has no such repository, branch or tag.
-    """
+    """The commit of a source of kind hub; the hub is asked if `commit_of` does not know it, and its cache keeps the answer."""
     commit = commit_of(kind, source)
     if commit:
         return commit
@@ -163,11 +144,7 @@ def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasErro
 
 
 def check_placed_files(folder: Path) -> None:
-    """Compare the files of a folder with the checksums recorded by `hf download --local-dir`, if there are any.
-
-    Raises:
-        AtlasError: a file has a wrong checksum.
-    """
+    """Compare the files of a folder with the checksums recorded by `hf download --local-dir`, if there are any."""
     notes = sorted(Path(folder, _METADATA).rglob("*.metadata"))
     for note in notes:
         file = Path(folder, note.relative_to(folder / _METADATA).with_suffix(""))

@@ -19,11 +19,7 @@ _log = logging.getLogger(__name__)
 def progress(items: Iterable[Item], total: int | None = None, label: str = "", every_s: float = 30.0) -> Iterator[Item]:
     """Yield `items` and show the progress of the loop.
 
-    Args:
-        items: any iterable.
-        total: number of items, if `len` is not available.
-        label: name of the work.
-        every_s: seconds between two log lines if standard error is not a terminal.
+    `every_s`: seconds between two log lines if standard error is not a terminal.
     """
     if sys.stderr.isatty():
         yield from tqdm(items, total=total, desc=label)

@@ -8,25 +8,17 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class RunLabel:
-    """Names of a run, its model and its corpus.
-
-    Attributes:
-        run: title of the run.
-        model, corpus: names of the model and of the corpus.
-        model_reference, corpus_reference: the published model and data set, if these are used exactly, otherwise "".
-        sample: whether the corpus is generated.
-        converted: whether its relations were converted from Universal Dependencies.
-        stand_in: whether model and corpus are generated stand-ins for the published ones with the same names.
-    """
+    """Names of a run, its model and its corpus."""
 
     run: str
-    model: str
+    model: str  # model, corpus: names of the model and of the corpus
     corpus: str
+    # model_reference, corpus_reference: the published model and data set, if these are used exactly, otherwise ""
     model_reference: str = ""
     corpus_reference: str = ""
     sample: bool = False
-    converted: bool = False
-    stand_in: bool = False
+    converted: bool = False  # whether its relations were converted from Universal Dependencies
+    stand_in: bool = False  # whether model and corpus are generated stand-ins for the published ones with the same names
 
     @property
     def line(self) -> str:

@@ -40,12 +40,7 @@ class ShardWriter:
         stream.write(header)
 
     def write(self, record: int, array: npt.NDArray[np.float16]) -> None:
-        """Write the array of a record; its memory can then be reused.
-
-        Raises:
-            OSError: it cannot be written, for example because the disk is full.
-            ValueError: the record is unknown or already written, or the array has the wrong shape or type.
-        """
+        """Write the array of a record; its memory can then be reused."""
         shape = self._missing.pop(record, None)
         if array.shape != shape or array.dtype != np.float16:
             raise ValueError(f"record {record}: expected float16 {shape}, got {array.dtype} {array.shape}")
@@ -66,15 +61,8 @@ def new_shard(
 
     The file equals that of `safetensors.numpy.save_file`, byte for byte, but only one array is in memory at a time.
 
-    Args:
-        path: the safetensors file.
-        description: the JSON file.
-        shapes: record -> shape of its float16 array; each must be written within the block.
-        facts: description of the arrays; must contain `examples`, a list with record, id, tokens, word and words of each.
-
-    Raises:
-        AtlasError: the disk is full.
-        ValueError: an array was not written.
+    `shapes`: record -> shape of its float16 array; each must be written within the block; `facts`: description of the arrays;
+    must contain `examples`, a list with record, id, tokens, word and words of each.
     """
     with whole_file(path) as part:
         with part.open("wb") as stream:
@@ -96,11 +84,7 @@ def write_shard(
 
 
 def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
-    """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts.
-
-    The library writes a header only together with the arrays. The format: 8 bytes with the length of the rest, JSON with type,
-    shape, start and end of each array relative to the end of the header, and spaces up to a multiple of 8 bytes.
-    """
+    """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts."""
     entries, starts, end = {}, {}, 0
     for name in sorted(shapes):
         start, end = end, end + _HALF.itemsize * math.prod(shapes[name])
@@ -113,11 +97,7 @@ def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int
 
 
 def read_description(path: str | Path) -> dict[str, Any]:
-    """The description beside a shard.
-
-    Raises:
-        AtlasError: it is missing, damaged, or in a different format.
-    """
+    """The description beside a shard."""
     description = Path(path).with_suffix(".json")
     try:
         facts = json.loads(description.read_text(encoding="utf-8"))
@@ -130,11 +110,7 @@ def read_description(path: str | Path) -> dict[str, Any]:
 
 
 def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
-    """Compare a shard with the checksum in its description.
-
-    Raises:
-        AtlasError: they differ, or the file is missing.
-    """
+    """Compare a shard with the checksum in its description."""
     if not Path(path).is_file():
         raise damaged(path, "the file does not exist")
     if _checksum(path) != facts["xxh3_128"]:

@@ -26,13 +26,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
 def read_parquet(path: str | Path, columns: Sequence[str], equal: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Read columns of a Parquet table.
 
-    Args:
-        path: path of the table.
-        columns: columns to read.
-        equal: column -> value: read only rows with these values; others are never in memory.
-
-    Raises:
-        AtlasError: the file is missing, damaged, or lacks a column.
+    `equal`: column -> value: read only rows with these values; others are never in memory.
     """
     try:
         filters = [(name, "==", value) for name, value in equal.items()] if equal else None
@@ -42,11 +36,7 @@ def read_parquet(path: str | Path, columns: Sequence[str], equal: Mapping[str, s
 
 
 def read_table(path: str | Path, columns: list[str] | None = None, separator: str = "\t") -> pd.DataFrame:
-    """Read a TSV (or a table with other separators) that must have `columns`.
-
-    Raises:
-        AtlasError: the file is missing, empty or lacks a column; names both.
-    """
+    """Read a TSV (or a table with other separators) that must have `columns`."""
     try:
         # "null" and "nan" can be names of relations; only an empty cell is a missing value.
         frame = pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import GRADIENT_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, watch
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
 from attention_atlas.corpora.examples import Example

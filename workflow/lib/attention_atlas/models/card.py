@@ -13,44 +13,28 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import write_text
 from attention_atlas.io.hub_files import MODELS, at_hand
 
-TRAINED_HERE = "trained here"
-"""In the description of a language-model head, in tables: the workflow trained it."""
+TRAINED_HERE = "trained here"  # in the description of a language-model head, in tables: the workflow trained it
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """Facts about a model.
-
-    Attributes:
-        name: name in the registry.
-        origin: origin of the weights, in words.
-        model_type: architecture family in transformers.
-        layers, heads: shape of the (encoder) self-attention.
-        max_tokens: longest input in tokens, special tokens included.
-        cls, sep: vocabulary entries of the tokens at the start and end of a text, None if the model has none.
-        pad: id of the padding token, None if the vocabulary has none.
-        weights_sha256: checksum of the weights file; empty for random initialisation.
-        init: pretrained, random, or random_encoder (pre-trained word and position embeddings, random encoder).
-        seed: seed of random initialisation.
-        dtype: precision of the forward pass.
-        mask: id of the mask token, None if the vocabulary has none.
-        batches: order of the examples in training batches (random, by_length); empty for models not trained in the workflow.
-    """
+    """Facts about a model."""
 
     name: str
-    origin: str
-    model_type: str
-    layers: int
+    origin: str  # origin of the weights, in words
+    model_type: str  # architecture family in transformers
+    layers: int  # layers, heads: shape of the (encoder) self-attention
     heads: int
-    max_tokens: int
-    cls: str | None
+    max_tokens: int  # longest input in tokens, special tokens included
+    cls: str | None  # cls, sep: vocabulary entries of the tokens at the start and end of a text, None if the model has none
     sep: str | None
-    pad: int | None
-    weights_sha256: str
-    init: str
+    pad: int | None  # id of the padding token, None if the vocabulary has none
+    weights_sha256: str  # checksum of the weights file; empty for random initialisation
+    init: str  # pretrained, random, or random_encoder (pre-trained word and position embeddings, random encoder)
     seed: int
     dtype: str
-    mask: int | None = None
+    mask: int | None = None  # id of the mask token, None if the vocabulary has none
+    # order of the examples in training batches (random, by_length); empty for models not trained in the workflow
     batches: str = ""
 
     @property
@@ -65,19 +49,14 @@ def write_card(card: ModelCard, path: str | Path) -> None:
 
 
 def read_card(path: str | Path) -> ModelCard:
-    """Read a card.
-
-    Raises:
-        AtlasError: the file is missing or not a model card.
-    """
+    """Read a card."""
     try:
         return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DamagedFile(path, f"not a readable model card ({error})") from error
 
 
-Card = Annotated[ModelCard, read_card]
-"""A card, as a parameter of a function that a job calls."""
+Card = Annotated[ModelCard, read_card]  # A card, as a parameter of a function that a job calls
 
 
 def packaged_folder(source: Mapping[str, Any]) -> Path | None:
@@ -90,15 +69,7 @@ def packaged_folder(source: Mapping[str, Any]) -> Path | None:
 
 
 def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
-    """Folder of a source of kind package, path or hub; None if its files are not on this machine.
-
-    Args:
-        source: source in a model's registry entry.
-        mirror: see `hub_files.at_hand`.
-
-    Raises:
-        AtlasError: the mirror has a different commit of the repository.
-    """
+    """Folder of a source of kind package, path or hub; None if its files are not on this machine."""
     if "package" in source:
         return packaged_folder(source)
     if "path" in source:
@@ -107,8 +78,7 @@ def model_folder(source: Mapping[str, Any], mirror: str | Path | None = None) ->
     return at_hand(MODELS, source, mirror)
 
 
-SHAPE = ("layers", "heads", "hidden_size")
-"""Keys of a model's shape, as in the registry."""
+SHAPE = ("layers", "heads", "hidden_size")  # keys of a model's shape, as in the registry
 _NAMES = {
     "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer", "num_layers"),
     "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head", "num_heads"),
@@ -116,16 +86,11 @@ _NAMES = {
     "longest_input": ("max_position_embeddings", "n_positions"),
 }
 """Fact -> its names in architectures (`attribute_map` of their configurations in transformers), the encoder's first."""
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
-"""Architectures that number positions from the padding index."""
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # architectures that number positions from the padding index
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:
-    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them.
-
-    Raises:
-        AtlasError: config.json is not a JSON object; names the file.
-    """
+    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json has them."""
     file = Path(folder, "config.json")
     try:
         settings: Any = json.loads(file.read_text(encoding="utf-8"))

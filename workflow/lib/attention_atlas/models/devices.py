@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
 
@@ -23,13 +21,10 @@ def gpu_here() -> bool:
 
 
 def pick_device() -> str:
-    """ "cpu" or "cuda", according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
+    """The device, cpu or cuda, according to the environment variable ATLAS_DEVICE (auto, the default: a GPU if there is one).
 
     The workflow sets it from `device` in the configuration. It is not a parameter of jobs, since results on GPU and CPU are
     equal up to rounding.
-
-    Raises:
-        AtlasError: the variable requires a GPU and there is none, or its value is unknown.
     """
     wanted = os.environ.get(DEVICE_VARIABLE, "auto")
     if wanted not in ("auto", "cpu", "cuda"):
@@ -52,24 +47,9 @@ def on_gpu(tensor: Tensor) -> bool:
     return tensor.is_cuda
 
 
-FLOAT32, TF32 = "float32", "tf32"
-_OF_TORCH = {FLOAT32: "ieee", TF32: "tf32"}
-"""Precision -> its name in `torch.backends.cuda.matmul.fp32_precision`."""
-_log = logging.getLogger(__name__)
-
-
-def set_gpu_precision(entry: Mapping[str, Any]) -> None:
-    """Set the precision of float32 matrix products on a GPU for the rest of the job; products on a CPU stay as they are.
-
-    It is also set to float32, because some containers set tf32 for every program (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE).
-
-    Args:
-        entry: registry entry of the model that is loaded; `gpu_precision` is float32 where it is missing.
-    """
+def use_float32_on_gpu() -> None:
+    """Multiply float32 matrices on a GPU in float32: some containers set tf32 for all (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE)."""
     import torch
 
-    precision = entry.get("gpu_precision", FLOAT32)
     # torch.set_float32_matmul_precision would change products on a CPU as well.
-    torch.backends.cuda.matmul.fp32_precision = _OF_TORCH[precision]
-    if precision != FLOAT32:
-        _log.info("matrix products on a GPU: %s", precision)
+    torch.backends.cuda.matmul.fp32_precision = "ieee"

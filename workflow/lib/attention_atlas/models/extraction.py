@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.attention.words import to_words, unit_starts
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Half = npt.NDArray[np.float16]
-_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")
-"""Facts about each example in the description of a shard."""
+_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")  # facts about each example in the description of a shard
 
 
 def extract_shard(
@@ -44,20 +42,7 @@ def extract_shard(
     description_out: str | Path,
     threads: int = 1,
 ) -> None:
-    """Write the attention maps of one shard of examples.
-
-    Args:
-        model_entry: registry entry of the model.
-        card_path: its model card.
-        examples_path: Parquet file of the shard's examples.
-        corpus: name of the corpus, for the description.
-        level: `tokens` or `words` (mean over query tokens, sum over key tokens).
-        out, description_out: files to write; see `cache`.
-        threads: threads of the forward passes.
-
-    Raises:
-        AtlasError: the model cannot be loaded, or its values are not finite.
-    """
+    """Write the attention maps of one shard of examples."""
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples([examples_path]))
@@ -89,13 +74,7 @@ def attention_maps(
     level: str = "tokens",
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> dict[int, Half]:
-    """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`.
-
-    See `each_example`.
-
-    Raises:
-        AtlasError: the model gives values that are not finite.
-    """
+    """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`."""
     maps = {e.record: example_maps for e, example_maps in each_example(model, examples, pad, level, batch_tokens)}
     return {e.record: maps[e.record] for e in examples}
 
@@ -114,19 +93,9 @@ def each_example(
     Examples of similar length share a batch of at most `batch_tokens` padded tokens. Only the maps of one batch, and those of
     one layer in the model's precision, are in memory.
 
-    Args:
-        model: model with the attention engine installed.
-        examples: its inputs.
-        pad: id of the padding token.
-        level: `tokens`, or `words`: n words and special tokens.
-        batch_tokens: maximum padded tokens per batch, with at least one example.
-        reuse_memory: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
-            memory for the first time can take several times as long as filling it.
-        values: function from the examples of a batch to an observer of its value vectors (see `engine.watch`).
-
-    Raises:
-        AtlasError: as for `engine.self_attention`; or the model gives values that are not finite, or maps that are not those of
-            one pass over the tokens.
+    `reuse_memory`: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
+    memory for the first time can take several times as long as filling it; `values`: function from the examples of a batch to
+    an observer of its value vectors (see `engine.watch`).
     """
     kind, layers, _ = self_attention(model)
     shapes = map_shapes(model, examples, level)
@@ -206,11 +175,7 @@ def _padding_matters(model: PreTrainedModel, kind: SiteKind, examples: Sequence[
 
 
 def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
-    """Check that one layer's maps [head, query, key] are what their kind of attention says.
-
-    Raises:
-        AtlasError: keys are not the tokens, rows do not sum to 1, or only a decoder's maps may be and are causal.
-    """
+    """Check that one layer's maps [head, query, key] are what their kind of attention says."""
     wrong = ""
     if maps.shape[1] != maps.shape[2]:
         wrong = f"{maps.shape[1]} tokens attend to {maps.shape[2]} keys, which are not the tokens"
@@ -223,10 +188,7 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
 
 
 def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:
-    """Consecutive parts of an array [cell], in these shapes.
-
-    A large block of memory uses huge pages; blocks of a few megabytes use small pages, which take longer to touch first.
-    """
+    """Consecutive parts of an array [cell], in these shapes."""
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     parts = np.split(block[: ends[-1]], ends[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

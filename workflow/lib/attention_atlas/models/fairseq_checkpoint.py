@@ -21,35 +21,21 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_lines, whole_files
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json")
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
-"""First entries of every dictionary, which its file does not list."""
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # first entries of every dictionary, which its file does not list
 _PAD, _END, _UNKNOWN = 1, 2, 3
-_CONTINUED = "@@"
-"""End of a subword inside a word, in fairseq's dictionary."""
-_WORD_END = "</w>"
-"""End of a subword at the end of a word, in the list of merges."""
+_CONTINUED = "@@"  # end of a subword inside a word, in fairseq's dictionary
+_WORD_END = "</w>"  # end of a subword at the end of a word, in the list of merges
 _NORMS = {
     "encoder": ("self_attn_layer_norm", "final_layer_norm"),
     "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
 }
 """Names of the norms that releases before 2019 number (`layer_norms.0`)."""
 _UNUSED = re.compile(r"(encoder|decoder)\.(version|embed_positions\._float_tensor|layers\.\d+\.version)$")
-_NEVER = -1e9
-"""Logit of an entry that the model cannot translate to."""
+_NEVER = -1e9  # logit of an entry that the model cannot translate to
 
 
 def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str | Path, folder: str | Path) -> None:
-    """Write configuration, weights and tokenizer of a translation model.
-
-    Args:
-        checkpoint: `model.pt`; weights and settings are read without running any code in it.
-        dictionary: `dict.en.txt`, the same for both languages.
-        merges: `bpecodes` of subword-nmt.
-        folder: folder for `FILES`; the configuration is written last.
-
-    Raises:
-        AtlasError: a file cannot be read, or the model has a different architecture.
-    """
+    """Write configuration, weights and tokenizer of a translation model."""
     from safetensors.torch import save_file
 
     settings, state = read_checkpoint(checkpoint)
@@ -63,11 +49,7 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
 
 
 def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
-    """Settings and weights of a checkpoint, read without running code that it may contain.
-
-    Raises:
-        AtlasError: it cannot be read this way, or the model has a different architecture.
-    """
+    """Settings and weights of a checkpoint, read without running code that it may contain."""
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -97,13 +79,7 @@ def marian_weights(
 ) -> dict[str, torch.Tensor]:
     """Weights by their names in Marian.
 
-    Args:
-        state: weights by their names in fairseq.
-        settings: settings of the checkpoint.
-        size: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
-
-    Raises:
-        AtlasError: a weight has no counterpart in Marian.
+    `size`: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
     """
     weights: dict[str, torch.Tensor] = {}
     for name, value in state.items():
@@ -175,11 +151,7 @@ def _configuration(settings: argparse.Namespace, size: int) -> Any:
 
 
 def _dictionary(path: str | Path, size: int) -> list[str]:
-    """Entries in the order of their ids.
-
-    Raises:
-        AtlasError: there are more entries than in the model, or an entry has no count.
-    """
+    """Entries in the order of their ids."""
     entries = list(SPECIAL)
     for number, line in read_lines(path):
         entry, _, count = line.rstrip("\n").rpartition(" ")
@@ -193,11 +165,7 @@ def _dictionary(path: str | Path, size: int) -> list[str]:
 
 
 def _merges(path: str | Path) -> list[tuple[str, str]]:
-    """Pairs of subwords in the order in which they are merged.
-
-    Raises:
-        AtlasError: a line is not a pair.
-    """
+    """Pairs of subwords in the order in which they are merged."""
     pairs = []
     for number, line in read_lines(path):
         if line.startswith("#version") or not line.strip():

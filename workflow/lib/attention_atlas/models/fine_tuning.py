@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-RANDOM, BY_LENGTH = "random", "by_length"
-"""Orders of the training examples in batches."""
+RANDOM, BY_LENGTH = "random", "by_length"  # orders of the training examples in batches
 STATE = "training_state"
 """Folder beside the checkpoint for what training continues from. Snakemake would remove an output of a failed job."""
 SECONDS_BETWEEN = 20 * 60
@@ -55,23 +54,12 @@ def fine_tune(
 ) -> None:
     """Train a model and write its checkpoint atomically; continue after the last epoch that a killed job of it stored.
 
-    Args:
-        base_entry: registry entry of the model to start from.
-        card_path: its model card.
-        example_files: examples of the training corpus, tokenised for that model.
-        limit: use at most this many records.
-        training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-            optimiser, seed; stored_dtype if the weights are stored in float16; label_smoothing and beta2 if they are not 0
-            and 0.999; dropout if it differs from the model's; keep_epochs if checkpoints of some epochs are kept;
-            batches, see `order_of_batches`; freeze_word_embeddings if word piece embeddings are not trained.
-        threads: threads of the training.
-        folder: folder for the checkpoint, files `CHECKPOINT`.
-        summary_out: table to write: step, epoch, loss (mean since the previous row or the last start), learning_rate.
-        epochs_out: file for the checkpoints of epochs that are kept, see `load_epoch`.
-        code: digest of the code; training does not continue from a state written by different code.
-
-    Raises:
-        AtlasError: the model cannot be loaded, no example can be trained on, or a loss or weight is not finite.
+    `training`: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
+    optimiser, seed; stored_dtype if the weights are stored in float16; label_smoothing and beta2 if they are not 0 and 0.999;
+    dropout if it differs from the model's; keep_epochs if checkpoints of some epochs are kept; batches, see `order_of_batches`;
+    freeze_word_embeddings if word piece embeddings are not trained; `summary_out`: table to write: step, epoch, loss (mean
+    since the previous row or the last start), learning_rate; `epochs_out`: file for the checkpoints of epochs that are kept,
+    see `load_epoch`; `code`: digest of the code; training does not continue from a state written by different code.
     """
     import transformers
     from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
@@ -179,11 +167,7 @@ def order_of_batches(training: Mapping[str, Any]) -> str:
 
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
-    """The classes of a corpus in alphabetical order; empty if the labels are scores.
-
-    Raises:
-        AtlasError: an example has no label, or all have the same one.
-    """
+    """The classes of a corpus in alphabetical order; empty if the labels are scores."""
     labels = [example.label for example in examples]
     if not examples or None in labels:
         raise AtlasError("there is nothing to train on: the examples have no labels. Use a corpus with reader glue.")
@@ -316,10 +300,7 @@ def _reporter() -> Any:
 
 
 def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
-    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer.
-
-    Only at the end of an epoch does the stored state determine the order of further examples.
-    """
+    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer."""
     from safetensors.torch import save_file
     from transformers import TrainerCallback
 
@@ -341,11 +322,7 @@ def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
 
 
 def kept_epochs(path: str | Path) -> list[int]:
-    """Epochs whose weights are in a file of `fine_tune`.
-
-    Raises:
-        AtlasError: it cannot be read, or contains no epoch.
-    """
+    """Epochs whose weights are in a file of `fine_tune`."""
     with _opened(path) as stored:
         epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
     if not epochs:
@@ -354,11 +331,7 @@ def kept_epochs(path: str | Path) -> list[int]:
 
 
 def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
-    """Load the weights that a model had after an epoch of its training.
-
-    Raises:
-        AtlasError: the file cannot be read, or belongs to a different model.
-    """
+    """Load the weights that a model had after an epoch of its training."""
     with _opened(path) as stored, torch.no_grad():
         for name, parameter in model.named_parameters():
             try:

@@ -51,15 +51,10 @@ class Projections:
 
 @dataclass(frozen=True)
 class ValueOutput:
-    """Weights by which the heads of a layer read their input and write to the residual stream, without biases.
+    """Weights by which the heads of a layer read their input and write to the residual stream, without biases."""
 
-    Attributes:
-        value: [head, size, hidden] W_V: from the input of the layer to the values of a head.
-        output: [head, hidden, size] W_O: from the values of a head to the output of the layer.
-    """
-
-    value: torch.Tensor
-    output: torch.Tensor
+    value: torch.Tensor  # [head, size, hidden] W_V: from the input of the layer to the values of a head
+    output: torch.Tensor  # [head, hidden, size] W_O: from the values of a head to the output of the layer
 
 
 def separate_projections(model: nn.Module, name: str) -> Projections | None:
@@ -75,13 +70,7 @@ def separate_projections(model: nn.Module, name: str) -> Projections | None:
 
 @torch.no_grad()
 def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
-    """W_V and W_O of every layer, in float32; layers that share weights have the same ones.
-
-    Heads that share keys and values (grouped-query attention) have the same W_V.
-
-    Raises:
-        AtlasError: the model's projections are unknown.
-    """
+    """W_V and W_O of every layer, in float32; layers that share weights have the same ones."""
     kind, layers, heads = self_attention(model)
     names = attention_layers(model)[kind]
     if len(names) != layers and len(names) != 1:
@@ -135,11 +124,7 @@ class ValueNorms:
     """Collects norms during the forward passes of a model, for `extraction.each_example(values=norms.observer)`."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Read the output projections of the model.
-
-        Raises:
-            AtlasError: the model's projections are unknown.
-        """
+        """Read the output projections of the model."""
         self._kind, *self._shape = self_attention(model)
         # [head, size, size] products of the rows of W_O, by layer.
         self._products = [layer.output.transpose(1, 2) @ layer.output for layer in value_outputs(model)]
@@ -168,9 +153,7 @@ class ValueNorms:
 def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
     """[batch, head, key] norms of v W_O.
 
-    Args:
-        values: [batch, head, key, size] v.
-        products: [head, size, size] W_O W_O^T.
+    `values`: [batch, head, key, size] v; `products`: [head, size, size] W_O W_O^T.
     """
     wide = values.float()
     squares = torch.einsum("bhks,hst,bhkt->bhk", wide, products.to(wide.device), wide)
@@ -185,12 +168,7 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
     The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. A layer
     may lose all its heads. The configuration keeps the old number of heads, so the model cannot be saved and loaded again.
 
-    Args:
-        model: models like BERT, DistilBERT, or BART (Marian).
-        heads: (kind of attention, layer from 0) -> heads from 0.
-
-    Raises:
-        AtlasError: the model's projections are unknown, or it has no such layer or head.
+    `heads`: (kind of attention, layer from 0) -> heads from 0.
     """
     shape, names = attention_shape(model), attention_layers(model)
     for (site, layer), pruned in heads.items():

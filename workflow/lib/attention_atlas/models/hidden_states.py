@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batches import EXTRACTION_TOKENS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.messages import progress
@@ -30,13 +30,7 @@ Half = npt.NDArray[np.float16]
 def hidden_states(
     model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
 ) -> Iterator[tuple[Example, Half]]:
-    """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16.
-
-    They are a view of the batch's states, without padding; only one batch is in memory.
-
-    Raises:
-        AtlasError: values are not finite or too large for float16.
-    """
+    """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16."""
     import torch
 
     from attention_atlas.attention.batches import batch_by_length, model_inputs
@@ -79,15 +73,7 @@ class HiddenStates:
 
     All examples of a shard go through the model, so that batches, and therefore rounding, do not depend on the selected ones.
 
-    Args:
-        model: an encoder in evaluation mode.
-        corpus: its shards; only records before its limit are stored.
-        pieces_of: positions of the word pieces whose states are stored, in order; an example without any is not stored.
-        pad: id of the padding token.
-        path: file to write; it is read until the object is released.
-
-    Raises:
-        AtlasError: values are not finite or too large for float16, or the disk is full.
+    `pieces_of`: positions of the word pieces whose states are stored, in order; an example without any is not stored.
     """
 
     def __init__(
@@ -112,11 +98,7 @@ class HiddenStates:
         return len(self._stored)
 
     def __getitem__(self, example: Example) -> Half:
-        """[layers + 1 (+ 1 for words alone), n, width] of an example; 0 for word pieces whose states are not stored.
-
-        Raises:
-            AtlasError: states are missing or belong to other tokens.
-        """
+        """[layers + 1 (+ 1 for words alone), n, width] of an example; 0 for word pieces whose states are not stored."""
         tokens, pieces, start = self._stored.get(example.record, ((), (), 0))
         if tokens != example.tokens:
             raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")

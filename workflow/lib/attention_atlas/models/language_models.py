@@ -39,17 +39,11 @@ CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 
 @dataclass(frozen=True)
 class MaskedExample:
-    """One example with masked tokens.
+    """One example with masked tokens."""
 
-    Attributes:
-        input_ids: [n] input of the model.
-        targets: [n] the true token where the loss counts.
-        chosen: [n] where the loss counts.
-    """
-
-    input_ids: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int64]
-    chosen: npt.NDArray[np.bool_]
+    input_ids: npt.NDArray[np.int64]  # [n] input of the model
+    targets: npt.NDArray[np.int64]  # [n] the true token where the loss counts
+    chosen: npt.NDArray[np.bool_]  # [n] where the loss counts
 
 
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
@@ -57,12 +51,6 @@ def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> Mask
     (Devlin et al. 2019, section 3.1).
 
     The choice depends only on seed and record, not on the batch or the shard.
-
-    Args:
-        example: the example.
-        mask: id of [MASK].
-        vocabulary: number of tokens in the vocabulary.
-        seed: seed of the choice.
     """
     ids = np.asarray(example.input_ids, dtype=np.int64)
     candidates = np.flatnonzero(np.asarray(example.word) != SPECIAL)
@@ -85,28 +73,22 @@ def unmasked(example: Example) -> MaskedExample:
 
 
 _log = logging.getLogger(__name__)
-_HELD_OUT = 10
-"""Every tenth record is held out from training, to evaluate the head."""
+_HELD_OUT = 10  # every tenth record is held out from training, to evaluate the head
 
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """Origin of a masked-LM head and its evaluation.
+    """Origin of a masked-LM head and its evaluation."""
 
-    Attributes:
-        origin: "checkpoint", "trained" or "none" (a model without a mask token).
-        texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head.
-        heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts.
-        unigram_loss: loss of predicting the frequencies of the training tokens, on the same tokens.
-    """
-
-    origin: str
+    origin: str  # "checkpoint", "trained" or "none" (a model without a mask token)
+    # texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head
     texts: int = 0
     positions: int = 0
     steps: int = 0
+    # heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts
     heldout_loss: float | None = None
     heldout_accuracy: float | None = None
-    unigram_loss: float | None = None
+    unigram_loss: float | None = None  # loss of predicting the frequencies of the training tokens, on the same tokens
 
     @property
     def words(self) -> str:
@@ -139,25 +121,14 @@ class TiedHead(nn.Module):
 
 @dataclass(frozen=True)
 class MaskedModel:
-    """A model that predicts masked tokens.
+    """A model that predicts masked tokens."""
 
-    Attributes:
-        model: the observed module: the encoder, or the whole masked language model of the checkpoint.
-        head: for an encoder, the head trained by the workflow.
-        facts: description of the head.
-    """
-
-    model: PreTrainedModel
-    head: TiedHead | None
+    model: PreTrainedModel  # the observed module: the encoder, or the whole masked language model of the checkpoint
+    head: TiedHead | None  # for an encoder, the head trained by the workflow
     facts: HeadFacts
 
     def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy in nats summed over all tokens with a target.
-
-        Args:
-            inputs: arguments of the forward pass.
-            targets: [batch, n] true tokens, -100 where there is no loss.
-        """
+        """Cross-entropy in nats summed over all tokens with a target."""
         return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
@@ -187,21 +158,7 @@ def prepare_head(
     out: str | Path,
     facts_out: str | Path,
 ) -> None:
-    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts.
-
-    Args:
-        model_entry: registry entry of the model.
-        card_path: its model card.
-        example_files: examples of the text, in order.
-        limit: use at most this many records.
-        settings: copies (maskings of each text), epochs, steps (at most), batch, learning_rate, seed.
-        threads: threads of the training.
-        out: safetensors file; without weights if the checkpoint has a head.
-        facts_out: JSON file, `HeadFacts`.
-
-    Raises:
-        AtlasError: the model cannot be loaded, there is too little text to train on, or a loss is not finite.
-    """
+    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts."""
     torch.set_num_threads(threads)
     card = read_card(card_path)
     weights: dict[str, torch.Tensor] = {}
@@ -218,11 +175,7 @@ def prepare_head(
 
 
 def read_head_facts(path: str | Path) -> HeadFacts:
-    """Read the facts of a head.
-
-    Raises:
-        AtlasError: the file is missing or does not describe a head.
-    """
+    """Read the facts of a head."""
     try:
         return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -232,11 +185,7 @@ def read_head_facts(path: str | Path) -> HeadFacts:
 def load_masked_model(
     model_entry: Mapping[str, Any], head_path: str | Path, facts: HeadFacts, device: str = "cpu"
 ) -> MaskedModel:
-    """Load a model with its head, with the attention engine installed, in evaluation mode and without gradients of weights.
-
-    Raises:
-        AtlasError: the files cannot be read.
-    """
+    """Load a model with its head, with the attention engine installed, in evaluation mode and without gradients of weights."""
     if facts.origin == "checkpoint":
         model = _checkpoint_model(model_entry)
         if model is None:
@@ -268,23 +217,28 @@ def read_mlm_head(path: str) -> HeadFile:
     return HeadFile(path, read_head_facts(Path(path).with_suffix(".json")))
 
 
-MlmHead = Annotated[HeadFile, read_mlm_head]
-"""A masked-LM head, as a parameter of a function that a job calls."""
+MlmHead = Annotated[HeadFile, read_mlm_head]  # A masked-LM head, as a parameter of a function that a job calls
 
 
-def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """The masked language model of a checkpoint, None if the files lack weights of its head."""
-    from transformers import AutoModelForMaskedLM
+def _with_head(kind: str, entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """A pre-trained model of a transformers class with its head; None if the files lack weights of the head.
+
+    transformers initialises missing weights at random; tied weights do not count as missing.
+    """
+    import transformers
 
     if entry["init"] != "pretrained":
         return None
     try:
-        model, missing = initialised(AutoModelForMaskedLM, entry)
-    except AtlasError:  # the architecture has no such class; unreadable files are reported when the encoder is loaded
+        model, missing = initialised(getattr(transformers, kind), entry)
+    except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
         return None
-    # transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
-    # masked tokens from its decoder's states.
     return None if missing or model.config.is_encoder_decoder else model
+
+
+def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """The masked language model of a checkpoint; an encoder-decoder predicts masked tokens from its decoder's states."""
+    return _with_head("AutoModelForMaskedLM", entry)
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:
@@ -387,12 +341,7 @@ class LanguageModel(Protocol):
     def model(self) -> PreTrainedModel: ...
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of the prediction at each position with a target.
-
-        Args:
-            inputs: arguments of the forward pass.
-            targets: [batch, n] id of the token to predict at a position, -100 where there is no loss.
-        """
+        """[target] cross-entropy in nats of the prediction at each position with a target."""
 
 
 @dataclass(frozen=True)
@@ -410,18 +359,7 @@ class CausalModel:
 
 
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
-    """A model with its masked-LM head (from the checkpoint, or trained by the workflow) or causal head, and the kind of head.
-
-    None, and the reason, for a model without either head.
-
-    Args:
-        entry: registry entry of the model.
-        mlm_head: weights of the head trained by the workflow.
-        facts: description of the masked-LM head.
-
-    Raises:
-        AtlasError: the files cannot be read.
-    """
+    """A model with its masked-LM head (of the checkpoint, or trained here) or causal head, and what head; or None, and why."""
     device = pick_device()
     if facts.origin != "none":
         names = {"checkpoint": "masked-LM head of the checkpoint", "trained": f"masked-LM {facts.words}"}
@@ -434,15 +372,8 @@ def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: H
 
 def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
     """A decoder with the head of its checkpoint and the engine installed; None if there is no such head."""
-    from transformers import AutoModelForCausalLM
-
-    if entry["init"] != "pretrained":
-        return None
-    try:
-        model, missing = initialised(AutoModelForCausalLM, entry)
-    except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
-        return None
-    if missing or model.config.is_encoder_decoder or self_attention(model)[0] != DECODER_SELF:
+    model = _with_head("AutoModelForCausalLM", entry)
+    if model is None or self_attention(model)[0] != DECODER_SELF:
         return None
     install(model)
     return model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,26 +18,13 @@ _NAMED = 3
 
 
 def check_loss(loss: torch.Tensor, when: str, remedy: str) -> None:
-    """Check that the losses of a training, of any shape, are finite.
-
-    Args:
-        loss: the losses.
-        when: step or epoch.
-        remedy: what to change, with the setting's value.
-
-    Raises:
-        AtlasError: a loss is not finite.
-    """
+    """Check that the losses of a training, of any shape, are finite."""
     if not loss.isfinite().all():
         raise AtlasError(f"the training diverged: at {when} the loss is not finite. {remedy}.")
 
 
 def check_weights(model: torch.nn.Module, where: str, remedy: str) -> None:
-    """Check that all weights of a model are finite.
-
-    Raises:
-        AtlasError: a weight is not; the message starts with `where` and ends with `remedy`.
-    """
+    """Check that all weights of a model are finite."""
     weights = dict(model.named_parameters())
     infinite = [name for name, values in weights.items() if not values.isfinite().all()]
     if infinite:
@@ -52,23 +39,12 @@ def first_names(names: Iterable[str]) -> str:
     return ", ".join(listed[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
 
 
-INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-"""Files that list weights stored in several files."""
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")  # files that list weights stored in several files
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: Path) -> list[str]:
-    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler.
-
-    Args:
-        model: loaded with `ignore_mismatched_sizes`.
-        loading_info: what `from_pretrained` reports of it.
-        folder: folder of the checkpoint.
-
-    Raises:
-        AtlasError: a weight of the encoder is missing or has a wrong shape, the checkpoint has more layers than the
-            configuration says, or a weight is not finite.
-    """
+    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler."""
     shapes = {
         name: f"{name} {list(stored)} instead of {list(built)}" for name, stored, built in loading_info["mismatched_keys"]
     }
@@ -86,7 +62,8 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
     if lacking:
         raise AtlasError(
             f"{folder}: {len(lacking)} of the model's {len(names)} weights are not in the checkpoint ({first_names(lacking)}): "
-            f"{_cause({name.removeprefix(base) for name in lacking}, names - missing, unexpected, folder)}"
+            f"it is incomplete, or has other names ({first_names(unexpected) or 'none'}). Correct model_type or the number of "
+            "layers in config.json, rename the weights, or fetch the checkpoint with its index again."
         )
     numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
     further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
@@ -102,30 +79,3 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
 def _is_computed(model: PreTrainedModel, name: str) -> bool:
     """Whether a weight is a table of sinusoids, which checkpoints need not contain."""
     return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__
-
-
-def _cause(lacking: Collection[str], stored: Collection[str], unexpected: Collection[str], folder: Path) -> str:
-    """The likely cause of missing weights, and the remedy.
-
-    Args:
-        lacking: their names without the prefix of the base model.
-        stored: names of the model's weights that are in the checkpoint.
-        unexpected: names in the checkpoint that the model does not have.
-        folder: folder of the checkpoint.
-    """
-    prefixes = {name.removesuffix(end) for name in unexpected for end in lacking if name.endswith(f".{end}")}
-    if prefixes:
-        return (
-            f"in the checkpoint their names begin with '{min(prefixes, key=len)}'. Remove this prefix there, or correct "
-            "model_type in config.json."
-        )
-    layers = [{number for name in names for number in _NUMBER.findall(name)[:1]} for names in (lacking, stored)]
-    if layers[1] and layers[0] and not layers[0] & layers[1]:
-        return f"it has {len(layers[1])} layers. Correct the number of layers in config.json."
-    if any((folder / name).is_file() for name in INDEXES):
-        return "its index does not list them. Fetch the index again, or correct config.json."
-    if unexpected:
-        return (
-            f"model_type in config.json is wrong, or the checkpoint has other names ({first_names(unexpected)}). Rename them."
-        )
-    return "it is incomplete. Fetch or convert it again."

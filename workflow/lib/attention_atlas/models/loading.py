@@ -14,7 +14,7 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
-from attention_atlas.models.devices import pick_device, set_gpu_precision
+from attention_atlas.models.devices import pick_device, use_float32_on_gpu
 from attention_atlas.models.loaded_weights import INDEXES, first_names, new_parts
 from attention_atlas.models.tokenizer_files import byte_tokenizer, is_marian, marian_tokenizer
 
@@ -35,11 +35,7 @@ _NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.
 
 
 def locate(entry: Mapping[str, Any]) -> Path:
-    """Folder with configuration, weights and tokenizer of a registry entry that is on this machine already.
-
-    Raises:
-        AtlasError: the package is not installed, the folder is missing, or the model was not downloaded from the hub.
-    """
+    """Folder with configuration, weights and tokenizer of a registry entry that is on this machine already."""
     source = entry["source"]
     folder = model_folder(source)
     if folder is None and "package" in source:
@@ -56,11 +52,7 @@ def locate(entry: Mapping[str, Any]) -> Path:
 
 
 def fetch_model(entry: Mapping[str, Any]) -> Path:
-    """Like `locate`, but download a hub model that is not on this machine.
-
-    Raises:
-        AtlasError: as for `locate`, or the hub cannot be reached.
-    """
+    """Like `locate`, but download a hub model that is not on this machine."""
     source = entry["source"]
     if "hub" in source:
         folder = fetch(MODELS, source, _NEEDED)
@@ -70,12 +62,7 @@ def fetch_model(entry: Mapping[str, Any]) -> Path:
 
 
 def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenizer_out: str | Path) -> None:
-    """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library).
-
-    Raises:
-        AtlasError: the checksum is wrong, the shape differs from the registry's, the attention of some layers cannot be
-            observed, or there is no fast tokenizer, or one with more tokens than the model has embeddings.
-    """
+    """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library)."""
     from attention_atlas.attention.engine import self_attention
 
     folder = fetch_model(entry)
@@ -123,11 +110,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
 
 
 def configuration(folder: Path, **changes: Any) -> PreTrainedConfig:
-    """The configuration in a model's folder, with changes; code in the folder is never run.
-
-    Raises:
-        AtlasError: it cannot be read, belongs to another architecture than the weights, or describes a pruned model.
-    """
+    """The configuration in a model's folder, with changes; code in the folder is never run."""
     from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
 
@@ -166,11 +149,7 @@ def _open_tokenizer(folder: Path) -> Any:
 
 
 def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
-    """Load the part of a model that reads text (`text_part`), with the attention engine installed, in evaluation mode.
-
-    Raises:
-        AtlasError: the files cannot be read, or the architecture cannot be observed.
-    """
+    """Load the part of a model that reads text (`text_part`), with the attention engine installed, in evaluation mode."""
     from transformers import AutoModel
 
     from attention_atlas.attention.engine import install
@@ -196,15 +175,7 @@ def text_part(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def empty_model(settings: Any, folder: Path) -> PreTrainedModel:
-    """The text part of a model without weights, on torch's meta device, with the attention engine installed.
-
-    Args:
-        settings: configuration of the model.
-        folder: its folder, for messages.
-
-    Raises:
-        AtlasError: transformers cannot build it, or its attention cannot be observed.
-    """
+    """The text part of a model without weights, on torch's meta device, with the attention engine installed."""
     import torch
     from transformers import AutoModel
 
@@ -219,22 +190,12 @@ def empty_model(settings: Any, folder: Path) -> PreTrainedModel:
 def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **options: Any) -> tuple[PreTrainedModel, list[str]]:
     """A model of a transformers class, initialised according to its registry entry, and the weights that its files lack.
 
-    Args:
-        kind: AutoModel, or a class of models with a head.
-        entry: registry entry.
-        seeded: whether a part that the files lack is drawn from the entry's seed; False: from torch's generator as it is.
-        options: changes to the model's configuration.
-
-    Returns:
-        The model, and the names of its weights that are random although the entry says pretrained: those of a new head or
-        pooler.
-
-    Raises:
-        AtlasError: the files cannot be read or lack weights of the encoder, or the architecture has no such class.
+    `seeded`: whether a part that the files lack is drawn from the entry's seed; False: from torch's generator as it is. Returns
+    the model, and the names of its weights that are random although the entry says pretrained: those of a new head or pooler.
     """
     import torch
 
-    set_gpu_precision(entry)
+    use_float32_on_gpu()
     quiet()
     folder = locate(entry)
     settings = configuration(folder, **options)
@@ -274,11 +235,7 @@ def class_with_head(task: str) -> Any:
 
 
 def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> PreTrainedModel:
-    """Load a model with its trained head for a task, with the attention engine installed, in evaluation mode.
-
-    Raises:
-        AtlasError: the files cannot be read, or the checkpoint has no such head.
-    """
+    """Load a model with its trained head for a task, with the attention engine installed, in evaluation mode."""
     from attention_atlas.attention.engine import install
 
     model, missing = initialised(class_with_head(task), entry)
@@ -309,9 +266,6 @@ def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) ->
     """Copy the word and position embeddings of `pretrained` to `random` (the control of Clark et al. 2019, section 5).
 
     The paper names only these two, so segment embeddings and the layer norm of the embeddings stay as initialised.
-
-    Raises:
-        AtlasError: the model has no weights with such names.
     """
     marks = ("word_embeddings.weight", "position_embeddings.weight", "wte.weight", "wpe.weight")
     embeddings = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}
@@ -337,11 +291,7 @@ def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
 
 
 def _checksum(file: Path) -> str:
-    """SHA-256 of a weights file; of an index, that of the lines that sha256sum prints for it and for the files it names.
-
-    Raises:
-        AtlasError: the index cannot be used, or a file that it names is missing.
-    """
+    """SHA-256 of a weights file; of an index, that of the lines that sha256sum prints for it and for the files it names."""
     if file.name not in INDEXES:
         return sha256(file)
     try:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.attention.words import unit_starts
@@ -48,10 +47,7 @@ def logits_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> torch.Tensor:
-    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples.
-
-    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
-    """
+    """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples."""
     batches = list(batch_by_length(examples, batch_tokens))
     scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
     start = 0
@@ -73,16 +69,7 @@ def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -
 def untrained_logits(
     entry: Mapping[str, Any], examples: Sequence[Example], pad: int, classes: int, seeds: Sequence[int], device: str = "cpu"
 ) -> torch.Tensor:
-    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once.
-
-    Args:
-        entry: registry entry of a model without a task head.
-        examples: the examples.
-        pad: id of the padding token.
-        classes: number of outputs of the layer, 1 for a score.
-        seeds: seeds of the layer's weights.
-        device: device of the model.
-    """
+    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once."""
     model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
     model = in_evaluation(model, device).requires_grad_(False)
     classifier = model.classifier
@@ -103,11 +90,7 @@ def untrained_logits(
 
 
 def labels_of(examples: Sequence[Example]) -> list[str]:
-    """Labels of the examples.
-
-    Raises:
-        AtlasError: an example has no label.
-    """
+    """Labels of the examples."""
     labels = [example.label for example in examples]
     if not examples or None in labels:
         raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
@@ -122,11 +105,7 @@ def predicted(scores: torch.Tensor, classes: Sequence[str], regression: bool) ->
 
 
 def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
-    """Names of the classes of a model, in the order of its outputs.
-
-    Raises:
-        AtlasError: the model does not know one of the labels.
-    """
+    """Names of the classes of a model, in the order of its outputs."""
     names = _output_names(model)
     if not set(labels) <= set(names):
         raise AtlasError(
@@ -142,8 +121,7 @@ def _output_names(model: PreTrainedModel) -> list[str]:
     return [str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0]))]
 
 
-LONGEST_ANSWER = 30
-"""Maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD."""
+LONGEST_ANSWER = 30  # maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD
 
 
 def load_answering(entry: Mapping[str, Any]) -> PreTrainedModel:
@@ -161,11 +139,7 @@ def span_of_pieces(example: Example) -> tuple[int, int] | None:
 
 
 def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
-    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens.
-
-    Raises:
-        AtlasError: an example has no question.
-    """
+    """[example, length] whether a token belongs to the passage, and not to padding, question or special tokens."""
     allowed = torch.zeros((len(batch), length), dtype=torch.bool)
     for row, example in enumerate(batch):
         allowed[row, : len(example.word)] = torch.tensor(example.word) >= question_of(example).size
@@ -177,13 +151,8 @@ def best_spans(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The span of at most `longest` passage tokens with the largest sum of start and end score.
 
-    Args:
-        start, end: [example, token] scores.
-        allowed: [example, token] from `passage_pieces`.
-        longest: maximum number of tokens in a span.
-
-    Returns:
-        First token, last token and score of each example, [example] each.
+    `start`, `end`: [example, token] scores; `allowed`: [example, token] from `passage_pieces`. Returns first token, last token
+    and score of each example, [example] each.
     """
     length = start.shape[1]
     low = torch.finfo(torch.float32).min / 4
@@ -198,13 +167,7 @@ def best_spans(
 def answer_texts(
     batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
 ) -> list[tuple[str, float]]:
-    """Answer (whole words of the passage) and score for each example of a batch.
-
-    Args:
-        batch: the examples.
-        start, end: [example, token] scores of the model.
-        allowed: [example, token] from `passage_pieces`.
-    """
+    """Answer (whole words of the passage) and score for each example of a batch."""
     firsts, lasts, scores = best_spans(start, end, allowed)
     answers = []
     for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
@@ -212,8 +175,7 @@ def answer_texts(
     return answers
 
 
-TAGS = (BEGIN, INSIDE, OUTSIDE)
-"""Tags in the order of a model's outputs."""
+TAGS = (BEGIN, INSIDE, OUTSIDE)  # tags in the order of a model's outputs
 
 
 def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
@@ -222,11 +184,7 @@ def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def gold_tags(example: Example) -> tuple[str, ...]:
-    """The tag of each word.
-
-    Raises:
-        AtlasError: the example has no tags.
-    """
+    """The tag of each word."""
     if "tags" not in example.layers:
         raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
     return example.layers["tags"]
@@ -252,10 +210,7 @@ def tags_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> list[list[str]]:
-    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan.
-
-    Examples of similar length share a batch; each plan starts from the states of the unchanged pass below its first layer.
-    """
+    """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan."""
     rows = {example.record: row for row, example in enumerate(examples)}
     tags = [[""] * len(examples) for _ in range(1 + len(plans))]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):

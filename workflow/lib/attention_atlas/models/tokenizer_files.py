@@ -28,14 +28,7 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def byte_tokenizer(settings: Any) -> PreTrainedTokenizerFast:
-    """A tokenizer that encodes text as <s> and the bytes of its words, with a space between words.
-
-    Args:
-        settings: the model's configuration; only vocab_size and max_position_embeddings are used.
-
-    Raises:
-        AtlasError: the vocabulary is too small to contain the bytes.
-    """
+    """A tokenizer that encodes text as <s> and the bytes of its words, with a space between words."""
     from tokenizers import Tokenizer, decoders, models, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -56,8 +49,7 @@ _log = logging.getLogger(__name__)
 SOURCE, TARGET = "source.spm", "target.spm"
 _VOCABULARY = "vocab.json"
 _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
-_UNLIKELY = -1e4
-"""Log-probability of a subword of the other language: far below any segmentation without it."""
+_UNLIKELY = -1e4  # log-probability of a subword of the other language: far below any segmentation without it
 
 
 def is_marian(folder: Path) -> bool:
@@ -68,15 +60,7 @@ def is_marian(folder: Path) -> bool:
 
 
 def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
-    """The tokenizer of one language.
-
-    Args:
-        folder: folder of the model.
-        pieces: `SOURCE` for sentences, `TARGET` for their translations.
-
-    Raises:
-        AtlasError: a file cannot be read, or has a different format.
-    """
+    """The tokenizer of one language."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     vocabulary = _vocabulary(folder / _VOCABULARY)
@@ -102,8 +86,7 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     return tokenizer
 
 
-_UNIGRAM, _NORMAL, _USER = 1, 1, 4
-"""Constants of SentencePiece's format: the kind of model, and kinds of subwords."""
+_UNIGRAM, _NORMAL, _USER = 1, 1, 4  # constants of SentencePiece's format: the kind of model, and kinds of subwords
 
 
 def _vocabulary(path: Path) -> dict[str, int]:

@@ -15,8 +15,7 @@ from transformers import Trainer
 from attention_atlas.models import devices
 from attention_atlas.models.loaded_weights import check_loss
 
-PARTS, SHARE = "parts", "share"
-"""Keys of a batch: its parts, and in each its share of the targets."""
+PARTS, SHARE = "parts", "share"  # keys of a batch: its parts, and in each its share of the targets
 PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
 """Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 
@@ -31,9 +30,7 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
 
     Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
 
-    Args:
-        lengths: [example] number of tokens.
-        part_pieces: cost of one more part, in padded tokens.
+    `lengths`: [example] number of tokens; `part_pieces`: cost of one more part, in padded tokens.
     """
     places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     # least[n], first[n]: minimum number of tokens for the n longest examples, and the start of their last part.
@@ -56,11 +53,7 @@ class PartsTrainer(Trainer):
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
     ) -> torch.Tensor:
-        """The loss of a batch; its gradient is added to that of the weights.
-
-        Raises:
-            AtlasError: the loss is not finite.
-        """
+        """The loss of a batch; its gradient is added to that of the weights."""
         loss = torch.zeros((), device=self.args.device)
         for part in inputs[PARTS]:
             loss += super().training_step(model, part)
@@ -90,14 +83,6 @@ class BertAdam(torch.optim.Optimizer):
 
     Source: the optimiser in the code of Devlin et al. (2019), on which that of Kovaleva et al. (2019) is based. torch's AdamW
     divides m and v by 1 - b^t, which makes its first steps up to a third smaller, and leaves clipping to the caller.
-
-    Args:
-        params: parameters or groups of them; `weight_decay` may differ by group.
-        lr: learning rate.
-        betas: decay rates of the two moments.
-        eps: added to the root of the second moment.
-        weight_decay: decoupled weight decay.
-        max_norm: maximum norm of each tensor's gradient.
     """
 
     def __init__(

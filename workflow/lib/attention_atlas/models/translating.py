@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_atlas.attention.batch_sizes import SEARCH_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import SEARCH_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
@@ -29,18 +28,12 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-UNCOUNTED = -100
-"""Label of tokens that are excluded from the loss."""
-_ROOM = 10
-"""A translation may have twice the tokens of its sentence plus this number."""
+UNCOUNTED = -100  # label of tokens that are excluded from the loss
+_ROOM = 10  # A translation may have twice the tokens of its sentence plus this number
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:
-    """The translation of each example.
-
-    Raises:
-        AtlasError: an example has no translation.
-    """
+    """The translation of each example."""
     known = [example.label for example in examples if example.label is not None]
     if len(known) < len(examples):
         raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")
@@ -48,11 +41,7 @@ def references_of(examples: Sequence[Example]) -> list[str]:
 
 
 def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
-    """Tokens of the translation of each example, including the end-of-sentence token.
-
-    Raises:
-        AtlasError: an example has no translation, or there is no tokenizer.
-    """
+    """Tokens of the translation of each example, including the end-of-sentence token."""
     return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(references_of(examples))]
 
 
@@ -66,22 +55,7 @@ def translate_under(
     length_penalty: float = 1.0,
     batch_tokens: int = SEARCH_TOKENS,
 ) -> list[list[str]]:
-    """Translations of all examples by beam search: unchanged, and under each plan.
-
-    The encoder output is computed once for all plans that do not change it, otherwise from the first changed layer on.
-
-    Args:
-        model: model with the engine installed, in evaluation mode.
-        examples: the sentences.
-        pad: id of the padding token.
-        tokenizer: tokenizer of the model, to decode translations.
-        plans: interventions on heads; each names the kind of attention.
-        beams, length_penalty: settings of the search (Michel et al. 2019: 5 and 1).
-        batch_tokens: tokens in a batch of sentences, including padding.
-
-    Returns:
-        For the unchanged model and for each plan, the translations in the order of the examples.
-    """
+    """Translations of all examples by beam search: unchanged, and under each plan."""
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
     unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
     changed_encoder = [number for number in range(len(parts)) if number not in set(unchanged_encoder)]
@@ -107,11 +81,6 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
     """Cross-entropy of the tokens of translations, each given the tokens before it, summed over a batch.
 
     If a translation is longer than the model's number of positions, only the tokens at these positions count.
-
-    Args:
-        model: the translation model.
-        inputs: its sentences, `batches.model_inputs`.
-        pieces: token ids of each translation, including the end-of-sentence token.
     """
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
@@ -147,17 +116,7 @@ _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 
 
 def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
-    """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
-
-    Args:
-        settings: layers, heads, hidden, feed_forward, positions, vocabulary; languages of the text; order, seed, skip
-            and records of the corpus, so that the vocabulary is learnt from its records.
-        texts: files of a parallel corpus, see `read_parallel`.
-        folder: folder for `FILES`; the configuration is written last.
-
-    Raises:
-        AtlasError: the text cannot be read.
-    """
+    """Write tokenizer and configuration of a model of Marian's architecture; the vocabulary is learnt from the texts."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import MarianConfig, PreTrainedTokenizerFast
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
+from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.tables import read_table
 
 _FOLDER = RESOURCES / "published"

@@ -78,13 +78,7 @@ def built_tables(config: Config, run: str) -> dict[str, str]:
 
 
 class Targets:
-    """Inputs of the target rules, for a resolved configuration.
-
-    Args:
-        config: the resolved configuration, without missing optional resources (see `without_missing`).
-        warn: called with a message on skipped artefacts.
-        named: the configuration with missing resources; default: `config`.
-    """
+    """Inputs of the target rules, for a resolved configuration."""
 
     def __init__(self, config: Config, warn: Callable[[str], None], named: Config | None = None):
         self.config = config
@@ -93,11 +87,7 @@ class Targets:
         self._warned: set[str] = set()
 
     def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
-        """Files of the artefacts of all target runs, optionally of one kind or one study.
-
-        An artefact is not part of a run that does not name a corpus or a model that it needs. Artefacts whose corpora or models
-        are missing are skipped (`missing: skip`), or raise an error that lists what is missing.
-        """
+        """Files of the artefacts of all target runs, optionally of one kind or one study."""
 
         def files(wildcards: Any) -> list[str]:
             selected = [
@@ -156,8 +146,7 @@ class Targets:
         self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed(missing)}")
 
 
-Links = list[tuple[str, str]]
-"""Text and address of each link."""
+Links = list[tuple[str, str]]  # text and address of each link
 _COMPARISON = "comparison.html"
 
 
@@ -197,14 +186,7 @@ class BuiltStudy:
 
 
 def built_studies(folder: Path, run: str, outputs: Collection[str], to_do: Collection[str]) -> list[BuiltStudy]:
-    """The studies of a run, without overviews, and which of their artefacts are built.
-
-    Args:
-        folder: folder of the workflow, which contains `results`.
-        run: name of the run.
-        outputs: outputs of all jobs of the run.
-        to_do: outputs of the jobs that still have to run.
-    """
+    """The studies of a run, without overviews, and which of their artefacts are built."""
 
     def up_to_date(path: str) -> bool:
         return path in outputs and path not in to_do and (folder / path).is_file()

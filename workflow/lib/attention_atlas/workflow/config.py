@@ -17,8 +17,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from attention_atlas.errors import AtlasError, did_you_mean, first_line
-from attention_atlas.io.data_files import SCHEMAS
-from attention_atlas.io.files import read_yaml
+from attention_atlas.io.files import SCHEMAS, read_yaml
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 from attention_atlas.models.card import SHAPE, model_folder, read_shape
 from attention_atlas.models.devices import DEVICE_VARIABLE
@@ -30,8 +29,7 @@ REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
 _BERT_BASE, _HEAD_WIDTH = {"layers": 12, "heads": 12}, 64
 """Shape of a model whose files are not present yet, and of a new one; the default hidden size is this width times the heads."""
-FAMILY_TASKS = {"keyphrases": "tags"}
-"""Task of a family -> training task of its models, if this is not labels."""
+FAMILY_TASKS = {"keyphrases": "tags"}  # task of a family -> training task of its models, if this is not labels
 _NEEDS = {
     **{"package": ("module",), "url": ("sha256", "content_sha256"), "sacrebleu": ("pair",)},
     **{"glue": ("task",), "parallel": ("languages",), "edges": ("edge_tasks",)},
@@ -42,11 +40,7 @@ _TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "paralle
 
 
 def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the complete configuration: runs inherited, checked, and every default filled in.
-
-    Raises:
-        AtlasError: one sentence that names the key, the problem and, if possible, the most similar known name.
-    """
+    """Return the complete configuration: runs inherited, checked, and every default filled in."""
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
     _accept_licences(config)
@@ -78,11 +72,7 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
 
 
 def entries_of(path: Path) -> dict[str, Any]:
-    """The entries of a configuration file, or of a profile of Snakemake; none if it is empty.
-
-    Raises:
-        AtlasError: there is no such file, it is not YAML, or it has no keys.
-    """
+    """The entries of a configuration file, or of a profile of Snakemake; none if it is empty."""
     try:
         entries = read_yaml(path)
     except OSError as error:
@@ -236,11 +226,7 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
 
 
 def _fill_shapes(config: dict[str, Any]) -> None:
-    """Set layers, heads and hidden_size of all models, in place: from the base or config.json if available, else the entry.
-
-    Raises:
-        AtlasError: an entry contradicts its base or config.json, or the shape of a hub model is unknown.
-    """
+    """Set layers, heads and hidden_size of all models, in place: from the base or config.json if available, else the entry."""
     models = config["models"]
     for name, entry in sorted(models.items(), key=lambda item: "fine_tuned" in item[1]["source"]):
         source = entry["source"]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import with_data_file
-from attention_atlas.io.files import is_tar_archive
+from attention_atlas.io.files import is_tar_archive, with_data_file
 from attention_atlas.io.hub_files import in_mirror
 
 NAME = "[a-z0-9][a-z0-9.-]*"
@@ -25,12 +24,10 @@ def one_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in names) or "(?!)"
 
 
-Config = Mapping[str, Any]
-"""The resolved configuration."""
-Pair = tuple[str, str]
-"""A model and a corpus, by their names in the registries."""
-FOLDER_READERS = ("conll2012", "frames", "keyphrases")
-"""Readers that also read a folder of files: coreference, FrameNet, keyphrases (and some formats of the reader edges)."""
+Config = Mapping[str, Any]  # the resolved configuration
+Pair = tuple[str, str]  # A model and a corpus, by their names in the registries
+FOLDER_READERS = ("conll2012", "keyphrases")
+"""Readers that also read a folder of files: coreference, keyphrases (and some formats of the reader edges)."""
 
 
 def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:
@@ -50,10 +47,7 @@ def limit_of(config: Config, run: str, corpus: str, counted: bool = True) -> int
 
 @functools.cache
 def _counted(entry: str, places: tuple[str, ...], limit: int) -> int:
-    """Records of a file (and its second file) of a corpus with an entry in JSON, counted up to a limit.
-
-    The limit itself if counting takes long, or fails (the job that reads the file says why).
-    """
+    """Records of a file (and its second file) of a corpus with an entry in JSON, counted up to a limit."""
     from attention_atlas.corpora.records import most_records
 
     file = Path(places[0])
@@ -125,15 +119,7 @@ def has_files(config: Config, corpora: Iterable[str]) -> bool:
 def shard_paths(
     config: Config, run: str, model: str, corpus: str, folder: str, suffix: str, records: int | None = None
 ) -> list[str]:
-    """Paths of the shards with the first records of a corpus (default: all that the run reads).
-
-    Args:
-        config: the resolved configuration.
-        run, model, corpus: names in the configuration; examples are those of the model with the same tokenizer as `model`.
-        folder: attention or examples.
-        suffix: file suffix, without the dot.
-        records: number of records.
-    """
+    """Paths of the shards with the first records of a corpus (default: all that the run reads)."""
     owner = tokenised_by(config, model) if folder == "examples" else model
     return [
         f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}"

@@ -21,8 +21,7 @@ import sys
 from pathlib import Path
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.files import write_text
+from attention_atlas.io.files import RESOURCES, write_text
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
@@ -44,13 +43,9 @@ def script_digest(
 ) -> str:
     """Twelve hex digits that change if an edit of `script`, or of a library module that it needs, can change its result.
 
-    Args:
-        script: file name below workflow/scripts.
-        resources: data files below workflow/resources that the job reads as well.
-        modules: modules that the script imports by name at run time, such as those of pages. Of `module:function` only what the
-            function can reach in its module counts: other tables and figures beside it do not.
-        library: folder that holds the packages of the library.
-        scripts: folder of the scripts.
+    `resources`: data files below workflow/resources that the job reads as well; `modules`: modules that the script imports by
+    name at run time, such as those of pages. Of `module:function` only what the function can reach in its module counts: other
+    tables and figures beside it do not.
     """
     path, files = str(scripts / script), _tree(str(library))
     digest = hashlib.sha256(_fingerprint(path))
@@ -189,10 +184,7 @@ def _reader_digest() -> bytes:
 
 @functools.cache
 def _stored() -> dict[str, tuple[str, list[str]]]:
-    """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends.
-
-    Written even if Python keeps no compiled files (PYTHONDONTWRITEBYTECODE), since the workflow starts often.
-    """
+    """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends."""
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
         known = dict(json.loads(_store_path().read_text(encoding="utf-8")))
@@ -231,11 +223,7 @@ def _parsed(source: str, function: str = "") -> tuple[str, list[str]]:
 
 
 def _reached(body: list[ast.stmt], function: str) -> list[ast.stmt]:
-    """The statements of a module that a function can reach by names: definitions, constants and imports; and all others.
-
-    Raises:
-        AtlasError: the module does not define the function.
-    """
+    """The statements of a module that a function can reach by names: definitions, constants and imports; and all others."""
     defined: dict[str, list[ast.stmt]] = {}
     for statement in body:
         for name in _defined(statement):

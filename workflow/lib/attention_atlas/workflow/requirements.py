@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, commit_of, in_mirror, is_placed
+from attention_atlas.io.hub_files import DATASETS, MODELS, at_hand, in_mirror, is_placed
 from attention_atlas.models.card import packaged_folder, read_shape
 from attention_atlas.workflow.paths import Config, companions_of, has_files, local_file, study_model
 from attention_atlas.workflow.study import Artifact, Selected, Study, is_part_of, role_pair, studies, study_corpora
@@ -102,24 +102,14 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
         folder = at_hand(DATASETS, source, mirror=mirror)
     except AtlasError as error:
         return requirement(MISSING, address, str(error).removesuffix("."))
-    # A snapshot in the hub's cache may contain only some of the files; sampled rows are kept apart.
+    # A snapshot in the hub's cache may contain only some of the files.
     if folder and is_placed(DATASETS, source, mirror):
         return requirement(PRESENT, folder)
-    commit = commit_of(DATASETS, source)
-    # Imported here because it is slow and needed only for data sets of a hub.
-    from attention_atlas.corpora.sources import are_kept
-
-    if commit and are_kept(source, commit, entry["order"], entry["seed"]):
-        return requirement(PRESENT, f"{address}, kept in the cache")
     return requirement(DOWNLOADED, address)
 
 
 def raw_path(config: Config, run: str, corpus: str) -> str:
-    """The raw file of a corpus: the user's own, generated, or fetched.
-
-    Raises:
-        AtlasError: the user's file is missing (names file, licence and expected layout), or its licence is not accepted.
-    """
+    """The raw file of a corpus: the user's own, generated, or fetched."""
     source = config["corpora"][corpus]["source"]
     licence = config["corpora"][corpus].get("accept_licence")
     if licence is not None and licence not in config["accept_licences"]:
@@ -270,11 +260,7 @@ def by_study(names: Iterable[str]) -> str:
 
 
 def without_missing(config: Config) -> dict[str, Any]:
-    """The configuration without the missing corpora and models that are optional and that the runs can do without.
-
-    Required resources, and those that a study cannot do without, are kept: they cause an error, or the study's artefacts are
-    skipped. `named_runs` contains the original runs.
-    """
+    """The configuration without the missing corpora and models that are optional and that the runs can do without."""
     runs: dict[str, Any] = copy.deepcopy(config["runs"])
     for settings in runs.values():
         for study in studies().values():

@@ -10,19 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
+from attention_atlas.attention.batches import GRADIENT_TOKENS
 from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.paths import Config, study_runs
 from attention_atlas.workflow.study import extracted, studies
 
-Resource = Callable[[Any, int], int]
-"""Function of the wildcards and the number of the attempt."""
-_PROCESS = 1200
-"""A process with torch, transformers and Snakemake."""
-_VOCABULARY = 30522
-"""Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
-_SAVED_STATES = 34
-"""Values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)."""
+Resource = Callable[[Any, int], int]  # function of the wildcards and the number of the attempt
+_PROCESS = 1200  # A process with torch, transformers and Snakemake
+_VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
+_SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
 _MIB = 2**20
 
 
@@ -31,8 +27,7 @@ def memory(megabytes: int) -> Resource:
     return lambda wildcards, attempt: megabytes * attempt
 
 
-minutes = memory
-"""A number of minutes, increased after each failure."""
+minutes = memory  # A number of minutes, increased after each failure
 
 
 def gpus(config: Config) -> int:
@@ -53,11 +48,7 @@ def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
 
 
 def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
-    """A job that runs or trains a model on texts of at most `tokens` tokens.
-
-    Weights with gradients and two moments; for the tokens of a batch the maps of all layers with their gradients, states saved
-    for the backward pass, and vocabulary scores.
-    """
+    """A job that runs or trains a model on texts of at most `tokens` tokens."""
     maps = 24 * model["layers"] * model["heads"] * tokens
     states = 4 * _SAVED_STATES * model["layers"] * model["hidden_size"]
     data = 16 * parameters(model) + GRADIENT_TOKENS * (maps + states + 16 * _VOCABULARY)
@@ -74,10 +65,7 @@ GIGA = 1e9
 
 
 def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
-    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention.
-
-    Files that a target rule requests are kept.
-    """
+    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention."""
     return path if config["keep_attention"] else temporary(path)
 
 

@@ -35,10 +35,6 @@ def run(snakemake: Any) -> None:
     Its parameters are the rule's named inputs, but for those without a file, and its `params`. Unnamed inputs are files that a
     reader opens by itself. The parameter `limit`, or its entry for a parameter, goes to the readers that have one. A function
     that measures returns the value of its only output, or output -> value; all outputs have names.
-
-    Raises:
-        AtlasError: an input cannot be used.
-        TypeError: the rule names what is no parameter of the function, or an output that it does not return.
     """
     params = dict(snakemake.params.items())
     function = call_function(params["call"])
@@ -77,17 +73,7 @@ def arguments(
     limit: int | Mapping[str, int] | None = None,
     of_run: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Parameter -> argument, read by its annotation.
-
-    Args:
-        function: the function.
-        values: parameter -> path, paths, or the value of a setting.
-        limit: records of a corpus that are read at most, the same for all parameters or by parameter.
-        of_run: labels (by role) and title of the run, for parameters `labels` and `run_title`.
-
-    Raises:
-        TypeError: a value is no parameter.
-    """
+    """Parameter -> argument, read by its annotation."""
     parameters = inspect.signature(function).parameters
     if unknown := values.keys() - parameters.keys():
         raise TypeError(f"{function.__module__}:{function.__name__} has no parameter {', '.join(sorted(unknown))}")
@@ -119,11 +105,7 @@ def _read(hint: Any, value: Any, limit: int | None) -> Any:
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:
-    """A table, by its suffix.
-
-    Raises:
-        AtlasError: the file is missing or damaged.
-    """
+    """A table, by its suffix."""
     if str(path).endswith(".parquet"):
         try:
             return pd.read_parquet(path)

@@ -10,7 +10,6 @@ from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.records import reader_module
 from attention_atlas.errors import AtlasError, did_you_mean
 from attention_atlas.io.hub_files import is_commit, reference_of
-from attention_atlas.models.devices import FLOAT32
 from attention_atlas.workflow.paths import (
     Config,
     base_of,
@@ -25,8 +24,7 @@ from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import missing_requirements, raw_path
 from attention_atlas.workflow.resources import model_megabytes
 
-Wildcards = Any
-"""Wildcards of a job: attributes by name (`snakemake.io.Wildcards`)."""
+Wildcards = Any  # wildcards of a job: attributes by name (`snakemake.io.Wildcards`)
 Parameter = Callable[[Wildcards], Any]
 WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""
@@ -94,27 +92,14 @@ class SharedInputs:
         if "hub" in entry["source"] and not is_commit(reference_of(entry["source"])):
             # All jobs use the commit that describe_model fetched.
             weights["source"] = entry["source"] | {"card": card_path(run, model)}
-        if (precision := self.config["gpu_precision"]) != FLOAT32:
-            weights["gpu_precision"] = precision
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
 
-    def with_precision(self, model: str) -> str:
-        """Name of a model in tables and figures, with the precision of matrix products on a GPU unless it is float32."""
-        precision = self.config["gpu_precision"]
-        return model if precision == FLOAT32 else f"{model} ({precision})"
-
     def model_files(self, wildcards: Wildcards) -> list[str]:
-        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's.
-
-        Packages and commits of the hub do not change, so their files are not inputs.
-
-        Raises:
-            AtlasError: the model is missing; names the folder or the package.
-        """
+        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's."""
         for requirement in missing_requirements(self.config, [wildcards.model], []).values():
             raise AtlasError(requirement.sentence)
         source = self.config["models"][wildcards.model]["source"]

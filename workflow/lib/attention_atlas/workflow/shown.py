@@ -17,10 +17,8 @@ from typing import Any
 
 LIBRARY = Path(__file__).resolve().parents[1]
 STUDIES = LIBRARY / "studies"
-SUFFIXES = {"figure": ("svg", "png", "pdf", "tsv"), "table": ("tsv", "html"), "page": ("html",)}
-"""Kind -> endings of its files."""
-OF_RUN = ("labels", "run_title")
-"""Parameters of a function that need no mention in its mark."""
+SUFFIXES = {"figure": ("svg", "png", "pdf", "tsv"), "table": ("tsv", "html"), "page": ("html",)}  # kind -> endings of its files
+OF_RUN = ("labels", "run_title")  # parameters of a function that need no mention in its mark
 
 
 @dataclass(frozen=True)
@@ -100,13 +98,7 @@ class Marked(Shown):
         return self.function(*args, **kwargs)
 
     def of(self, folder: str | Path, *overlays: str | Path, **changes: Any) -> Any:
-        """The same of a built run: `figure2.of("results/sample")`.
-
-        Args:
-            folder: of the run; its settings are in the config.yaml beside `results`.
-            overlays: further configuration files that the run was made with.
-            changes: parameters with other values.
-        """
+        """The same of a built run: `figure2.of("results/sample")`."""
         from attention_atlas.workflow.notebook import of_run
 
         return of_run(self, folder, overlays, changes)
@@ -137,15 +129,7 @@ def _caption(docstring: str | None) -> str:
 
 @functools.cache
 def shown(study: str, folder: Path = STUDIES) -> tuple[Shown, ...]:
-    """What a study shows, read from the source: figures before tables, each in the order of its module.
-
-    Args:
-        study: id of the study.
-        folder: of the studies.
-
-    Raises:
-        TypeError: the parameters of a function are not those of its mark.
-    """
+    """What a study shows, read from the source: figures before tables, each in the order of its module."""
     items = []
     for path in sorted(Path(LIBRARY if (LIBRARY / study).is_dir() else folder, study).glob("*.py")):
         source = path.read_text(encoding="utf-8")

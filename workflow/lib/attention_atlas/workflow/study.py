@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import SCHEMAS
+from attention_atlas.io.files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.studies import study_modules
 from attention_atlas.workflow.paths import Config, Pair, limit_of, study_model, study_runs
@@ -140,11 +140,7 @@ class Study:
         return [self.path(name, run) for name in artifact.files]
 
     def artifact(self, name: str) -> Artifact:
-        """One artefact.
-
-        Raises:
-            KeyError: the study has no such artefact.
-        """
+        """One artefact."""
         for artifact in self.artifacts:
             if artifact.id == name:
                 return artifact
@@ -169,8 +165,7 @@ class Study:
         }
 
 
-Selected = tuple[str, Study, Artifact]
-"""A run, a study and one of its artefacts."""
+Selected = tuple[str, Study, Artifact]  # A run, a study and one of its artefacts
 
 
 @functools.cache
@@ -185,11 +180,7 @@ def studies() -> dict[str, Study]:
 
 
 def study(name: str) -> Study:
-    """The declaration of a study.
-
-    Raises:
-        KeyError: there is no such study.
-    """
+    """The declaration of a study."""
     return studies()[name]
 
 
@@ -228,9 +219,6 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
     """Model and corpus behind a role of a study, or behind a variant of it.
 
     The variant `random` is the study's `random_model`; of its `variants`, `casing` names another model, others another corpus.
-
-    Raises:
-        AtlasError: the run names no corpus for the role.
     """
     settings = config["runs"][run][name]
     if role not in settings:

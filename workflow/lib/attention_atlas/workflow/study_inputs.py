@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.html_pages import ASSETS
-from attention_atlas.models.devices import FLOAT32
+from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.workflow.artifacts import Links, built_tables, listed_artifacts, page_links
 from attention_atlas.workflow.paths import (
     Config,
@@ -34,7 +32,6 @@ from attention_atlas.workflow.study import role_pair, study, study_corpora, stud
 
 Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
-Number = Callable[[Wildcards], int]
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
 """Function from wildcards to files by one or several levels of keys, or lists of these; numbers are no files."""
 _KEYPHRASE_SETS = {
@@ -42,6 +39,22 @@ _KEYPHRASE_SETS = {
     CONTROLLED: "controlled keyphrases",
     BOTH: "uncontrolled and controlled keyphrases",
 }
+
+
+_Self = TypeVar("_Self")
+_Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
+_OfJob = Callable[Concatenate[_Self, Wildcards, _Arguments], _Value]
+_OfRule = Callable[Concatenate[_Self, _Arguments], Callable[[Wildcards], _Value]]
+
+
+def of_job(method: _OfJob[_Self, _Arguments, _Value]) -> _OfRule[_Self, _Arguments, _Value]:
+    """A method that is called in a rule without wildcards, and returns what Snakemake calls with those of a job."""
+
+    def of_rule(self: _Self, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> Callable[[Wildcards], _Value]:
+        return lambda wildcards: method(self, wildcards, *arguments, **named)
+
+    return of_rule
 
 
 def leaves(by_key: Nested) -> Files:
@@ -78,9 +91,6 @@ class StudyInputs(SharedInputs):
     def pair(self, wildcards: Wildcards, role: str) -> Pair:
         """Model and corpus in the path; where it names none, those of a role, which may have wildcards
         (`{wildcards.experiment}`), of a member of a group, or of the variant in the path.
-
-        Raises:
-            AtlasError: the run names no corpus for the role.
         """
         if role in self.study.groups:
             model, corpus = self.member(wildcards, role)[1]
@@ -90,11 +100,7 @@ class StudyInputs(SharedInputs):
         return wildcards.get("model", model), wildcards.get("corpus", corpus)
 
     def member(self, wildcards: Wildcards, group: str) -> tuple[str, Pair]:
-        """The member of a group that the path names (`{task}`), or the first one: its name, its model and corpus.
-
-        Raises:
-            AtlasError: the group has none of this name in the run.
-        """
+        """The member of a group that the path names (`{task}`), or the first one: its name, its model and corpus."""
         members = self.study.groups[group](self.config, wildcards.run)
         name = wildcards.get("task") or next(iter(members))
         if name not in members:
@@ -113,17 +119,13 @@ class StudyInputs(SharedInputs):
         return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str, name: str = "") -> dict[str, Any]:
-        """Label of the run in a table or figure, see `io.run_label`; with another name of the model.
-
-        Models are the published ones only in float32: values of another precision are not compared with published values.
-        """
-        published = self.config["gpu_precision"] == FLOAT32
+        """Label of the run in a table or figure, see `io.run_label`; with another name of the model."""
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),
-            "model": self.with_precision(name or model),
+            "model": name or model,
             "corpus": self.title_of(corpus),
-            "model_reference": self.config["models"][model].get("reference", "") if published else "",
+            "model_reference": self.config["models"][model].get("reference", ""),
             "corpus_reference": entry.get("reference", ""),
             "sample": "sample" in entry["source"],
             "converted": entry["view"] == "stanford",
@@ -132,99 +134,83 @@ class StudyInputs(SharedInputs):
 
     # --- files ------------------------------------------------------------------------------------------------------
 
-    def shards(self, role: str, *setting: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
+    @of_job
+    def shards(
+        self, wildcards: Wildcards, role: str, *setting: str, folder: str = "attention", suffix: str = "safetensors"
+    ) -> list[str]:
         """All shards of a role, or those with the records of a setting (see `bounded`)."""
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            records = self.bounded(role, *setting)(wildcards) if setting else None
-            return shard_paths(self.config, wildcards.run, *self.pair(wildcards, role), folder, suffix, records)
-
-        return paths
+        records = self.bounded(role, *setting)(wildcards) if setting else None
+        return shard_paths(self.config, wildcards.run, *self.pair(wildcards, role), folder, suffix, records)
 
     def examples(self, role: str, *setting: str) -> Files:
         """All examples of a role, or those with the records of a setting."""
         return self.shards(role, *setting, folder="examples", suffix="parquet")
 
-    def first(self, files: Files, setting: str = "") -> Files:
+    @of_job
+    def first(self, wildcards: Wildcards, files: Files, setting: str = "") -> list[str]:
         """The first of the files, for what a figure shows; all of them if a setting names that instead of `auto`."""
+        automatic = not setting or self.study_settings(wildcards)[setting] == "auto"
+        return files(wildcards)[:1] if automatic else files(wildcards)
 
-        def paths(wildcards: Wildcards) -> list[str]:
-            automatic = not setting or self.study_settings(wildcards)[setting] == "auto"
-            return files(wildcards)[:1] if automatic else files(wildcards)
-
-        return paths
-
-    def of_role(self, role: str, pattern: str) -> File:
+    @of_job
+    def of_role(self, wildcards: Wildcards, role: str, pattern: str) -> str:
         """The file of a role's model and corpus, of a pattern with these in its path."""
+        model, corpus = self.pair(wildcards, role)
+        return pattern.format(run=wildcards.run, model=model, corpus=corpus)
 
-        def path(wildcards: Wildcards) -> str:
-            model, corpus = self.pair(wildcards, role)
-            return pattern.format(run=wildcards.run, model=model, corpus=corpus)
-
-        return path
-
-    def raw(self, role: str) -> File:
+    @of_job
+    def raw(self, wildcards: Wildcards, role: str) -> str:
         """The raw file of a role's corpus."""
-        return lambda wildcards: raw_path(self.config, wildcards.run, self.pair(wildcards, role)[1])
+        return raw_path(self.config, wildcards.run, self.pair(wildcards, role)[1])
 
-    def card(self, role: str) -> File:
+    @of_job
+    def card(self, wildcards: Wildcards, role: str) -> str:
         """Card of a role's model, or of that of a setting, see `model_name`."""
-        name = self.model_name(role)
-        return lambda wildcards: card_path(wildcards.run, name(wildcards))
+        return card_path(wildcards.run, self.model_name(role)(wildcards))
 
-    def tokenizer(self, role: str) -> File:
+    @of_job
+    def tokenizer(self, wildcards: Wildcards, role: str) -> str:
         """Tokenizer of a role's model."""
-        name = self.model_name(role)
-        return lambda wildcards: tokenizer_path(wildcards.run, name(wildcards))
+        return tokenizer_path(wildcards.run, self.model_name(role)(wildcards))
 
-    def if_named(self, key: str, files: File | Files) -> Files:
+    @of_job
+    def if_named(self, wildcards: Wildcards, key: str, files: File | Files) -> list[str]:
         """Files; none if the run does not name what they need (nested keys with dots)."""
-
-        def paths(wildcards: Wildcards) -> list[str]:
-            settings: Any = self.study_settings(wildcards)
-            for part in key.split("."):
-                settings = settings.get(part) if settings else None
-            named = files(wildcards) if settings else []
-            return [named] if isinstance(named, str) else named
-
-        return paths
+        settings: Any = self.study_settings(wildcards)
+        for part in key.split("."):
+            settings = settings.get(part) if settings else None
+        named = files(wildcards) if settings else []
+        return [named] if isinstance(named, str) else named
 
     def table_if(self, key: str, name: str) -> Files:
         """A table of the study; none if the run does not name what the table needs."""
         return self.if_named(key, lambda wildcards: self.study.measured_path(name, wildcards.run))
 
-    def of_group(self, group: str, pattern: str) -> Nested:
+    @of_job
+    def of_group(self, wildcards: Wildcards, group: str, pattern: str) -> dict[str, str]:
         """Name -> file, for the models of a group; the name is the task in the path."""
-
-        def by_name(wildcards: Wildcards) -> dict[str, str]:
-            members = self.study.groups[group](self.config, wildcards.run)
-            return {
-                name: pattern.format(run=wildcards.run, model=model, corpus=corpus, task=name)
-                for name, (model, corpus, *_) in members.items()
-            }
-
-        return by_name
+        members = self.study.groups[group](self.config, wildcards.run)
+        return {
+            name: pattern.format(run=wildcards.run, model=model, corpus=corpus, task=name)
+            for name, (model, corpus, *_) in members.items()
+        }
 
     def of_group_by_kind(self, group: str, pattern: str, **kinds: str) -> dict[str, Nested]:
         """Parameter -> the same, for files that differ in the `{kind}` of the pattern."""
         return {name: self.of_group(group, pattern.replace("{kind}", kind)) for name, kind in kinds.items()}
 
-    def corpora_in_path(self, **settings: Sequence[str]) -> Nested:
+    @of_job
+    def corpora_in_path(self, wildcards: Wildcards, /, **settings: Sequence[str]) -> dict[str, list[Any]]:
         """Name -> shards of examples for the model in the path, and number of records, see `examples.read_corpus`.
 
-        Args:
-            settings: name -> keys of the setting that names the corpus, see `settings`; without those that a run does not name.
+        `settings`: name -> keys of the setting that names the corpus; those that a run does not name are left out.
         """
-
-        def by_name(wildcards: Wildcards) -> dict[str, list[Any]]:
-            corpora = {}
-            for name, (*path, last) in settings.items():
-                if corpus := self.settings(*path)(wildcards).get(last):
-                    paths = shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
-                    corpora[name] = [paths, limit_of(self.config, wildcards.run, corpus)]
-            return corpora
-
-        return by_name
+        corpora = {}
+        for name, (*path, last) in settings.items():
+            if corpus := self.settings(*path)(wildcards).get(last):
+                paths = shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
+                corpora[name] = [paths, limit_of(self.config, wildcards.run, corpus)]
+        return corpora
 
     def shards_by_corpus(self, wildcards: Wildcards) -> dict[str, list[Any]]:
         """Corpus -> tables of examples, tables of dropped records, limit: for the table of dropped records."""
@@ -240,40 +226,38 @@ class StudyInputs(SharedInputs):
 
     # --- the study's family of fine-tuned models ----------------------------------------------------------------------
 
-    def by_seed(self, group: str, pattern: str) -> Nested:
+    @of_job
+    def by_seed(self, wildcards: Wildcards, group: str, pattern: str) -> dict[str, dict[int, str]]:
         """Member of a group -> seed -> file, for the models that are fine-tuned on it."""
+        run, family = wildcards.run, self.study_settings(wildcards)["family"]
+        return {
+            task: {seed: pattern.format(run=run, task=task, seed=seed) for seed in family_seeds(self.config, family, task)}
+            for task in self.study.groups[group](self.config, run)
+        }
 
-        def by_member(wildcards: Wildcards) -> dict[str, dict[int, str]]:
-            run, family = wildcards.run, self.study_settings(wildcards)["family"]
-            return {
-                task: {seed: pattern.format(run=run, task=task, seed=seed) for seed in family_seeds(self.config, family, task)}
-                for task in self.study.groups[group](self.config, run)
-            }
-
-        return by_member
-
-    def tuned(self, group: str) -> Parameter:
+    @of_job
+    def tuned(self, wildcards: Wildcards, group: str) -> dict[str, dict[int, Any]]:
         """State (tuned, random: the weights that training starts from) -> seed -> registry entry, for a member of a group."""
-        return lambda wildcards: {
+        return {
             state: {seed: self.weights_entry(wildcards.run, model) for seed, model in seeds.items()}
             for state, seeds in self._family(wildcards, group).items()
         }
 
-    def tuned_weights(self, group: str) -> Files:
+    @of_job
+    def tuned_weights(self, wildcards: Wildcards, group: str) -> list[str]:
         """Weights of these models."""
-        return lambda wildcards: [
-            checkpoint_path(wildcards.run, model)
-            for seeds in self._family(wildcards, group).values()
-            for model in seeds.values()
-        ]
+        models = [model for seeds in self._family(wildcards, group).values() for model in seeds.values()]
+        return [checkpoint_path(wildcards.run, model) for model in models]
 
-    def of_seed(self, group: str) -> Parameter:
+    @of_job
+    def of_seed(self, wildcards: Wildcards, group: str) -> dict[str, Any]:
         """Registry entry of the one that is trained from pre-trained weights with the seed in the path, or the first seed."""
-        return lambda wildcards: self.weights_entry(wildcards.run, self._seed_model(wildcards, group))
+        return self.weights_entry(wildcards.run, self._seed_model(wildcards, group))
 
-    def seed_weights(self, group: str) -> File:
+    @of_job
+    def seed_weights(self, wildcards: Wildcards, group: str) -> str:
         """Its weights."""
-        return lambda wildcards: checkpoint_path(wildcards.run, self._seed_model(wildcards, group))
+        return checkpoint_path(wildcards.run, self._seed_model(wildcards, group))
 
     def _family(self, wildcards: Wildcards, group: str) -> dict[str, dict[int, str]]:
         family, (task, _) = self.study_settings(wildcards)["family"], self.member(wildcards, group)
@@ -292,11 +276,9 @@ class StudyInputs(SharedInputs):
     def parameters(self, call: str, *settings: str, resources: Sequence[str] = (), **renamed: str) -> dict[str, Any]:
         """The `params` of a rule: the function that it calls, settings, and the digest of its code.
 
-        Args:
-            call: `module:function` of the study.
-            settings: settings of the study, or values of `Study.inputs`, that are parameters under their names.
-            resources: data files below workflow/resources that the function reads.
-            renamed: parameter -> setting (nested keys with dots).
+        `call`: `module:function` of the study; `settings`: settings of the study, or values of `Study.inputs`, that are
+        parameters under their names; `resources`: data files below workflow/resources that the function reads; `renamed`:
+        parameter -> setting (nested keys with dots).
         """
         function = f"{self.study.id}.{call}"
         values = {parameter: self.of_run(key) for parameter, key in ({key: key for key in settings} | renamed).items()}
@@ -308,78 +290,62 @@ class StudyInputs(SharedInputs):
         declared = self.study.inputs.get(name)
         return self.settings(*name.split(".")) if declared is None else lambda wildcards: declared(self, wildcards.run)
 
-    def settings(self, *path: str) -> Parameter:
+    @of_job
+    def settings(self, wildcards: Wildcards, *path: str) -> Any:
         """A setting of the study in the run, by its keys, which may have wildcards (`{wildcards.task}`)."""
-
-        def leaf(wildcards: Wildcards) -> Any:
-            value: Any = self.study_settings(wildcards)
-            for key in path:
-                value = value[key.format(wildcards=wildcards)]
-            return value
-
-        return leaf
-
-    def setting_if(self, key: str, otherwise: Any = None) -> Parameter:
-        """A setting of the study in the run, or another value if the run does not name it."""
-        return lambda wildcards: self.study_settings(wildcards).get(key, otherwise)
-
-    def bounded(self, role: str, *setting: str) -> Number:
-        """Records of a role by a setting, at most as many as the run has."""
-        records = self.settings(*setting)
-        return lambda wildcards: min(int(records(wildcards)), self.limit(role)(wildcards))
-
-    def limit(self, role: str) -> Number:
-        """Records of a role that the run reads at most."""
-        return lambda wildcards: limit_of(self.config, wildcards.run, self.pair(wildcards, role)[1])
-
-    def limits(self, *same: str, **roles: str | tuple[str, ...]) -> Callable[[Wildcards], dict[str, int]]:
-        """The same for each parameter: parameter -> role, or role and keys of a setting, see `bounded`.
-
-        Args:
-            same: roles that are the names of their parameters.
-            roles: parameter -> role.
-        """
-        functions = {
-            parameter: self.limit(role) if isinstance(role, str) else self.bounded(*role)
-            for parameter, role in {**dict(zip(same, same, strict=True)), **roles}.items()
-        }
-        return lambda wildcards: {parameter: limit(wildcards) for parameter, limit in functions.items()}
-
-    def opened(self, role: str, *settings: str) -> Parameter:
-        """What a role's model is opened from for its task: reader of its corpus, model, card and tokenizer; and settings."""
-
-        def by_name(wildcards: Wildcards) -> dict[str, Any]:
-            files = {"card": self.card(role)(wildcards), "tokenizer": self.tokenizer(role)(wildcards)}
-            reader = self.config["corpora"][self.pair(wildcards, role)[1]]["reader"]
-            values = {key: self.study_settings(wildcards)[key] for key in settings}
-            return {"reader": reader, "model": self.model(role)(wildcards), **files, **values}
-
-        return by_name
-
-    def model_name(self, key: str = "") -> File:
-        """Name of the model of a role or a group, or of the one that a setting names, else of the study's."""
-
-        def name(wildcards: Wildcards) -> str:
-            role = key.format(wildcards=wildcards)
-            if role in self.study.groups or role in self.study.roles:
-                return self.pair(wildcards, key)[0]
-            return str(self.study_settings(wildcards).get(role) or self.base_model(wildcards.run))
-
-        return name
-
-    def model(self, key: str = "") -> Parameter:
-        """Registry entry of that model."""
-        name = self.model_name(key)
-        return lambda wildcards: self.weights_entry(wildcards.run, name(wildcards))
-
-    def corpus_value(self, role: str, key: str) -> Parameter:
-        """A key of the registry entry of a role's corpus; empty if the run names no such corpus."""
-
-        def value(wildcards: Wildcards) -> Any:
-            corpus = self.study_settings(wildcards).get(role)
-            return self.config["corpora"][corpus][key] if corpus else ""
-
+        value: Any = self.study_settings(wildcards)
+        for key in path:
+            value = value[key.format(wildcards=wildcards)]
         return value
+
+    @of_job
+    def setting_if(self, wildcards: Wildcards, key: str, otherwise: Any = None) -> Any:
+        """A setting of the study in the run, or another value if the run does not name it."""
+        return self.study_settings(wildcards).get(key, otherwise)
+
+    @of_job
+    def bounded(self, wildcards: Wildcards, role: str, *setting: str) -> int:
+        """Records of a role by a setting, at most as many as the run has."""
+        return min(int(self.settings(*setting)(wildcards)), self.limit(role)(wildcards))
+
+    @of_job
+    def limit(self, wildcards: Wildcards, role: str) -> int:
+        """Records of a role that the run reads at most."""
+        return limit_of(self.config, wildcards.run, self.pair(wildcards, role)[1])
+
+    @of_job
+    def limits(self, wildcards: Wildcards, /, *same: str, **roles: str | tuple[str, ...]) -> dict[str, int]:
+        """The same for each parameter: parameter (or `same`) -> role, or role and keys of a setting, see `bounded`."""
+        named = {**dict(zip(same, same, strict=True)), **roles}
+        functions = {name: self.limit(role) if isinstance(role, str) else self.bounded(*role) for name, role in named.items()}
+        return {name: limit(wildcards) for name, limit in functions.items()}
+
+    @of_job
+    def opened(self, wildcards: Wildcards, role: str, *settings: str) -> dict[str, Any]:
+        """What a role's model is opened from for its task: reader of its corpus, model, card and tokenizer; and settings."""
+        files = {"card": self.card(role)(wildcards), "tokenizer": self.tokenizer(role)(wildcards)}
+        reader = self.config["corpora"][self.pair(wildcards, role)[1]]["reader"]
+        values = {key: self.study_settings(wildcards)[key] for key in settings}
+        return {"reader": reader, "model": self.model(role)(wildcards), **files, **values}
+
+    @of_job
+    def model_name(self, wildcards: Wildcards, key: str = "") -> str:
+        """Name of the model of a role or a group, or of the one that a setting names, else of the study's."""
+        role = key.format(wildcards=wildcards)
+        if role in self.study.groups or role in self.study.roles:
+            return self.pair(wildcards, key)[0]
+        return str(self.study_settings(wildcards).get(role) or self.base_model(wildcards.run))
+
+    @of_job
+    def model(self, wildcards: Wildcards, key: str = "") -> dict[str, Any]:
+        """Registry entry of that model."""
+        return self.weights_entry(wildcards.run, self.model_name(key)(wildcards))
+
+    @of_job
+    def corpus_value(self, wildcards: Wildcards, role: str, key: str) -> Any:
+        """A key of the registry entry of a role's corpus; empty if the run names no such corpus."""
+        corpus = self.study_settings(wildcards).get(role)
+        return self.config["corpora"][corpus][key] if corpus else ""
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -427,33 +393,28 @@ class StudyInputs(SharedInputs):
         """Title of the run in tables and figures."""
         return str(self.config["runs"][wildcards.run].get("title", wildcards.run))
 
-    def titles(self, *roles: str) -> Parameter:
+    @of_job
+    def titles(self, wildcards: Wildcards, *roles: str) -> dict[str, str]:
         """Role -> name of its corpus, for the roles that the run names."""
+        named = study_corpora(self.config, wildcards.run, self.study.id)
+        return {role: self.title_of(named[role]) for role in roles if role in named}
 
-        def by_role(wildcards: Wildcards) -> dict[str, str]:
-            named = study_corpora(self.config, wildcards.run, self.study.id)
-            return {role: self.title_of(named[role]) for role in roles if role in named}
-
-        return by_role
-
-    def labels(self, *roles: str) -> Parameter:
+    @of_job
+    def labels(self, wildcards: Wildcards, *roles: str) -> dict[str, Any]:
         """Role -> label, for the roles that the run names; of a group, name -> label; of neither, the run's title."""
+        named = study_corpora(self.config, wildcards.run, self.study.id)
+        pairs: dict[str, tuple[str, ...]] = {}
+        for role in roles:
+            if role in self.study.groups:
+                pairs |= self.study.groups[role](self.config, wildcards.run)
+            elif role in named:
+                pairs[role] = self.pair(wildcards, role)
+        return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
 
-        def by_role(wildcards: Wildcards) -> dict[str, Any]:
-            named = study_corpora(self.config, wildcards.run, self.study.id)
-            pairs: dict[str, tuple[str, ...]] = {}
-            for role in roles:
-                if role in self.study.groups:
-                    pairs |= self.study.groups[role](self.config, wildcards.run)
-                elif role in named:
-                    pairs[role] = self.pair(wildcards, role)
-            return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
-
-        return by_role
-
-    def links(self, page: str) -> Callable[[Wildcards], dict[str, Links]]:
+    @of_job
+    def links(self, wildcards: Wildcards, page: str) -> dict[str, Links]:
         """Name of the output -> links of an HTML page, a file below the study's folder; `Table.write` puts them into it."""
-        return lambda wildcards: {"html": page_links(self.config, wildcards.run, self.study, page)}
+        return {"html": page_links(self.config, wildcards.run, self.study, page)}
 
     # --- resources --------------------------------------------------------------------------------------------------
 

@@ -21,27 +21,17 @@ STARTED, FINISHED = "INFO rule", "INFO done"
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a job makes.
-
-    Attributes:
-        exists: whether it is there.
-        recorded: whether Snakemake has a record of the job that made it.
-        temporary: whether Snakemake deletes it after use.
-    """
+    """A file that a job makes."""
 
     exists: bool
-    recorded: bool
-    temporary: bool = False
+    recorded: bool  # whether Snakemake has a record of the job that made it
+    temporary: bool = False  # whether Snakemake deletes it after use
 
 
 def was_stopped(outputs: Sequence[Output], log: Path) -> bool:
     """Whether files are missing because a job was started and did not finish.
 
     Files of a job that finished may be missing: they were deleted on purpose.
-
-    Args:
-        outputs: files of the job.
-        log: its log file, written by `job`; it need not exist.
     """
     if all(output.exists for output in outputs) or not log.is_file():
         return False

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from attention_atlas.attention.batch_sizes import PROBE_CHUNK
+from attention_atlas.attention.batches import PROBE_CHUNK
 from attention_atlas.attention.cache import Attention, RepeatedAttention
 from attention_atlas.corpora.examples import Examples
 from attention_atlas.corpora.word_vectors import VectorFile, WordVectors, static_vectors

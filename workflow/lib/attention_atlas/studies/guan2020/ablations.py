@@ -17,8 +17,7 @@ import pandas as pd
 import torch
 from transformers import PreTrainedModel
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
-from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.examples import Example, Examples, question_of

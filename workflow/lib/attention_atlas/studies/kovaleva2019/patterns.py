@@ -26,8 +26,7 @@ from attention_atlas.corpora.building import ExampleBuilder
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.glue import Labelled, labelled_example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.data_files import RESOURCES
-from attention_atlas.io.files import read_lines
+from attention_atlas.io.files import RESOURCES, read_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import Card, ModelCard

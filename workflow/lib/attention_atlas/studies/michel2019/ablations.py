@@ -34,6 +34,7 @@ from attention_atlas.methods.names import (
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.stats.ranks import pearson, spearman
+from attention_atlas.stats.simultaneous import largest_size_interval
 from attention_atlas.studies.michel2019.effects import (
     ACCURACY,
     BEST,
@@ -43,6 +44,7 @@ from attention_atlas.studies.michel2019.effects import (
     RANDOM,
     TABLE1,
     UNCHANGED,
+    UNITS,
     MaskedScores,
     Row,
     best_by_layer,
@@ -53,7 +55,6 @@ from attention_atlas.studies.michel2019.effects import (
     resampled_scores,
     statistic_row,
     statistics_table,
-    unit_of,
     with_opposite_examples,
 )
 
@@ -72,10 +73,7 @@ CORRELATIONS = [
     *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
     *("second_data", "unit"),
 ]
-HEAD_IMPORTANCE = [
-    *("model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "unnormalised"),
-    *("spearman", "n", "unit"),
-]
+HEAD_IMPORTANCE = ["model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "spearman", "n", "unit"]
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
 """Columns of a step of pruning: the score with its interval, that of the full model, their difference."""
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n", "unit"]
@@ -99,69 +97,39 @@ def masked_heads(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of `ablation`, and correlation_heads and correlations of `correlations`."""
-    effects = ablation(translation, classification, resamples, seed)
-    corpora = (translation, translation_other, classification, classification_other)
-    agreement = correlations(*corpora, same_file, excluded_extremes, resamples, seed)
-    return effects | {"correlation_heads": agreement["heads"], "correlations": agreement["correlations"]}
+    """Effects of masked heads, of answers of `experiments.masked` on two corpora; same_file: see `on_two_corpora`.
 
-
-def ablation(translation: pd.DataFrame, classification: pd.DataFrame, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """Effects of all heads, of answers of `experiments.masked`.
-
-    Returns:
-        heads: `FIGURE1`, every head of both models masked alone.
-        best_translation, best_classification: `BEST`, each layer with all heads masked but the best one; distinct_answers: of
-            the full model, 1 if it gives the same answer to all examples.
-        statistics: of the claims, `STATISTICS`.
+    heads (`FIGURE1`): each head masked alone. best_translation, best_classification (`BEST`): each layer with all heads masked
+    but the best one; distinct_answers: of the full model, 1 if it gives the same answer to all examples. correlation_heads and
+    correlations: of `on_two_corpora`. statistics: of the claims.
     """
-    heads, best, statistics = [], {}, list[Row]()
-    for name, answers in ((TRANSLATION, translation), (CLASSIFICATION, classification)):
-        scores = masked_scores(answers, KEYS, name)
+    answers = {TRANSLATION: (translation, translation_other), CLASSIFICATION: (classification, classification_other)}
+    heads, best, statistics, pairs = [], {}, list[Row](), []
+    for name, (first, second) in answers.items():
+        scores = masked_scores(first, KEYS, name)
         single, one_left = scores.masking(ONE), scores.masking(OTHERS)
         heads.append(effect_rows(single, resamples, seed).assign(experiment=name))
-        distinct = answers.loc[answers["masked"] == NONE, "answer"].nunique()
+        distinct = first.loc[first["masked"] == NONE, "answer"].nunique()
         best[f"best_{name}"] = best_by_layer(one_left, resamples, seed).assign(distinct_answers=distinct)[BEST]
         if name == TRANSLATION:
             statistics += single_head_statistics(single, name, resamples, seed)
         statistics.append(one_head_statistic(one_left, name, resamples, seed))
-    return {"heads": pd.concat(heads, ignore_index=True)[FIGURE1], **best, "statistics": statistics_table(statistics)}
-
-
-def correlations(
-    translation: pd.DataFrame,
-    translation_other: pd.DataFrame,
-    classification: pd.DataFrame,
-    classification_other: pd.DataFrame,
-    same_file: Mapping[str, bool],
-    excluded_extremes: int,
-    resamples: int,
-    seed: int,
-) -> dict[str, pd.DataFrame]:
-    """The effect of masking each head on two corpora, and the correlation of the two, of answers of `experiments.masked`.
-
-    Args:
-        same_file: experiment -> whether its second corpus is another part of the file of the first.
-        excluded_extremes: number of heads that `TRIMMED` excludes, see `extreme_heads`.
-
-    Returns:
-        heads: `FIGURE2`; all differences share the unmasked score of their corpus (baseline, second_baseline).
-        correlations: `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both corpora (which adds
-            their noise once more, and so lies below the value where differences are small).
-    """
-    answers = {TRANSLATION: (translation, translation_other), CLASSIFICATION: (classification, classification_other)}
-    tables = [
-        on_two_corpora(name, *both, same_file[name], excluded_extremes, resamples, seed) for name, both in answers.items()
-    ]
-    heads, agreement = (pd.concat(frames, ignore_index=True) for frames in zip(*tables, strict=True))
-    return {"heads": heads, "correlations": agreement}
+        second_scores = masked_scores(second, KEYS, name).masking(ONE)
+        pairs.append(on_two_corpora(name, single, second_scores, same_file[name], excluded_extremes, resamples, seed))
+    tables = {"heads": heads, "correlation_heads": [pair[0] for pair in pairs], "correlations": [pair[1] for pair in pairs]}
+    joined = {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
+    return joined | best | {"heads": joined["heads"][FIGURE1], "statistics": statistics_table(statistics)}
 
 
 def on_two_corpora(
-    name: str, answers: pd.DataFrame, second_answers: pd.DataFrame, same_file: bool, extremes: int, resamples: int, seed: int
+    name: str, first: MaskedScores, second: MaskedScores, same_file: bool, extremes: int, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The two tables of `correlations` for one experiment."""
-    first, second = (masked_scores(frame, KEYS, name).masking(ONE) for frame in (answers, second_answers))
+    """Effects of single heads on two corpora (`FIGURE2`), and their correlations over heads (`CORRELATIONS`).
+
+    All differences share the unmasked score of their corpus. Intervals of correlations are by bootstrap over heads, and over
+    the examples of both corpora (which adds their noise once more, and so lies below the value where differences are small).
+    same_file: whether the second corpus is another part of the file of the first; extremes: number of `extreme_heads`.
+    """
     by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
     extreme = extreme_heads(first.deltas, second.deltas, extremes)
     sizes = {"experiment": name, "n": len(first.base), "second_n": len(second.base), "unit": first.unit}
@@ -195,9 +163,7 @@ def on_two_corpora(
 def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.bool_]:
     """[head] whether a head's change is among the `count` farthest from the median on either corpus, in standard deviations.
 
-    Heads at the same distance are extreme together: with few examples many heads change the score by the same amount, and their
-    order in the table must not choose among them. There can then be more than `count`. Heads at both medians are never extreme,
-    so that there can be fewer.
+    Heads at the same distance are extreme together, so that there can be more than `count`; heads at both medians never are.
     """
     distances = np.zeros(len(first))
     for values in (first, second):
@@ -245,7 +211,7 @@ def simultaneous_largest(deltas: Floats, resampled: Floats, level: float = LEVEL
     spread = resampled.std(axis=0)
     standardised = np.divide(np.abs(resampled - deltas), spread, out=np.zeros_like(resampled), where=spread > 0)
     reach = np.quantile(standardised.max(axis=1), level) * spread
-    return float(np.maximum(np.abs(deltas) - reach, 0).max()), float((np.abs(deltas) + reach).max())
+    return largest_size_interval(deltas - reach, deltas + reach)
 
 
 def balance(deltas: Floats) -> Floats:
@@ -276,38 +242,24 @@ def head_importance(
 ) -> dict[str, pd.DataFrame]:
     """Importance of all heads by all definitions, from derivatives of `experiments.gradients`.
 
-    Args:
-        models: experiment -> name of the model.
-        batch: examples of a batch, for definitions over batches.
-
-    Returns:
-        importance: `HEAD_IMPORTANCE`; spearman: rank correlation of a definition with the paper's, over all heads of the
-            model; intervals where the definition is a mean over examples.
-        statistics: of the claims, `STATISTICS`.
+    Intervals where the definition is a mean over examples. spearman: rank correlation with the paper's definition over all
+    heads. models: experiment -> name of its model; batch: examples of a batch, for definitions over batches.
     """
     tables, statistics = [], list[Row]()
     for name, of in ((TRANSLATION, translation), (CLASSIFICATION, classification)):
         n = len(of.gradient)
         for definition in DEFINITIONS:
             values = importance(of, definition, batch)
-            low = high = np.full(len(values), np.nan)
+            ends: tuple[Any, Any] = (np.nan, np.nan)
             if definition in (PAPER, CODE):
                 drawn = resampled_counts(n, resamples, seed)
                 resampled = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in drawn]
-                low, high = percentile_interval(np.concatenate(resampled))
-            rows = of.heads.assign(
-                model=models[name],
-                task=name,
-                definition=definition,
-                importance=values,
-                ci_low=low,
-                ci_high=high,
-                unnormalised=unnormalised(of, definition, batch),
-                spearman=spearman(values, importance(of, PAPER, batch)),
-                n=n,
-                unit=unit_of(BLEU if name == TRANSLATION else ACCURACY),
-            )
-            tables.append(rows[HEAD_IMPORTANCE])
+                ends = percentile_interval(np.concatenate(resampled))
+            agreement = spearman(values, importance(of, PAPER, batch))
+            columns = {"importance": values, "ci_low": ends[0], "ci_high": ends[1], "spearman": agreement, "n": n}
+            columns |= {"model": models[name], "task": name, "definition": definition}
+            unit = UNITS[BLEU if name == TRANSLATION else ACCURACY]
+            tables.append(of.heads.assign(**columns, unit=unit)[HEAD_IMPORTANCE])
         statistics += agreement_statistics(of, name, batch, resamples, seed)
     return {"importance": pd.concat(tables, ignore_index=True), "statistics": statistics_table(statistics)}
 
@@ -325,8 +277,7 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
     scaled = {name: normalised(values, of.heads) for name, values in resampled.items()}
     for name in names:
         value = spearman(importance(of, name, batch), importance(of, PAPER, batch))
-        # Reflected at the value: a resample repeats examples, which adds up within batches and makes the definitions more
-        # similar.
+        # Reflected: a resample repeats examples, which adds up within batches and makes the definitions more similar.
         reflected = np.clip(2 * value - spearman(scaled[name], scaled[PAPER]), -1, 1)
         yield statistic_row("spearman_with_paper", experiment, name, value, reflected, size, level_of_parts(len(names)))
 
@@ -334,13 +285,7 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
 def pruning_curves(
     translation: pd.DataFrame, classification: pd.DataFrame, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """Scores of all steps of pruning, of answers of `experiments.pruned`.
-
-    Returns:
-        curves: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
-        by_kind: `FIGURE4`, curves within one kind of attention of the translation model.
-        statistics: of the claims, `STATISTICS`.
-    """
+    """Scores of all steps of pruning, of answers of `experiments.pruned`; floor: share of the most frequent label."""
     tables, statistics = {}, list[Row]()
     for name, answers in ((TRANSLATION, translation), (CLASSIFICATION, classification)):
         masked = masked_scores(answers, STEP, name)
@@ -359,16 +304,14 @@ def pruning_curves(
 def training_curves(dynamics: pd.DataFrame, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """The same for one model after several epochs of its training, of answers of `experiments.dynamics`.
 
-    Returns:
-        curves: `FIGURE5`; share: the score over that of the full model after the same epoch, from `LEAST_BLEU` on.
-        statistics: of the claims, `STATISTICS`.
+    share: the score over that of the full model after the same epoch, from `LEAST_BLEU` on.
     """
     keys = ["epoch", "percent", "count"]
     epochs = {int(str(epoch)): masked_scores(answers, keys, TRANSLATION) for epoch, answers in dynamics.groupby("epoch")}
     resampled = {epoch: resampled_scores(masked, resamples, seed) for epoch, masked in epochs.items()}
     table = pd.concat([curve_rows(masked, resampled[epoch]) for epoch, masked in epochs.items()], ignore_index=True)
     share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
-    statistics = statistics_table(list(training_statistics(epochs, resampled, TRANSLATION)))
+    statistics = statistics_table(training_statistics(epochs, resampled, TRANSLATION))
     return {"curves": table.assign(heads=table["count"].max(), share=share)[FIGURE5], "statistics": statistics}
 
 
@@ -394,9 +337,8 @@ def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str,
     # [1 + resample]: mean over percent of heads masked, of all examples and of the resamples.
     means = {curve: np.trapezoid(scores[:, steps.index], steps["percent"], axis=-1) / 100 for curve, steps in curves.items()}
     by_importance, single, cross = (IMPORTANCE, ALL, 0), (HELDOUT, ALL, 0), (IMPORTANCE, "enc_dec", 0)
-    share = PRUNABLE[experiment]
-    reached = curves[by_importance].query("percent >= @share").index
-    step = masked.only(reached[:1].to_numpy())
+    share, steps = PRUNABLE[experiment], curves[by_importance]
+    step = masked.only(steps.index[steps["percent"] >= share][:1].to_numpy())
     changes = resampled_deltas(with_opposite_examples(step), resamples, seed)[:, 0]
     yield statistic_row("pruned_change", experiment, str(share), step.deltas[0], changes, n)
     if single in means:

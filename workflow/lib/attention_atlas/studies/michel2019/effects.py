@@ -5,7 +5,7 @@ Scores are in percent, differences in percentage points or BLEU points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,11 +17,12 @@ from attention_atlas.methods.names import HEAD, NONE, TRANSLATION
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL as COVERAGE
 from attention_atlas.stats.significance import mcnemar
-from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, count_p, exchanged_differences, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, two_sided_p
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
 BLEU, ACCURACY = "BLEU", "accuracy"
+UNITS = {BLEU: "sentences", ACCURACY: "examples"}
 LEVEL = 0.01
 """The paper's significance level."""
 UNCHANGED = 1e-9
@@ -32,21 +33,16 @@ ENOUGH_SENTENCES = 40
 """Number of sentences above which the bootstrap of BLEU holds its level in simulations."""
 IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", "ablation", "ablation_heldout", "random"
 """Orders of pruning."""
-WHOLE, GLOBAL, EVEN, LAYERS = "whole", "importance", "even", "layers"
-VARIANTS = {
-    WHOLE: "full model",
-    GLOBAL: "least important heads of the model",
-    EVEN: "least important heads of each layer",
-    LAYERS: "all heads of the least important layers",
-}
-"""Models of Table 4, by the heads that are pruned."""
+WHOLE, GLOBAL = "whole", "importance"
+VARIANTS = {WHOLE: "full model", GLOBAL: "least important heads pruned"}
+"""Models of Table 4."""
 LARGEST_SPREAD = 10.0
 """Largest percentage by which the full model's slowest pass may exceed its fastest; above it Table 4 reports no speedup."""
 KERNEL = "sdpa"
 """Attention of Table 4: the implementation that `transformers` uses by default, not the one that returns attention weights."""
 
 _EFFECT = [*HEAD, "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_sacrebleu", "p_adjusted"]
-TABLE1 = [*_EFFECT, "p_bh", "p_count", "n", "unit"]
+TABLE1 = [*_EFFECT, "p_count", "n", "unit"]
 BEST = [*_EFFECT, "n", "heldout_delta", "unit", "distinct_answers"]
 FURTHER = [*_EFFECT, "n", "selection_delta", "selection_n", "unit"]
 STATISTICS = ["statistic", "experiment", "part", "value", "ci_low", "ci_high", "level", "n"]
@@ -56,19 +52,12 @@ interval; n: examples, or random orders."""
 
 @dataclass(frozen=True)
 class MaskedScores:
-    """Per-example terms of a metric under each mask; the score is a function of their sums.
-
-    Attributes:
-        metric: `BLEU` or `ACCURACY`.
-        keys: one row per mask, the columns that name it.
-        base: [example, part] terms without a mask.
-        parts: [mask, example, part] terms: counts of n-grams and lengths; or whether the answer is right, and 1.
-    """
+    """Per-example terms of a metric under each mask; the score is a function of their sums."""
 
     metric: str
-    keys: pd.DataFrame
-    base: Floats
-    parts: Floats
+    keys: pd.DataFrame  # one row per mask, the columns that name it
+    base: Floats  # [example, part] terms without a mask
+    parts: Floats  # [mask, example, part]: counts of n-grams and lengths (`sentence_counts`); or whether it is right, and 1
 
     def score(self, sums: Floats) -> Floats:
         """Scores in percent of summed parts, [..., part] -> [...]."""
@@ -90,8 +79,7 @@ class MaskedScores:
     def overlong(self) -> tuple[float, Floats]:
         """Number of overlong translations of the full model, and [mask] under each mask; NaN for a classifier.
 
-        A search may take twice the tokens of the longest sentence of its batch and ten more (`models.translating`). A
-        translation that repeats itself up to there lowers BLEU, with a head masked or without.
+        A translation that repeats itself up to the limit of the search (`models.translating`) lowers BLEU.
         """
         if self.metric != BLEU:
             return np.nan, np.full(len(self.keys), np.nan)
@@ -111,19 +99,13 @@ class MaskedScores:
     @property
     def unit(self) -> str:
         """What is resampled and exchanged."""
-        return unit_of(self.metric)
-
-
-def unit_of(metric: str) -> str:
-    """What the examples of an experiment are: sentences with BLEU, else examples."""
-    return "sentences" if metric == BLEU else "examples"
+        return UNITS[self.metric]
 
 
 def masked_scores(answers: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
     """Per-example terms of BLEU (translation) or accuracy for every mask, the unmasked model included.
 
-    Args:
-        answers: columns `keys`, which name the mask, and `importance.ANSWERS`; the same examples in the same order for each.
+    answers: columns `keys`, which name the mask, and `names.ANSWERS`; the same examples in the same order for each mask.
     """
     if answers.groupby(list(keys)).size().nunique() != 1:
         raise AtlasError(f"the answers of {experiment} lack examples under some masks: delete their table and start again.")
@@ -181,20 +163,17 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     McNemar's exact test.
     p_sacrebleu: BLEU only; sacrebleu's paired bootstrap, which takes absolute values before it centres and so rejects true null
     hypotheses about twice as often as its level says.
-    p_adjusted: adjusted for all masks by the maximum statistic (`simultaneous.adjusted_p`), from random exchanges of the
-    answers with and without the mask; at least p.
-    p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples (`simultaneous.corrected_p`).
-    p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges (`simultaneous.count_p`).
+    p_adjusted: adjusted for all masks by the maximum statistic, from random exchanges of the answers with and without the mask.
+    p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges.
     """
     delta = masked.deltas
     differences = resampled_deltas(masked, resamples, seed)
     low, high = percentile_interval(differences)
     null = exchanged_differences(masked.score, masked.base, masked.parts, resamples, seed)
     if masked.metric == ACCURACY:
-        p, smallest = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0), 0.0
-        p_sacrebleu = np.full(len(p), np.nan)
+        p, p_sacrebleu = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0), np.nan
     else:
-        p, smallest = two_sided_p(delta, (differences - delta).T), 1 / (1 + resamples)
+        p = two_sided_p(delta, (differences - delta).T)
         sizes = np.abs(differences)
         # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest possible p.
         at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
@@ -202,21 +181,9 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     p_count = np.empty(len(p))
     for places in masked.keys.groupby("kind").indices.values():
         p_count[places] = count_p(int((p[places] < LEVEL).sum()), delta[places], null[places], LEVEL)
-    return masked.keys.assign(
-        metric=masked.metric,
-        score=masked.baseline + delta,
-        baseline=masked.baseline,
-        delta=delta,
-        ci_low=low,
-        ci_high=high,
-        p=p,
-        p_sacrebleu=p_sacrebleu,
-        p_adjusted=np.maximum(p, adjusted_p(delta, null)),
-        p_bh=corrected_p(p, "bh", smallest, LEVEL),
-        p_count=p_count,
-        n=len(masked.base),
-        unit=masked.unit,
-    )
+    scores = {"score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta, "ci_low": low, "ci_high": high}
+    tests = {"p": p, "p_sacrebleu": p_sacrebleu, "p_adjusted": np.maximum(p, adjusted_p(delta, null)), "p_count": p_count}
+    return masked.keys.assign(metric=masked.metric, **scores, **tests, n=len(masked.base), unit=masked.unit)
 
 
 def best_of_layers(masked: MaskedScores) -> npt.NDArray[np.intp]:
@@ -235,10 +202,9 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
     """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
 
     heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
-    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included. p_bh is
-    left out: the returned masks are selected, so they are not a family of tests.
+    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included.
     """
-    best = effect_rows(masked, resamples, seed).loc[best_of_layers(masked)].drop(columns="p_bh").reset_index(drop=True)
+    best = effect_rows(masked, resamples, seed).loc[best_of_layers(masked)].reset_index(drop=True)
     return best.assign(heldout_delta=np.mean([heads.deltas for heads in best_on_other_half(masked)], axis=0))
 
 
@@ -254,27 +220,25 @@ def heldout_effects(selection: MaskedScores, measured: MaskedScores, resamples: 
     return rows.assign(selection_delta=best.deltas, selection_n=len(best.base))[FURTHER]
 
 
+Resamples = Floats | tuple[float, float]
+"""Values of resampled examples, or the ends of an interval."""
+
+
 def statistic_row(
-    statistic: str,
-    experiment: str,
-    part: object,
-    value: object,
-    resampled: Floats | tuple[float, float],
-    n: int,
-    level: float = COVERAGE,
+    statistic: str, experiment: str, part: object, value: object, resampled: Resamples, n: int, level: float = COVERAGE
 ) -> Row:
     """A row with the percentile interval of values of resampled examples, widened for few examples, or with the given ends."""
     low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))
     return dict(zip(STATISTICS, (statistic, experiment, part, value, low, high, level, n), strict=True))
 
 
-def statistics_table(rows: Sequence[Row]) -> pd.DataFrame:
+def statistics_table(rows: Iterable[Row]) -> pd.DataFrame:
     """A table with columns `STATISTICS`."""
-    return pd.DataFrame(rows, columns=STATISTICS).astype(dict.fromkeys(("value", "ci_low", "ci_high", "level"), float))
+    return pd.DataFrame(list(rows), columns=STATISTICS).astype(dict.fromkeys(("value", "ci_low", "ci_high", "level"), float))
 
 
 def signature() -> str:
-    """sacrebleu's signature of these settings (13a tokens, case kept, exponential smoothing), with its version."""
+    """sacrebleu's signature of these settings, with its version."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU()

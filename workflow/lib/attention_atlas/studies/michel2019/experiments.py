@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from scipy.stats import t
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import model_inputs
@@ -51,9 +50,9 @@ from attention_atlas.models.loading import load_trained, locate
 from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
 from attention_atlas.models.tokenizer_files import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
+from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
-    EVEN,
     GLOBAL,
     HELDOUT,
     IMPORTANCE,
@@ -61,7 +60,6 @@ from attention_atlas.studies.michel2019.effects import (
     LARGEST_SPREAD,
     RANDOM,
     RECOMPUTED,
-    VARIANTS,
     WHOLE,
     best_of_layers,
     masked_scores,
@@ -92,22 +90,18 @@ class Translation:
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """See `Experiment`."""
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """See `Experiment`."""
         if not examples:
             raise AtlasError("there is nothing to translate: use a corpus with reader parallel, and a limit of one or more.")
         return references_of(examples)
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """See `Experiment`."""
         options = (self.beams, self.length_penalty)
         return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, *options)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """See `Experiment`."""
         tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
         return target_loss(self.model, inputs, tokens)
 
@@ -122,22 +116,18 @@ class Classification:
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """See `Experiment`."""
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """See `Experiment`."""
         labels = labels_of(examples)
         classes_of(self.model, labels)
         return labels
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """See `Experiment`."""
         names = classes_of(self.model, [])
         return [predicted(logits, names, False) for logits in logits_under(self.model, examples, plans, self.pad)]
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """See `Experiment`."""
         labels = labels_of(batch)
         names = classes_of(self.model, labels)
         targets = torch.tensor([names.index(label) for label in labels], device=self.model.device)
@@ -145,12 +135,7 @@ class Classification:
 
 
 def open_experiment(opened: Mapping[str, Any]) -> Experiment:
-    """Load a model for its experiment, in float32 (derivatives by head gates are small).
-
-    Args:
-        opened: reader of the corpus (glue: classification, parallel: translation), registry entry (`model`), and files of the
-            model (`card`, `tokenizer`); beams and length_penalty of translations.
-    """
+    """Load a model for its experiment, in float32 (derivatives by head gates are small); opened: of `StudyInputs.opened`."""
     pad = read_card(opened["card"]).pad or 0
     entry = {**opened["model"], "dtype": "float32"}
     if opened["reader"] == "glue":
@@ -175,10 +160,8 @@ def masked(experiment: Opened, examples: Examples, second_examples: Examples) ->
     """
     all_masks = list(masks(experiment.shape))
     single_heads = [mask for mask in all_masks if mask.masked == ONE]
-    return {
-        "answers": _answers(experiment, all_masks, examples),
-        "second_answers": _answers(experiment, single_heads, second_examples),
-    }
+    answers = _answers(experiment, all_masks, examples)
+    return {"answers": answers, "second_answers": _answers(experiment, single_heads, second_examples)}
 
 
 def heldout(experiment: Opened, examples: Examples, answers: pd.DataFrame) -> pd.DataFrame:
@@ -232,12 +215,7 @@ def pruned(
 ) -> pd.DataFrame:
     """Answers with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
 
-    Args:
-        examples, scored_examples: that the model is evaluated on, and that importance is computed on.
-        answers, derivatives: of `masked` and `gradients`.
-        importance: its definition, scaled and batch.
-        pruning: step and classification_step (percent of heads), random_orders, recomputed.
-        seed: of the random orders.
+    The model is evaluated on `examples`, importance is computed on `scored_examples`; seed: of the random orders.
     """
     heads, values = derivatives.heads, _importance(derivatives, importance)
     pruning_steps: list[Step] = []
@@ -318,9 +296,6 @@ def timing(
     spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` the status
     is unstable, and there is no speedup. length: mean over batches of the tokens of an example, padding included. Batch sizes
     above the number of examples are left out.
-
-    Args:
-        speed: share (percent of the heads that are pruned), batches (their sizes), repeats (timed passes over the examples).
     """
     if not examples:
         raise AtlasError("there is nothing to time: use a limit of one or more.")
@@ -330,9 +305,10 @@ def timing(
         raise AtlasError(f"{len(examples)} examples fill no batch of {sizes}: lower speed.batches, or raise speed.records.")
     in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
     heads = head_importance[in_classifier].reset_index(drop=True)
-    places = {variant: places_of(variant, heads, speed["share"]) for variant in VARIANTS}
-    models = {variant: _pruned_model(model, heads.iloc[places[variant]]) for variant in VARIANTS}
-    rows = []
+    count = len(heads) * speed["share"] // 100
+    pruned_heads = {WHOLE: heads[:0], GLOBAL: heads.loc[heads["importance"].nsmallest(count).index]}
+    models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
+    rows: list[dict[str, Any]] = []
     for batch in batches:
         _log.info("batches of %d", batch)
         starts = range(0, len(examples), batch)
@@ -341,26 +317,17 @@ def timing(
         whole_spread = spread(speeds[WHOLE])
         for variant, variant_model in models.items():
             weights = list(variant_model.parameters())
-            row = {
-                "variant": variant,
-                "batch": batch,
-                "heads": len(heads) - len(places[variant]),
-                "spread": whole_spread,
-                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
-                "parameters": sum(w.numel() for w in weights),
-                "megabytes": sum(w.nbytes for w in weights) / 1e6,
-                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
-            }
+            row: dict[str, Any] = {"variant": variant, "batch": batch, "heads": len(heads) - len(pruned_heads[variant])}
+            row |= {"spread": whole_spread, "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE}
+            row |= {"parameters": sum(w.numel() for w in weights), "megabytes": sum(w.nbytes for w in weights) / 1e6}
+            row["length"] = np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs])
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
-    device, threads = str(model.device), torch.get_num_threads()
-    title = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
-    return pd.DataFrame(rows).assign(
-        repeats=speed["repeats"],
-        n=len(examples),
-        unit="examples",
-        device=torch.cuda.get_device_name() if device.startswith("cuda") else title,
-        dtype=str(model.dtype),
-    )[TIMING]
+    threads = torch.get_num_threads()
+    device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
+    if model.device.type == "cuda":
+        device = torch.cuda.get_device_name()
+    common = {"repeats": speed["repeats"], "n": len(examples), "unit": "examples", "device": device, "dtype": str(model.dtype)}
+    return pd.DataFrame(rows).assign(**common)[TIMING]
 
 
 def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:
@@ -382,30 +349,10 @@ def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
     The speedup is a geometric mean over repeats with its interval by Student's t; NaN if the full model's spread is above
     `LARGEST_SPREAD`.
     """
-    repeats = len(speeds)
-    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if repeats > 1 else np.nan}
-    names = ("speedup", "speedup_low", "speedup_high")
-    if spread(baseline) > LARGEST_SPREAD:
-        return row | dict.fromkeys(names, np.nan)
-    gains = np.log(speeds / baseline)
-    reach = t.ppf(0.975, repeats - 1) * gains.std(ddof=1) / np.sqrt(repeats) if repeats > 1 else np.nan
-    ends = (gains.mean(), gains.mean() - reach, gains.mean() + reach)
-    return row | dict(zip(names, 100 * np.expm1(ends), strict=True))
-
-
-def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
-    """Indices of the heads that are pruned in a variant, in percent of all; importance: of `ablations.head_importance`."""
-    count, groups = len(importance) * share // 100, importance.groupby(["kind", "layer"], sort=False)
-    if variant == WHOLE:
-        return []
-    if variant == GLOBAL:
-        return sorted(importance["importance"].nsmallest(count).index)
-    if variant == EVEN:
-        smallest = (layer["importance"].nsmallest(len(layer) * share // 100) for _, layer in groups)
-        return sorted(place for values in smallest for place in values.index)
-    layers = groups["unnormalised"].sum().sort_values(kind="stable").index
-    pruned_layers = layers[groups.size()[layers].cumsum() <= count]
-    return sorted(place for layer in pruned_layers for place in groups.indices[layer])
+    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if len(speeds) > 1 else np.nan}
+    gains = np.log(speeds / baseline if spread(baseline) <= LARGEST_SPREAD else np.full_like(speeds, np.nan))
+    ends = np.expm1([gains.mean(), *mean_interval(gains)])
+    return row | dict(zip(("speedup", "speedup_low", "speedup_high"), 100 * ends, strict=True))
 
 
 @torch.inference_mode()

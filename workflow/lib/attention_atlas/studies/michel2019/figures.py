@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from attention_atlas.figures.quantities import ACCURACY, BLEU, change
 from attention_atlas.figures.style import (
@@ -49,8 +50,6 @@ _MASKED_LABEL = "Heads masked (%)"
 _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
 _LINE = 40
 """Largest number of letters in a line of a label."""
-_SMALLEST, _LARGEST = 14, 180
-"""Areas of the spot of one head and of the spot of most heads, in square points."""
 ORDERS: Mapping[str, tuple[str, str, Any, str]] = {
     IMPORTANCE: ("Importance", BLUE, "", "o"),
     RECOMPUTED: ("Importance, recomputed at each step", SKY, (1, 1), "D"),
@@ -62,8 +61,6 @@ ORDERS: Mapping[str, tuple[str, str, Any, str]] = {
 _SELF_ATTENTION_MASKED = 80
 """Percent of self-attention heads masked at the published BLEU: 20 % of them are kept."""
 _EPOCH_MARKERS = "os^DvP*X"
-_APART = 1.4
-"""Least ratio of two labelled epochs."""
 
 
 @figure(
@@ -100,9 +97,7 @@ def figure1(ablation: pd.DataFrame, translation_model: str) -> DrawnFigure:
         axis.set_xlabel(_CHANGE_LABELS[metric])
         axis.set_ylabel("Heads (%)")
         sizes.append(f"{rows['n'].iloc[0]} {rows['unit'].iloc[0]}")
-    kinds = [
-        Line2D([], [], color=_COLOURS[kind], marker="s", linestyle="none", label=KIND_TITLES[kind]) for kind in _kinds(ablation)
-    ]
+    kinds = _legend(ablation, dict.fromkeys(_COLOURS, "s"))
     beside_style = Line2D([], [], color=BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
     legend_below(drawn, axes, 4, [*kinds, beside_style])
     return DrawnFigure(drawn, ablation, f"n = {' and '.join(sizes)}; translation model: {translation_model}")
@@ -118,6 +113,13 @@ def _kinds(table: pd.DataFrame) -> list[str]:
     return [kind for kind in KIND_TITLES if (table["kind"] == kind).any()]
 
 
+def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
+    return [
+        Line2D([], [], linestyle="none", color=_COLOURS[kind], marker=markers[kind], label=KIND_TITLES[kind])
+        for kind in _kinds(table)
+    ]
+
+
 @figure(
     id="figure2",
     number="Figure 2",
@@ -130,69 +132,32 @@ def _kinds(table: pd.DataFrame) -> list[str]:
 def figure2(
     correlation_heads: pd.DataFrame, correlations: pd.DataFrame, translation_model: str, labels: Mapping[str, RunLabel]
 ) -> DrawnFigure:
-    """Change in score when each head is masked alone, on two corpora (Michel et al. 2019, Figure 2). Larger spots: several
+    """Change in score when each head is masked alone, on two corpora (Michel et al. 2019, Figure 2). Darker marks: several
     heads with the same changes. Titles: correlations over heads with 95 % bootstrap intervals; extreme heads are circled. All
     changes on a corpus share the full model's score. Overlong: more than 1.5 times the words of the reference.
     """
-    spots = heads_by_spot(correlation_heads)
-    most = int(spots["heads"].max())
     drawn, axes = panels(PAGE / 2, 4.1)
-    for axis, (name, experiment_spots) in zip(axes, spots.groupby("experiment", sort=False), strict=True):
-        _spots(axis, experiment_spots, most)
-        delta = _CHANGE_LABELS[str(experiment_spots["metric"].iloc[0])]
+    for axis, (name, heads) in zip(axes, correlation_heads.groupby("experiment", sort=False), strict=True):
+        by_kind: dict[str, Any] = {"hue": "kind", "palette": _COLOURS, "style": "kind", "markers": _MARKERS}
+        sns.scatterplot(heads, x="delta", y="second_delta", **by_kind, alpha=0.5, linewidth=0, legend=False, ax=axis)
+        extreme = heads[heads["extreme"] == 1]
+        axis.scatter(extreme["delta"], extreme["second_delta"], s=60, facecolors="none", edgecolors=BLACK, linewidths=0.8)
+        for line in (axis.axhline, axis.axvline):
+            line(0, color=GREY, linewidth=0.6, zorder=0)
+        delta = _CHANGE_LABELS[str(heads["metric"].iloc[0])]
         axis.set_xlabel(plain(fill(f"{delta}: {labels[str(name)].corpus}", _LINE)))
         axis.set_ylabel(plain(fill(f"{delta}: {labels[f'{name}_other'].corpus}", _LINE)))
-        heads = correlation_heads[correlation_heads["experiment"] == name]
         above, second_above = (int((heads[column] > UNCHANGED).sum()) for column in ("delta", "second_delta"))
         above_text = f"Heads above the full model: {above} (x), {second_above} (y) of {len(heads)}"
         lines = [TITLES[str(name)], *_correlations(correlations, str(name)), above_text]
         axis.set_title(minus_signs("\n".join(lines)), fontsize=7.5)
-    kinds = [
-        Line2D([], [], color=_COLOURS[kind], marker=_MARKERS[kind], linestyle="none", label=KIND_TITLES[kind])
-        for kind in _kinds(correlation_heads)
-    ]
+    kinds = _legend(correlation_heads, _MARKERS)
     ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
-    spot: dict[str, Any] = {"color": GREY, "marker": "o", "linestyle": "none", "markeredgewidth": 0}
-    sizes = [
-        Line2D([], [], markersize=_area(heads, most) ** 0.5, label=f"{heads} head{'s' if heads > 1 else ''}", **spot)
-        for heads in sorted({1, most})
-    ]
-    legend_below(drawn, axes, 6, [*kinds, ring, *sizes])
+    legend_below(drawn, axes, 4, [*kinds, ring])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
     notes = [f"n = {count}", f"translation model: {translation_model}", *_overlong(correlation_heads)]
     return DrawnFigure(drawn, correlation_heads, "; ".join(notes))
-
-
-def heads_by_spot(table: pd.DataFrame) -> pd.DataFrame:
-    """Heads of one kind with the same two changes as one row: experiment, kind, metric, delta, second_delta, extreme, heads."""
-    places = table.assign(delta=table["delta"].round(6), second_delta=table["second_delta"].round(6))
-    keys = ["experiment", "kind", "metric", "delta", "second_delta"]
-    return places.groupby(keys, sort=False, as_index=False).agg(extreme=("extreme", "max"), heads=("extreme", "size"))
-
-
-def _spots(axis: Axes, spots: pd.DataFrame, most: int) -> None:
-    sns.scatterplot(
-        spots.sort_values("heads", ascending=False),
-        x="delta",
-        y="second_delta",
-        hue="kind",
-        palette=_COLOURS,
-        style="kind",
-        markers=_MARKERS,
-        size="heads",
-        sizes=(_SMALLEST, _LARGEST if most > 1 else _SMALLEST),
-        size_norm=(1, max(most, 2)),
-        alpha=0.75,
-        linewidth=0,
-        legend=False,
-        ax=axis,
-    )
-    extreme = spots[spots["extreme"] == 1]
-    areas = [_area(heads, most) + 40 for heads in extreme["heads"]]
-    axis.scatter(extreme["delta"], extreme["second_delta"], s=areas, facecolors="none", edgecolors=BLACK, linewidths=0.8)
-    for line in (axis.axhline, axis.axvline):
-        line(0, color=GREY, linewidth=0.6, zorder=0)
 
 
 def _overlong(table: pd.DataFrame) -> list[str]:
@@ -206,10 +171,6 @@ def _overlong(table: pd.DataFrame) -> list[str]:
         f"{row['second_overlong_unmasked']:.0f} (y axis), median over masked heads {counted['overlong'].median():g} and "
         f"{counted['second_overlong'].median():g}"
     ]
-
-
-def _area(heads: int, most: int) -> float:
-    return _SMALLEST + (_LARGEST - _SMALLEST) * (heads - 1) / max(most - 1, 1)
 
 
 def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
@@ -348,32 +309,18 @@ def figure5(training_curves: pd.DataFrame, trained_model: str) -> DrawnFigure:
         _lines(axis, in_percent, column, "epoch", titles, palette=colours, markers=markers, linewidth=1.2)
         axis.set_xlabel(_MASKED_LABEL)
         axis.set_ylabel(label)
-    _by_epoch(axes[2], baselines)
+    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
+    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
+    axes[2].plot(baselines.index, baselines, color=BLUE, **style)
+    label = "published: full model"
+    axes[2].plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
+    axes[2].set_xscale("log")
+    axes[2].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[2].xaxis.set_major_formatter("{x:g}")
+    axes[2].minorticks_off()
+    axes[2].set(xlabel="Epoch", ylabel=_SCORE_LABELS["BLEU"])
     for axis in axes:
         axis.set_ylim(bottom=0)
     legend_below(drawn, axes, 4)
     n, heads = training_curves["n"].iloc[0], training_curves["heads"].iloc[0]
     return DrawnFigure(drawn, training_curves, f"n = {n} sentences; {heads} heads; translation model: {trained_model}")
-
-
-def _labels(epochs: Sequence[int]) -> list[str]:
-    """Labels of epochs on a logarithmic axis, the last one first: empty where a label would touch the next one."""
-    shown: list[int] = []
-    for epoch in reversed(epochs):
-        if not shown or shown[-1] / epoch >= _APART:
-            shown.append(epoch)
-    return [str(epoch) if epoch in shown else "" for epoch in epochs]
-
-
-def _by_epoch(axis: Axes, baselines: pd.Series) -> None:
-    """Draw BLEU of the full model by epoch: this run's and the published one."""
-    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
-    axis.plot(baselines.index, baselines, color=BLUE, **style)
-    axis.plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label="published: full model", **PUBLISHED)
-    axis.set_xscale("log")
-    epochs = sorted({*baselines.index, *published["epoch"]})
-    axis.set_xticks(epochs, _labels(epochs))
-    axis.minorticks_off()
-    axis.set_xlabel("Epoch")
-    axis.set_ylabel(_SCORE_LABELS["BLEU"])

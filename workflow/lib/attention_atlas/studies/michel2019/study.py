@@ -15,24 +15,15 @@ ID = "michel2019"
 ROLES = {
     "translation": Role("parallel", "test set of the translation model.", True, "translator"),
     "translation_other": Role("parallel", "a second corpus (Figure 2; the paper: MTNT).", True, "translator"),
-    "translation_importance": Role(
-        "parallel", "data for the importance of heads (the paper: newstest2009 to 2012).", True, "translator"
-    ),
+    "translation_importance": Role("parallel", "data for importance (the paper: newstest2009 to 2012).", True, "translator"),
     "classification": Role("glue", "test set of the classifier.", True, "classifier"),
     "classification_other": Role("glue", "a second corpus (Figure 2; the paper: MNLI mismatched).", True, "classifier"),
-    "classification_importance": Role(
-        "glue", "data for the importance of heads (the paper: its training set, or a part).", True, "classifier"
-    ),
+    "classification_importance": Role("glue", "data for importance (the paper: its training set).", True, "classifier"),
     "translation_test": Role(
-        "parallel",
-        "test set of Table 5, whose heads are selected on `translation` (the paper: newstest2014).",
-        model="translator",
+        "parallel", "test set of Table 5; heads are selected on `translation` (the paper: newstest2014).", model="translator"
     ),
     "classification_selection": Role(
-        "glue",
-        "data on which the heads of Table 6 are selected; the test set is `classification` (the paper: 5,000 training "
-        "examples).",
-        model="classifier",
+        "glue", "data that select the heads of Table 6 (the paper: 5,000 training examples).", model="classifier"
     ),
     "dynamics": Role("parallel", "test set of Figure 5; a run without it skips the figure.", model="trained_translator"),
     "dynamics_importance": Role("parallel", "data for the importance of heads in Figure 5.", model="trained_translator"),
@@ -50,11 +41,7 @@ def examples(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check the models and what they are trained for; corpora tokenised as their model needs; the keys of Figure 5 together.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check the models and what they are trained for; corpora tokenised as their model needs; the keys of Figure 5 together."""
     settings, models = config["runs"][run][ID], config["models"]
     for key, task in (("translator", "translation"), ("classifier", "labels"), ("trained_translator", "translation")):
         if key not in settings:

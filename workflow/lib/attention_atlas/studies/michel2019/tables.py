@@ -18,7 +18,6 @@ from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
-from attention_atlas.stats.simultaneous import too_few_draws
 from attention_atlas.studies.michel2019.ablations import SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.claims import KEPT, KIND_TITLES, curve_of, dispensable_kinds, prunable
 from attention_atlas.studies.michel2019.claims import claims as tested_claims
@@ -38,7 +37,6 @@ from attention_atlas.studies.michel2019.effects import (
     heldout_effects,
     masked_scores,
     signature,
-    unit_of,
 )
 from attention_atlas.workflow.shown import table
 
@@ -49,11 +47,7 @@ TABLE4 = [
     *("spread", "status", "published_examples_per_second", "published_speedup", "parameters", "megabytes", "length", "repeats"),
     *("n", "unit"),
 ]
-_ATTENTION = {
-    "enc_enc": "encoder self-attention",
-    "enc_dec": "encoder-decoder attention",
-    "dec_dec": "decoder self-attention",
-}
+_ATTENTION = {"enc_enc": "encoder self-attention", "enc_dec": "encoder-decoder attention", "dec_dec": "decoder self-attention"}
 
 
 @table(
@@ -88,7 +82,6 @@ def table1(ablation: pd.DataFrame, translation_model: str) -> Table:
         "significant; the tests of heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as "
         "sacrebleu computes it, which rejects about twice as often as p.",
         *_units_notes(rows),
-        *([too_few_draws("p_bh", len(rows), LEVEL)] if rows["p_bh"].isna().any() else []),
     ]
     return Table(frame.loc[order], notes, _grid(rows), formats={"layer": "d"}, layout=Layout("attention"))
 
@@ -107,12 +100,10 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _units_notes(rows: pd.DataFrame) -> list[str]:
     """What intervals and tests resample, and a warning where BLEU's bootstrap has fewer than `ENOUGH_SENTENCES`."""
-    metric, n = str(rows["metric"].iloc[0]), int(rows["n"].iloc[0])
-    note = f"Intervals and tests resample {unit_of(metric)}: the corpus names no documents."
-    if metric != BLEU or n >= ENOUGH_SENTENCES:
-        return [note]
+    first, n = rows.iloc[0], rows["n"].iloc[0]
+    note = f"Intervals and tests resample {first['unit']}: the corpus names no documents."
     few = f"n = {n} sentences: below about {ENOUGH_SENTENCES} the bootstrap of BLEU rejects more often than its level says."
-    return [note, few]
+    return [note, few] if first["metric"] == BLEU and n < ENOUGH_SENTENCES else [note]
 
 
 @table(
@@ -180,9 +171,8 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, notes: Sequence[st
     labels=("classification",),
 )
 def table4(timing: pd.DataFrame, speed: Mapping[str, Any]) -> Table:
-    """Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the least
-    important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4). Only times change between
-    runs. paper: on a GTX 1080 Ti.
+    """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
+    sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
     """
     published = load_published("michel2019")
     # The paper prunes half of the heads, the least important ones of the model.
@@ -317,10 +307,7 @@ def baseline_warning(rows: pd.DataFrame) -> list[str]:
         "figure3",
         "figure4",
     ),
-    optional={
-        "training_statistics": ("dynamics", "training_statistics.tsv"),
-        "figure5": ("dynamics", "figure5.tsv"),
-    },
+    optional={"training_statistics": ("dynamics", "training_statistics.tsv"), "figure5": ("dynamics", "figure5.tsv")},
     settings=("importance", "translation_model"),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),

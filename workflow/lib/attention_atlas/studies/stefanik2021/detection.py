@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,17 +42,14 @@ _GROUPS = 10
 """Groups of documents of the jackknife."""
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Folds of documents; penalty of squared coefficients (scikit-learn's 1 / C); fits to resampled documents, for intervals;
-    permutations of each head; seed of resampling and shuffling.
-    """
+class Fit(NamedTuple):
+    """Settings of the regression."""
 
-    folds: int
-    l2_penalty: float
-    fits: int
-    permutations: int
-    seed: int
+    folds: int  # of documents
+    l2_penalty: float  # of squared coefficients (scikit-learn's 1 / C)
+    fits: int  # to resampled documents, for intervals
+    permutations: int  # of each head
+    seed: int  # of resampling and shuffling
 
 
 def detection(
@@ -65,17 +63,9 @@ def detection(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """relative_attention, head_ranking, logistic_regression, detectors, rank_correlations, and scores: document, place, and the
-    held-out score of each word by every detector.
+    """Tables of the words of `words.words`; scores: document, place, and the held-out score of each word by every detector.
 
-    Args:
-        words, card: of `words.words`, and of the model.
-        reduction: how attention becomes a feature; relative attention is given for both reductions.
-        folds, l2_penalty, fits, permutations, seed: see `Fit`.
-        resamples: of the bootstrap over documents.
-
-    Raises:
-        AtlasError: there are too few documents, or words of only one kind.
+    reduction: how attention becomes a feature; relative attention is given for both reductions.
     """
     fit = Fit(folds, l2_penalty, fits, permutations, seed)
     features, key, documents = features_of(words, card, reduction), words["key"].to_numpy(), pd.factorize(words["record"])[0]
@@ -83,43 +73,26 @@ def detection(
     scores = heldout_scores(features, key, documents, fit)
     statistics = word_statistics([list(names) for _, names in words.groupby("record", sort=False)["word"]])
     scores["word_statistics"] = heldout_regression(statistics, key, documents, fit)
-    unbalanced = {
-        "regression": heldout_regression(features, key, documents, fit, balanced=False),
-        "word_statistics": heldout_regression(statistics, key, documents, fit, balanced=False),
-        "mix": scores["mix"],
-    }
     return {
         "relative_attention": relative_rows(words, card, resamples, seed),
         "head_ranking": head_ranking(features, key, documents, calibrated, card.heads),
         "logistic_regression": coefficient_rows(features, key, documents, fit, card.heads),
-        "detectors": detector_rows(scores, unbalanced, key, documents),
+        "detectors": detector_rows(scores, key, documents),
         "rank_correlations": rank_correlations(calibrated, features, key, documents, fit),
         "scores": words[["document", "place"]].assign(**scores),
     }
 
 
-# --- each head alone ------------------------------------------------------------------------------------------------------
+class CalibratedHeads(NamedTuple):
+    """Cross-entropies in nats, summed over the words of each document."""
 
-
-@dataclass(frozen=True)
-class CalibratedHeads:
-    """Cross-entropies in nats, summed over the words of each document.
-
-    cross_entropy: [document, head] of a probability by a logistic function of the attention, which is fitted to other
-    documents; base: [document] of the base rate of other documents; slide: [document, head] of attention itself.
-    """
-
-    cross_entropy: Floats
-    base: Floats
-    slide: Floats
+    cross_entropy: Floats  # [document, head] of a probability by a logistic function of attention, fitted to other documents
+    base: Floats  # [document] of the base rate of other documents
+    slide: Floats  # [document, head] of attention itself
 
 
 def calibrated_heads(features: Floats, key: Bools, documents: Ints, folds: int) -> CalibratedHeads:
-    """Calibrate each head alone, with folds of documents.
-
-    Raises:
-        AtlasError: fewer documents than folds, or words of only one kind.
-    """
+    """Calibrate each head alone, with folds of documents."""
     splits = splits_of(documents, folds)
     if key.all() or not key.any():
         raise AtlasError("these documents have no keyphrase words, or no others: raise `limit`, or name another corpus.")
@@ -152,18 +125,12 @@ def head_ranking(features: Floats, key: Bools, documents: Ints, calibrated: Cali
     probability; slide_rank: rank by it. share: of keyphrase words; n: number of words (n_unit); documents: their number.
     """
     low, high = clustered_auc_intervals(features, key, documents)
-    ranking = head_rows(aucs(features, key).reshape(-1, heads), "auc").assign(
-        average_precision=[average_precision_score(key, column) for column in features.T],
-        cross_entropy=calibrated.cross_entropy.sum(axis=0) / len(key),
-        cross_entropy_none=calibrated.base.sum() / len(key),
-        slide_entropy=calibrated.slide.sum(axis=0),
-        share=key.mean(),
-        n=len(key),
-        auc_low=low,
-        auc_high=high,
-        documents=len(calibrated.base),
-        n_unit="words",
-    )
+    columns: dict[str, Any] = {"average_precision": [average_precision_score(key, column) for column in features.T]}
+    columns |= {"cross_entropy": calibrated.cross_entropy.sum(axis=0) / len(key)}
+    columns |= {"cross_entropy_none": calibrated.base.sum() / len(key), "slide_entropy": calibrated.slide.sum(axis=0)}
+    columns |= {"share": key.mean(), "n": len(key), "auc_low": low, "auc_high": high}
+    ranking = head_rows(aucs(features, key).reshape(-1, heads), "auc")
+    ranking = ranking.assign(**columns, documents=len(calibrated.base), n_unit="words")
     ranking = ranking.sort_values("cross_entropy", kind="stable", ignore_index=True)
     return ranking.assign(slide_rank=ranking["slide_entropy"].rank(method="first").astype(int))
 
@@ -198,15 +165,8 @@ def rank_correlations(calibrated: CalibratedHeads, features: Floats, key: Bools,
     return pd.DataFrame(rows)
 
 
-# --- heads together -------------------------------------------------------------------------------------------------------
-
-
 def splits_of(documents: Ints, folds: int) -> list[tuple[Ints, Ints]]:
-    """(training words, held-out words) of each fold; the words of a document are on one side.
-
-    Raises:
-        AtlasError: fewer documents than folds.
-    """
+    """(training words, held-out words) of each fold; the words of a document are on one side."""
     count = len(np.unique(documents))
     if count < folds:
         raise AtlasError(f"{count} documents cannot be split into {folds} folds: use more documents.")
@@ -214,11 +174,7 @@ def splits_of(documents: Ints, folds: int) -> list[tuple[Ints, Ints]]:
 
 
 def heldout_scores(features: Floats, key: Bools, documents: Ints, fit: Fit) -> dict[str, Floats]:
-    """Detector -> [word] probability (for the best head: attention), fitted or selected on other documents.
-
-    Raises:
-        AtlasError: fewer documents than folds, or a fold with only one kind of words.
-    """
+    """Detector -> [word] probability (for the best head: attention), fitted or selected on other documents."""
     scores = {"regression": heldout_regression(features, key, documents, fit)}
     scores |= {name: np.zeros(len(key)) for name in ("mix", "best_head")}
     for training, heldout in splits_of(documents, fit.folds):
@@ -227,33 +183,21 @@ def heldout_scores(features: Floats, key: Bools, documents: Ints, fit: Fit) -> d
     return scores
 
 
-def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit, balanced: bool = True) -> Floats:
-    """[word] probability from a regression over features [word, feature] that is fitted to other documents.
-
-    Balanced probabilities, of two kinds of words with the same total weight, are those of a corpus where every second word
-    belongs to a keyphrase: only others have a cross-entropy that compares with that of the base rate.
-
-    Raises:
-        AtlasError: as `heldout_scores`.
-    """
+def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit) -> Floats:
+    """[word] probability from a regression over features [word, feature] that is fitted to other documents."""
     splits = splits_of(documents, fit.folds)
     if any(key[training].all() or not key[training].any() for training, _ in splits):
         raise AtlasError("a fold has no keyphrase words, or no others: raise `limit` for more documents.")
-    return cross_val_predict(_regression(fit, balanced), features, key, cv=splits, method="predict_proba")[:, 1]
+    return cross_val_predict(_regression(fit), features, key, cv=splits, method="predict_proba")[:, 1]
 
 
-def detector_rows(scores: Mapping[str, Floats], unbalanced: Mapping[str, Floats], key: Bools, documents: Ints) -> pd.DataFrame:
-    """One row for each detector.
+def detector_rows(scores: Mapping[str, Floats], key: Bools, documents: Ints) -> pd.DataFrame:
+    """One row for each detector, of its scores of words.
 
     auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
-    probability 0.5 of the balanced regression, none for a head's attention. cross_entropy: nats per word, of probabilities from
-    fits in which every word has the same weight; none for a head's attention. document_auc: mean over documents of the AUC of
-    the words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
+    probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of the
+    words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
     words. difference: from the document_auc of the best head, paired by document.
-
-    Args:
-        scores, unbalanced: detector -> [word] its score, as `heldout_scores`, and its probability without class weights.
-        key, documents: of the words.
     """
     groups = pd.Series(range(len(key))).groupby(documents).indices.values()
     both = [places for places in groups if key[places].any() and not key[places].all()]
@@ -264,7 +208,6 @@ def detector_rows(scores: Mapping[str, Floats], unbalanced: Mapping[str, Floats]
     for name, values in scores.items():
         row = {"detector": name, "auc": roc_auc_score(key, values), "average_precision": average_precision_score(key, values)}
         row["f1"] = f1_score(key, values >= 0.5) if name in ("regression", "word_statistics") else np.nan
-        row["cross_entropy"] = log_loss(key, unbalanced[name]) if name in unbalanced else np.nan
         row |= {"share": key.mean(), "words": len(key), "documents": len(groups)}
         difference = by_name[name] - by_name["best_head"]
         for statistic, ends, by_document in (("document_auc", "ci", by_name[name]), ("difference", "difference", difference)):
@@ -299,10 +242,9 @@ def coefficients_and_importances(features: Floats, key: Bools, documents: Ints, 
     return coefficients, np.stack([_permuted(features, key, split, fit, number) for number, split in enumerate(splits)])
 
 
-def _regression(fit: Fit, balanced: bool = True) -> Pipeline:
-    # Words of keyphrases are rare: when balanced, both classes get the same total weight.
-    weight = "balanced" if balanced else None
-    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / fit.l2_penalty, class_weight=weight, max_iter=1000))
+def _regression(fit: Fit) -> Pipeline:
+    # Words of keyphrases are rare: both classes get the same total weight.
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / fit.l2_penalty, class_weight="balanced", max_iter=1000))
 
 
 def _coefficients(model: Pipeline) -> Floats:
@@ -323,10 +265,7 @@ def _resampled_coefficients(features: Floats, key: Bools, documents: Ints, fit: 
 
 
 def _permuted(features: Floats, key: Bools, split: tuple[Ints, Ints], fit: Fit, number: int) -> Floats:
-    """[shuffling, head] AUC lost on the held-out words.
-
-    The regression is linear: shuffling one feature changes its score by the difference of one product.
-    """
+    """[shuffling, head] AUC lost on the held-out words; shuffling one feature changes the linear score by one product."""
     training, heldout = split
     model = _regression(fit).fit(features[training], key[training])
     scaled = model[0].transform(features[heldout])

@@ -71,7 +71,6 @@ class Documents:
 
     @property
     def texts(self) -> list[Sequence[str]]:
-        """Words of each document."""
         return [example.words for example in self.examples]
 
 
@@ -85,7 +84,6 @@ class Scores:
     phrases: Floats
 
     def mean(self, metric: str) -> float:
-        """Score of all documents."""
         return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
 
 
@@ -113,16 +111,7 @@ def extraction(
 
     A tagger proposes the phrases that it tags; a ranker as many (column phrases, at most `MOST_PHRASES`) as are best on
     development documents. Only phrases that occur in the text are gold, and only documents with such a phrase are used.
-
-    Args:
-        development, test: documents.
-        scores, removals: of the words of all documents, see `detection`; seed -> answers of a tagger, see `removal`.
-        encoder, card: of the embedding ranker.
-        max_phrase_words: greatest number of words of a candidate phrase.
-        resamples, seed: of the bootstrap over documents.
-
-    Raises:
-        AtlasError: a document has no scores, or none has a keyphrase in its text.
+    scores: of `detection`; removals: seed -> answers of a tagger, see `removal`; encoder, card: of the embedding ranker.
     """
     documents = {"development": _documents(development, max_phrase_words), "test": _documents(test, max_phrase_words)}
     rankers: dict[str, Callable[[Documents], Rankings]] = {
@@ -161,10 +150,8 @@ def _of_words(scores: pd.DataFrame, column: str, examples: Sequence[Example]) ->
     for example in examples:
         values = by_name.get(example.id)
         if values is None or len(values) != len(example.words):
-            raise AtlasError(
-                f"document {example.id} has no attention in this run: the corpus of `documents` must contain those of "
-                "`development` and `test`."
-            )
+            reason = "the corpus of `documents` must contain those of `development` and `test`."
+            raise AtlasError(f"document {example.id} has no attention in this run: {reason}")
         word_scores.append(values.to_numpy(np.float64))
     return word_scores
 
@@ -184,15 +171,11 @@ def _scores(repetitions: Sequence[Rankings], documents: Documents, count: int | 
         pairs, proposed = list(zip(rankings, documents.gold, strict=True)), [ranking[:count] for ranking in rankings]
         f1["f1_at_5"].append([f1_by_number(*pair, 5)[-1] for pair in pairs])
         f1["f1_at_10"].append([f1_by_number(*pair, 10)[-1] for pair in pairs])
-        f1["f1_at_m"].append(
-            [f1_by_number(*pair, max(1, len(pair[0])))[-1] for pair in zip(proposed, documents.gold, strict=True)]
-        )
-        phrases.append(
-            [
-                phrase_counts(marked(example.words, of_document), "".join(example.layers["tags"]))
-                for example, of_document in zip(documents.examples, proposed, strict=True)
-            ]
-        )
+        all_proposed = zip(proposed, documents.gold, strict=True)
+        f1["f1_at_m"].append([f1_by_number(*pair, max(1, len(pair[0])))[-1] for pair in all_proposed])
+        answered = [marked(e.words, of_document) for e, of_document in zip(documents.examples, proposed, strict=True)]
+        expected = ["".join(example.layers["tags"]) for example in documents.examples]
+        phrases.append([phrase_counts(*pair) for pair in zip(answered, expected, strict=True)])
     percents = {metric: 100 * np.mean(values, axis=0) for metric, values in f1.items()}
     return Scores(percents, np.array(phrases, dtype=np.float64))
 
@@ -257,9 +240,6 @@ def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
     return max(by_method, key=by_method.__getitem__)
 
 
-# --- phrases of a document ------------------------------------------------------------------------------------------------
-
-
 def candidates_of(words: Sequence[str], max_phrase_words: int) -> Candidates:
     """Sequences of words without punctuation that neither begin nor end with a stop word, in text order."""
     lowered = [word.lower() for word in words]
@@ -292,9 +272,6 @@ def tagged_phrases(words: Sequence[str], tags: Sequence[str]) -> list[Phrase]:
 def marked(words: Sequence[str], phrases: Iterable[Phrase]) -> str:
     """Tags of a text with these phrases, one letter per word: the inverse of `tagged_phrases`."""
     return "".join(located("", words, [" ".join(phrase) for phrase in phrases], False).tags)
-
-
-# --- rankers --------------------------------------------------------------------------------------------------------------
 
 
 def by_position(candidates: Sequence[Candidates]) -> Rankings:

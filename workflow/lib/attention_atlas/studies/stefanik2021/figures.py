@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.quantities import F1, HEAD, LAYER, change
 from attention_atlas.figures.style import (
     BLACK,
@@ -80,28 +82,13 @@ def relative_attention(relative_attention: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawn, relative_attention, f"n = {relative_attention['n'].iloc[0]} documents")
 
 
-def _draw_heads(
-    axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False, width: float = PAGE / 2
-) -> None:
-    """Draw the column `value` of all heads as a heat map with its colour bar, and a dot on each head of `marked`.
-
-    Colours begin at 0 for positive values, and are symmetric around 0 for others; `width` of the panel is in inches.
-    """
+def _draw_heads(axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False) -> None:
+    """Draw the column `value` of all heads, in colours from 0 if positive, else symmetric around 0, with dots on `marked`."""
     most = float(np.nanmax(np.abs(heads["value"]))) or 1.0
-    sns.heatmap(
-        heads.pivot(index="layer", columns="head", values="value"),
-        cmap=SEQUENTIAL if positive else DIVERGING,
-        vmin=0 if positive else -most,
-        vmax=most,
-        linewidths=0.4,
-        # Below 0.22 inches per head, colour bar included, numbers of all heads would overlap.
-        xticklabels=1 if width / heads["head"].max() > 0.22 else 2,
-        cbar_kws={"label": label, "shrink": 0.85},
-        ax=axis,
-    )
-    # The cell of layer 1 and head 1 has its centre at (0.5, 0.5).
-    axis.plot(marked["head"] - 0.5, marked["layer"] - 0.5, "o", color=BLACK, markersize=2.2, markeredgewidth=0)
-    axis.tick_params(rotation=0, length=0)
+    colours, least = (SEQUENTIAL, 0) if positive else (DIVERGING, -most)
+    dots = list(marked[["layer", "head"]].itertuples(index=False, name=None))
+    cells = draw_head_grid(axis, heads, "value", colours, least, most, dots)
+    axis.figure.colorbar(cells, ax=axis, label=label, shrink=0.85)
     axis.set(xlabel=HEAD, ylabel=LAYER)
 
 
@@ -126,11 +113,8 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
     )
     sns.barplot(best, x="saved", y="name", color=BLUE, errorbar=None, width=0.7, saturation=1, ax=axes[0])
     axes[0].axvline(0, color=GREY, linewidth=0.6)
-    axes[0].set(
-        ylabel="Layer-head",
-        xlabel="Held-out log loss saved (0.001 nats per word)",
-        title=f"The {len(best)} best of {len(heads)} heads, calibrated",
-    )
+    axes[0].set(ylabel="Layer-head", xlabel="Held-out log loss saved (0.001 nats per word)")
+    axes[0].set_title(f"The {len(best)} best of {len(heads)} heads, calibrated")
     interval = [heads["auc"] - heads["auc_low"], heads["auc_high"] - heads["auc"]]
     axes[1].errorbar(heads["slide_rank"], heads["auc"], yerr=interval, fmt="none", ecolor=GREY, linewidth=0.4, alpha=0.7)
     sns.scatterplot(heads, x="slide_rank", y="auc", s=12, color=BLUE, linewidth=0, zorder=3, ax=axes[1])
@@ -166,7 +150,7 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
         ("Scalar mix", heads["mix_weight"], "Softmax weight", none),
     )
     for axis, (title, values, label, marked) in zip(axes, shown, strict=True):
-        _draw_heads(axis, heads.assign(value=values), label, marked, positive=title == "Scalar mix", width=PAGE / 3)
+        _draw_heads(axis, heads.assign(value=values), label, marked, positive=title == "Scalar mix")
         axis.set_title(title)
     return DrawnFigure(drawn, heads, f"{len(heads)} heads")
 
@@ -193,21 +177,11 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
     for axis, metric in zip(axes, ("token_f1", "phrase_f1"), strict=True):
         of_metric = shown[shown["metric"] == metric]
         seeds, mean = of_metric[of_metric["seed"] != "mean"], of_metric[of_metric["seed"] == "mean"]
-        style = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
+        style: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
         sns.stripplot(seeds, color=SKY, size=4.5, jitter=False, label="one seed", legend=False, **style)
-        sns.pointplot(
-            interval_rows(mean),
-            estimator=VALUE,
-            errorbar=INTERVAL,
-            color=BLACK,
-            linestyle="none",
-            markers="_",
-            markersize=9,
-            capsize=0.12,
-            err_kws={"linewidth": 1},
-            label="mean of seeds, 95 % interval",
-            **style,
-        )
+        style |= {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1}, "linestyle": "none", "color": BLACK}
+        label = "mean of seeds, 95 % interval"
+        sns.pointplot(interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, **style)
         axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **PUBLISHED)
         axis.set(xlabel="", ylabel=METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
@@ -236,18 +210,14 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     _draw_heads(axes[0], mean.assign(value=mean["delta"]), change("token F1"), significant)
     axes[0].set_title(f"Mean over seeds: {len(significant)} of {len(mean)} heads significant")
     seeds = sorted(by_seed["seed"].astype(str).unique())
-    sns.histplot(
-        by_seed.assign(seed=[f"seed {name}" for name in by_seed["seed"]]),
-        x="delta",
-        hue="seed",
-        hue_order=[f"seed {name}" for name in seeds],
-        palette=sns.color_palette("crest", len(seeds)),
-        multiple="stack",
-        bins=list(centred_edges(by_seed["delta"].to_numpy(np.float64))),
-        alpha=0.95,
-        linewidth=0.3,
-        ax=axes[1],
-    )
+    of_seeds = {
+        "hue": "seed",
+        "hue_order": [f"seed {name}" for name in seeds],
+        "palette": sns.color_palette("crest", len(seeds)),
+    }
+    bars = {"bins": list(centred_edges(by_seed["delta"].to_numpy(np.float64))), "multiple": "stack", "alpha": 0.95}
+    named = by_seed.assign(seed=[f"seed {name}" for name in by_seed["seed"]])
+    sns.histplot(named, x="delta", **of_seeds, **bars, linewidth=0.3, ax=axes[1])
     axes[1].axvline(0, color=GREY, linewidth=0.8, linestyle="--")
     axes[1].set(xlabel=change("token F1"), ylabel="Heads")
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -304,23 +274,11 @@ def baselines(baselines: pd.DataFrame, labels: Mapping[str, RunLabel]) -> DrawnF
     for place, name in enumerate(METHOD_TITLES):
         if name in ("best_head", "regression", "fine_tuned") or (same_encoder and name == "embedding"):
             axis.axhspan(place - 0.45, place + 0.45, color=GREY, alpha=0.12, linewidth=0, zorder=0)
-    sns.pointplot(
-        interval_rows(baselines.assign(**titles)[["title", "score", "value", "ci_low", "ci_high"]]),
-        x="value",
-        y="title",
-        order=list(METHOD_TITLES.values()),
-        hue="score",
-        hue_order=names,
-        palette=colours,
-        markers=markers,
-        dodge=0.5,
-        estimator=VALUE,
-        errorbar=INTERVAL,
-        linestyle="none",
-        markersize=4,
-        err_kws={"linewidth": 1},
-        ax=axis,
-    )
+    rows = interval_rows(baselines.assign(**titles)[["title", "score", "value", "ci_low", "ci_high"]])
+    of_scores: dict[str, Any] = {"hue": "score", "hue_order": names, "palette": colours, "markers": markers, "dodge": 0.5}
+    style: dict[str, Any] = {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1}, "markersize": 4}
+    order = list(METHOD_TITLES.values())
+    sns.pointplot(rows, x="value", y="title", order=order, **of_scores, **style, linestyle="none", ax=axis)
     published = published_rows("stefanik2021", ["s21.f1", "s21.sota"])["value"]
     for value, title, dashes in zip(published, ("fine-tuned", "state of the art"), (":", "-."), strict=True):
         axis.axvline(value, color=BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}, F1")
@@ -347,10 +305,7 @@ def _page_of_methods(baselines: pd.DataFrame) -> Table:
         named = ", ".join(METHOD_TITLES[name] for name in at_limit)
         notes.append(f"More than {MOST_PHRASES} phrases might score better: {named}.")
     page = baselines.drop(columns=["reference", "development_documents", "encoder"])
-    page["method"] = [
-        f"{METHOD_TITLES[method]}: {encoder}" if isinstance(encoder, str) else METHOD_TITLES[method]
-        for method, encoder in zip(baselines["method"], baselines["encoder"], strict=True)
-    ]
+    page["method"] = baselines["method"].map(METHOD_TITLES) + (": " + baselines["encoder"]).fillna("")
     formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
     formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
     return Table(baselines, notes, page, formats=formats)

@@ -41,21 +41,18 @@ class Tagging:
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """Layers and heads of each kind of attention."""
         return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """Gold tags of each document, one letter per word; AtlasError: a document has none, or there is no document."""
+        """Gold tags of each document, one letter per word."""
         if not examples:
             raise AtlasError("there is no document to tag: raise the limit of the corpus, or its max_tokens.")
         return ["".join(gold_tags(example)) for example in examples]
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """Tags of each document unchanged, then under each plan."""
         return tags_under(self.model, examples, plans, self.pad)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """The loss summed over the documents of a batch."""
         return tag_loss(self.model, inputs, batch)
 
 
@@ -71,10 +68,7 @@ def removal(
     """A row for every set of removed heads and document: `REMOVED`, layer, head, and `ANSWERS` of a tagger.
 
     layer and head (from 1) name the head if one is removed, 0 otherwise. Heads are removed cumulatively in steps of `step`
-    percent. The random orders, with their `seed`, are evaluated on test documents only.
-
-    Raises:
-        AtlasError: a document has no tags, or there is no document.
+    percent. Orders by test scores and random orders, with their `seed`, are evaluated on test documents only.
     """
     tagging = Tagging(model, card.pad or 0)
     examples = {"development": development, "test": test}
@@ -103,7 +97,6 @@ def removal(
     draws_of_orders += [("random", draw, order) for draw, order in enumerate(shuffled_orders(len(heads), random_orders, seed))]
     counts = steps(len(heads), step, tagging.name)
     for split, documents in examples.items():
-        # Orders by test scores and random orders are evaluated on test documents only.
         pruning_steps = [
             Step(name, ALL, draw, percent, tuple(order[:count]))
             for name, draw, order in draws_of_orders

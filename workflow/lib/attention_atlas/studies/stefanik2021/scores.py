@@ -78,20 +78,12 @@ def resampled_percent(counts: Floats, resamples: int, seed: int) -> Floats:
     return np.concatenate([100 * f1_of(np.einsum("rd,sdp->rsp", chunk, counts, optimize=True)) for chunk in chunks])
 
 
-# --- fine-tuned taggers -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Removals:
-    """The answers of one tagger.
+    """The answers of one tagger."""
 
-    Attributes:
-        sets: one row for each set of removed heads: `REMOVED`, layer, head.
-        counts: metric -> [set, document, 3] right, answered and expected, of the documents of the set's split; NaN elsewhere.
-    """
-
-    sets: pd.DataFrame
-    counts: Mapping[str, Floats]
+    sets: pd.DataFrame  # one row for each set of removed heads: `REMOVED`, layer, head
+    counts: Mapping[str, Floats]  # metric -> [set, document, 3] right, answered, expected; NaN for documents of another split
 
     def places(self, **values: object) -> npt.NDArray[np.intp]:
         """Rows of `sets` with these values, in their order."""
@@ -119,14 +111,7 @@ def removals_of(answers: pd.DataFrame) -> Removals:
 
 def removal_tables(removals: Mapping[str, pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """fine_tuning: scores of the whole and the pruned taggers, and with all heads removed; ablation: with each head removed;
-    cumulative_ablation: with heads removed cumulatively.
-
-    Args:
-        removals: seed -> table of `removal.removal`.
-        resamples, seed: of the bootstrap over documents.
-
-    Raises:
-        AtlasError: the taggers were evaluated on different documents.
+    cumulative_ablation: with heads removed cumulatively. removals: seed -> table of `removal.removal`.
     """
     by_seed = {name: removals_of(answers) for name, answers in removals.items()}
     first = next(iter(by_seed))
@@ -169,13 +154,10 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
 def _models(removals: Removals, split: str) -> dict[str, int]:
     """Model -> its row of `sets`: whole, with the worst heads removed, and (the last set of an order) without any head."""
     places = {"whole": removals.places(order="one", split=split, count=0)}
-    places["pruned"] = removals.places(
-        order="worst_to_best", split=split, count=best_count(removals, "worst_to_best", "development")
-    )
-    if split == "test":
-        places["pruned_on_test"] = removals.places(
-            order="worst_to_best_on_test", split="test", count=best_count(removals, "worst_to_best_on_test", "test")
-        )
+    selected_on = {"pruned": ("worst_to_best", "development"), "pruned_on_test": ("worst_to_best_on_test", "test")}
+    for model, (order, selection) in selected_on.items():
+        if split == "test" or selection == split:
+            places[model] = removals.places(order=order, split=split, count=best_count(removals, order, selection))
     places["without_heads"] = removals.places(order="worst_to_best", split=split)[-1:]
     return {model: int(place) for model, (place,) in places.items()}
 
@@ -207,10 +189,9 @@ def exchanged_percent(parts: Floats, draws: int, seed: int) -> Floats:
 def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
     """One row for each seed (and their mean), split, head and metric.
 
-    p: paired permutation test, two-sided: the answers before and after the removal are exchanged at random, document by
-    document. p_adjusted: adjusted for all heads of a seed, split and metric by the maximum statistic of the same exchanges
-    (`simultaneous.adjusted_p`). A bootstrap over few documents rejects too often. adjusted_low, adjusted_high: 95 % intervals
-    of delta, simultaneous for all these heads, by the same exchanges.
+    p: paired permutation test, two-sided, since a bootstrap over few documents rejects too often: the answers before and after
+    the removal are exchanged at random, document by document. p_adjusted, adjusted_low, adjusted_high: for all heads of a seed,
+    split and metric, by the maximum statistic of the same exchanges.
     """
     frames = []
     for split, metric in product(("test", "development"), METRICS):

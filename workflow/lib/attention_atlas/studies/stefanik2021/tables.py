@@ -49,8 +49,9 @@ def claims(
     baselines: pd.DataFrame,
 ) -> Table:
     """What the slides say or suggest about attention and keyphrases, tested on this run's model."""
-    slides = "The slides' uncalibrated ranking of heads agrees with the ranking by calibrated cross-entropy "
-    slides += "(Spearman above 0.5)"
+    slides = (
+        "The slides' uncalibrated ranking of heads agrees with the ranking by calibrated cross-entropy (Spearman above 0.5)"
+    )
     coefficients = "Raw coefficients of the regression rank heads by importance "
     coefficients += "(Spearman of their sizes with permutation importance above 0.8)"
     tested = [
@@ -85,31 +86,25 @@ def _relative_attention(table: pd.DataFrame) -> Claim:
     heads = table[table["reduction"] == "mean"]
     low, high = heads["adjusted_low"].to_numpy(), heads["adjusted_high"].to_numpy()
     more, less = int((low > 0).sum()), int((high < 0).sum())
+    # The intervals are simultaneous for all heads, so their ends bound the largest value.
+    value, least, most = (100 * float(values.max()) for values in (heads["value"], low, high))
     return Claim(
         "Some heads attend to keyphrase words more than to other words",
         f"{more} of {len(heads)} heads more, {less} less; intervals are for all heads at once",
         "relative attention of the head with the largest, percentage points",
-        100 * float(heads["value"].max()),
-        # The intervals are simultaneous for all heads, so their ends bound the largest value.
-        100 * float(low.max()),
-        100 * float(high.max()),
-        int(heads["n"].iloc[0]),
-        DOCUMENTS,
+        *(value, least, most, int(heads["n"].iloc[0]), DOCUMENTS),
     )
 
 
 def _all_heads(table: pd.DataFrame) -> Claim:
     detectors = table.set_index("detector")
-    row = detectors.loc["regression"]
-    auc = detectors["document_auc"]
+    row, auc = detectors.loc["regression"], detectors["document_auc"]
     return Claim(
         "All heads together detect keyphrase words better than the best one",
         f"all heads {auc['regression']:.3f}, best head {auc['best_head']:.3f}, each fitted to or selected on held-out documents"
         f"; a control, position, frequency and form of words, {auc['word_statistics']:.3f}",
         "difference of AUC within a document, mean",
-        *_numbers(row, "difference"),
-        int(row["n"]),
-        DOCUMENTS,
+        *(*_numbers(row, "difference"), int(row["n"]), DOCUMENTS),
     )
 
 
@@ -131,9 +126,7 @@ def _worst_heads(table: pd.DataFrame, metric: str) -> Claim:
         f"average over seeds; ranked and chosen on the test documents, as in the slides: {optimistic['delta']:+.2f}, which is "
         "optimistic",
         f"change of {_F1[metric]} on test documents, percentage points",
-        *_numbers(row, "delta"),
-        int(row["documents"]),
-        DOCUMENTS,
+        *(*_numbers(row, "delta"), int(row["documents"]), DOCUMENTS),
     )
 
 
@@ -163,9 +156,7 @@ def _attention(table: pd.DataFrame) -> Claim:
         f"{METHOD_TITLES[method]} {row['value']:.1f}, {METHOD_TITLES[reference]} {scores.loc[reference, 'value']:.1f}; both "
         f"are the best of their kind on {int(row['development_documents'])} development documents",
         "difference of F1@M on test documents, percentage points",
-        *_numbers(row, "difference"),
-        int(row["documents"]),
-        DOCUMENTS,
+        *(*_numbers(row, "difference"), int(row["documents"]), DOCUMENTS),
     )
 
 
@@ -193,11 +184,7 @@ def comparison(
 
 
 @table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped documents, by reason",
-    gathers=("shards_by_corpus",),
-    needs=("documents",),
+    id="dropped", number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",)
 )
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of documents kept and dropped in each corpus of the study, by reason."""

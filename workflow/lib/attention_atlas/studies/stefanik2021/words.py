@@ -24,22 +24,11 @@ from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_in
 Floats = npt.NDArray[np.float64]
 REDUCTIONS = ("mean", "max")
 """How the attention that a word receives is pooled over query words."""
-WORD_STATISTICS = (
-    *("place", "first_place", "log_frequency", "log_inverse_document_frequency", "tf_idf", "length"),
-    *("has_letters", "capitalised", "stop_word"),
-)
 
 
-def words(attention: Attention, examples: Examples, diagonal: bool) -> pd.DataFrame:
+def words(attention: Attention, examples: Examples) -> pd.DataFrame:
     """One row for each word: record and name of the document, place of the word, the word, whether it is part of a keyphrase
     (key), then the attention that it receives, a column for each reduction and head: `l3_h1_max`, counted from 1.
-
-    Args:
-        attention, examples: of the same documents.
-        diagonal: whether a word's attention to itself counts.
-
-    Raises:
-        AtlasError: there is no document, or a document has no tags.
     """
     frames = []
     for cached, example in zip(attention, examples, strict=True):
@@ -50,7 +39,7 @@ def words(attention: Attention, examples: Examples, diagonal: bool) -> pd.DataFr
         columns["key"] = key
         word_maps = cached.word_maps()
         for reduction in REDUCTIONS:
-            received = received_attention(word_maps, cached.special_units, reduction, diagonal).astype(np.float32)
+            received = received_attention(word_maps, cached.special_units, reduction).astype(np.float32)
             names = _feature_names(received.shape[0], received.shape[1], reduction)
             columns |= dict(zip(names, received.reshape(-1, len(key)), strict=True))
         frames.append(pd.DataFrame(columns))
@@ -63,32 +52,16 @@ def _feature_names(layers: int, heads: int, reduction: str) -> list[str]:
     return [f"l{layer + 1}_h{head + 1}_{reduction}" for layer, head in np.ndindex(layers, heads)]
 
 
-def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: str = "mean", diagonal: bool = True) -> Floats:
-    """[layer, head, word] attention that each word receives from the words of its text, by one of `REDUCTIONS`.
+def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: str = "mean") -> Floats:
+    """[layer, head, word] attention that each word receives from the words of its text, itself included.
 
-    Args:
-        maps: [layer, head, m, m] over words and special tokens, row = query.
-        special: [m] which rows are special tokens.
-        reduction: mean or maximum over the query words.
-        diagonal: whether a word's attention to itself counts; without it, a single word has NaN.
-
-    Raises:
-        AtlasError: another reduction, or no words.
+    maps: [layer, head, m, m] over words and special tokens, row = query; special: [m] which are special tokens.
     """
-    if reduction not in REDUCTIONS:
-        raise AtlasError(f"reduction: {reduction!r} is not one of {', '.join(REDUCTIONS)}.")
     is_word = ~np.asarray(special, dtype=np.bool_)
     if not is_word.any():
         raise AtlasError("received attention needs a word: this text has special tokens only.")
     word_maps = np.asarray(maps, dtype=np.float64)[:, :, is_word][:, :, :, is_word]
-    if diagonal:
-        return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
-    itself, count = np.eye(word_maps.shape[-1], dtype=np.bool_), word_maps.shape[-1]
-    if count == 1:
-        return np.full((*word_maps.shape[:2], 1), np.nan)
-    if reduction == "mean":
-        return np.where(itself, 0, word_maps).sum(axis=2) / (count - 1)
-    return np.where(itself, -np.inf, word_maps).max(axis=2)
+    return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
 
 
 def features_of(words: pd.DataFrame, card: Card, reduction: str) -> Floats:
@@ -133,10 +106,10 @@ def mean_rows_of_heads(by_document: Floats, resamples: int, seed: int) -> pd.Dat
 
 
 def word_statistics(texts: Sequence[Sequence[str]]) -> Floats:
-    """[word, `WORD_STATISTICS`] position, frequency and form of the words of all texts, one text after the other: a control.
+    """[word, 9] position, frequency and form of the words of all texts, one text after the other: a control.
 
-    Positions of the word and of the first word with its stem are shares of the length of the text. Frequencies are of stems: in
-    the text, and the number of texts with the stem.
+    Position of the word and of the first word with its stem, as shares of the length of the text; logarithms of the frequency
+    of its stem in the text and of its inverse document frequency, and TF-IDF; length, letters, capital, stop word.
     """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 

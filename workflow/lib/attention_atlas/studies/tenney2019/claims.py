@@ -143,17 +143,9 @@ def _in_order(
 ) -> Iterator[Claim]:
     """Every task of a stage comes before every task of the next stage.
 
-    Tasks that cannot be placed leave the order of all tasks untested, unless the others refute it or leave it undecided; the
-    order of the others is then a second claim.
-
-    Args:
-        words, place: the claim, and its place in the paper.
-        stages: tasks, stage by stage.
-        layers, paper: task -> layer, for tasks that can be placed; and in the paper.
-        missing: task -> why it cannot be placed.
-        ours: what the run has.
-        difference: claim of an earlier and a later task, at a level.
-        units: what intervals resample, and how many.
+    Tasks that cannot be placed (missing: task -> why) leave the order of all tasks untested, unless the others refute it or
+    leave it undecided; the order of the others is then a second claim. layers, paper: task -> layer, here and in the paper;
+    difference: claim of an earlier and a later task, at a level; units: what intervals resample, and how many.
     """
 
     def statement(without: Mapping[str, str]) -> str:
@@ -192,12 +184,10 @@ def gains(results: Results) -> Claim:
 def above_controls(results: Results) -> Iterator[Claim]:
     """Probes score higher than on a control task, than label frequencies alone, and on a model with random layers."""
     last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
+    frequencies = "Probes beat label frequencies in F1: the better of the best constant answer and probes of shuffled labels"
     for column, statement in (
         ("selectivity", "Probes beat the control task in F1 (Hewitt & Liang 2019)"),
-        (
-            "above_label_frequencies",
-            "Probes beat label frequencies in F1: the better of the best constant answer and probes of shuffled labels",
-        ),
+        ("above_label_frequencies", frequencies),
         ("above_random_encoder", "Probes beat probes of a model with random layers in F1"),
     ):
         if values := {str(task): float(value) for task, value in last[column].dropna().items()}:
@@ -234,12 +224,7 @@ def lower_half(results: Results) -> Claim:
         f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; {len(draws) - len(solved)} have none, "
         f"because their gain is within noise{_undefined(draws, draws)}{_undertrained(results, draws)}",
         "share of tasks with an expected layer in the lower half",
-        below / len(draws),
-        low,
-        high,
-        n,
-        unit,
-        threshold=0.5,
+        *(below / len(draws), low, high, n, unit, 0.5),
     )
 
 
@@ -252,21 +237,16 @@ def centres_agree(results: Results) -> Iterator[Claim]:
     means = [centres[task].mean() for task in tasks]
     generator = np.random.default_rng(0)
     resampled_layers = np.stack([draws[task] for task in tasks])
-    resampled_centres = np.stack(
-        [generator.choice(centres[task], size=(resampled_layers.shape[1], len(centres[task]))).mean(axis=1) for task in tasks]
-    )
-    by_resample = spearman(resampled_layers.T, resampled_centres.T)
+    size = resampled_layers.shape[1]
+    resampled_centres = [generator.choice(centres[task], (size, len(centres[task]))).mean(axis=1) for task in tasks]
+    by_resample = spearman(resampled_layers.T, np.stack(resampled_centres).T)
     n, unit = results.units(tasks)
     value = float(spearman(np.array([solved[task] for task in tasks]), np.array(means)))
     yield Claim(
         f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
         f"Spearman {value:.2f} over {len(tasks)} tasks{_undefined(draws, tasks)}{_undertrained(results, tasks)}",
         f"Spearman correlation over {len(tasks)} tasks",
-        value,
-        *interval_of_resamples(by_resample, LEVEL, n, bounds=(-1, 1)),
-        n,
-        unit,
-        threshold=_CORRELATED,
+        *(value, *interval_of_resamples(by_resample, LEVEL, n, bounds=(-1, 1)), n, unit, _CORRELATED),
     )
 
 
@@ -287,12 +267,9 @@ def spread(results: Results) -> Iterator[Claim]:
             seeds = min(map(len, divergences.values()))
             yield Claim(statement, ours, "difference of K(s), bits", np.nan, np.nan, np.nan, seeds, BY_SEEDS)
             continue
-        level = level_of_parts(len(spread_tasks) * len(other_tasks))
-        parts = [
-            _difference_over_seeds(task, other, "K(s) in bits", divergences, level)
-            for task, other in product(spread_tasks, other_tasks)
-        ]
-        yield all_hold(statement, ours, parts)
+        pairs = list(product(spread_tasks, other_tasks))
+        level = level_of_parts(len(pairs))
+        yield all_hold(statement, ours, [_difference_over_seeds(*pair, "K(s) in bits", divergences, level) for pair in pairs])
 
 
 def stopped_early(controls: pd.DataFrame) -> bool:

@@ -91,23 +91,12 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         # Intervals are cut at the ends of the axis.
         ends = {f"ci_{end}": table[f"{interval}_{end}"].clip(-0.5, layers + 0.5) for end in ("low", "high")}
         rows.append(pd.DataFrame({"title": table["task"].map(titles), "kind": kind, "value": table[column], **ends}))
-    sns.pointplot(
-        interval_rows(pd.concat(rows, ignore_index=True)),
-        x="value",
-        y="title",
-        order=list(titles.values()),
-        hue="kind",
-        hue_order=[kind[-1] for kind in _KINDS.values()],
-        palette=[kind[2] for kind in _KINDS.values()],
-        markers=[kind[3] for kind in _KINDS.values()],
-        dodge=0.32,
-        estimator=VALUE,
-        errorbar=INTERVAL,
-        linestyle="none",
-        markersize=5,
-        err_kws={"linewidth": 1.4},
-        ax=axis,
-    )
+    _, _, colours, markers, _, kinds = (list(values) for values in zip(*_KINDS.values(), strict=True))
+    of_kinds: dict[str, Any] = {"hue": "kind", "hue_order": kinds, "palette": colours, "markers": markers, "dodge": 0.32}
+    style: dict[str, Any] = {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1.4}, "markersize": 5}
+    points = interval_rows(pd.concat(rows, ignore_index=True))
+    order = list(titles.values())
+    sns.pointplot(points, x="value", y="title", order=order, **of_kinds, **style, linestyle="none", ax=axis)
     for place, noise in enumerate(table["within_noise"]):
         if noise:
             axis.text(layers + 0.45, place - 0.16, NOISE, color=BLUE, fontsize=7, ha="right", va="center", style="italic")
@@ -118,9 +107,7 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         heights = [list(titles).index(task) + shift for task in marks["task"]]
         axis.plot(depth(marks["value"]), heights, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
     _ends_of_scores(axis, table, layers, published)
-    axis.set_xlim(-0.5, layers + 0.5)
-    axis.set_xlabel(LAYER_LABEL)
-    axis.set_ylabel("")
+    axis.set(xlim=(-0.5, layers + 0.5), xlabel=LAYER_LABEL, ylabel="")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
@@ -175,8 +162,8 @@ def figure2(summary_layers: pd.DataFrame) -> DrawnFigure:
     needs=("second_model",),
 )
 def figure_a3(second_model_layers: pd.DataFrame, summary_layers: pd.DataFrame) -> DrawnFigure:
-    """Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2, without the
-    paper's K (Tenney et al. 2019, Figure A.3).
+    """Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2 (Tenney et al.
+    2019, Figure A.3).
     """
     return _layer_bars(pd.concat([second_model_layers, summary_layers]))
 
@@ -195,16 +182,14 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
         published = published_beside(int(rows["layer"].max()))
         beside[published.label] = Line2D([], [], label=published.label, **_LINE)
         weights, shares = published.weights(), published.shares()
-        # Beside a second model there is no room for the paper's divergences.
-        of_weights, of_shares = (published.divergences(name) if len(models) == 1 else {} for name in ("K_s", "K_delta"))
         for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
             task_rows = rows[rows["task"] == task].sort_values("layer")
             if not len(task_rows):
                 weight_axis.axis("off")
                 score_axis.axis("off")
                 continue
-            _weights(weight_axis, task_rows, weights[weights["task"] == task], of_weights.get(task))
-            _shares(score_axis, task_rows, shares[shares["task"] == task], of_shares.get(task))
+            _weights(weight_axis, task_rows, weights[weights["task"] == task])
+            _shares(score_axis, task_rows, shares[shares["task"] == task])
         _label_axes(axes, rows, most)
         if len(models) > 1:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
@@ -232,20 +217,15 @@ def _label_axes(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
         axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
 
 
-def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
+def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
     _bars(axis, rows, "weight", color=BLUE)
     axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
-    _above(axis, _divergence("K(s)", rows["k_s"].iloc[0], in_paper))
+    _above(axis, f"K(s) = {rows['k_s'].iloc[0]:.2f}")
 
 
-def _divergence(name: str, value: float, in_paper: float | None) -> str:
-    """A divergence in words, with that of the paper where it is published."""
-    return f"{name} = {value:.2f}" + ("" if in_paper is None else f" (paper {in_paper:.2f})")
-
-
-def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: float | None) -> None:
+def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
     f1_range = f"F1 {rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
     # A share of a gain that is noise can be of any size and sign.
     if rows["within_noise"].iloc[0] or not np.isfinite(rows["k_delta"].iloc[0]):
@@ -253,7 +233,7 @@ def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame, in_paper: f
     else:
         gains = rows[rows["layer"] > 0].assign(loss=lambda frame: frame["share"] < 0)
         _bars(axis, gains, "share", hue="loss", palette={False: ORANGE, True: _LOSS})
-        _above(axis, f"{_divergence('K(Δ)', rows['k_delta'].iloc[0], in_paper)}   {f1_range}")
+        _above(axis, f"K(Δ) = {rows['k_delta'].iloc[0]:.2f}   {f1_range}")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.axhline(0, color=BLACK, linewidth=0.6)
 
@@ -264,8 +244,7 @@ def _bars(axis: Axes, rows: pd.DataFrame, name: str, **colours: Any) -> None:
     bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high", *(["loss"] if "loss" in bars else [])]])
     error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}
     sns.barplot(bars, x="layer", y="value", dodge=False, width=0.78, estimator=VALUE, ax=axis, **_BAR, **error_bars, **colours)
-    axis.set_xlabel("")
-    axis.set_ylabel("")
+    axis.set(xlabel="", ylabel="")
 
 
 def _above(axis: Axes, words: str) -> None:
@@ -328,10 +307,8 @@ def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
 def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     colours: dict[str, Any] = {"hue": "gold", "hue_order": list(_COLOURS), "palette": list(_COLOURS.values())}
     sns.barplot(rows, x="layer", y="probability", errorbar=None, ax=axis, **_BAR, **colours)
-    axis.set_ylim(0, 1)
-    axis.set_yticks([0, 0.5, 1])
+    axis.set(ylim=(0, 1), yticks=[0, 0.5, 1], ylabel="")
     axis.set_xlabel(LAYER_LABEL if last else "", fontsize=7)
-    axis.set_ylabel("")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axis.tick_params(labelsize=_SMALL)
     task = str(rows["task"].iloc[0])
@@ -341,26 +318,16 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
         place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
         axis.annotate(plain(label), (0, 1), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
     first, second = rows["span1"].iloc[0], rows["span2"].iloc[0]
-    lines = [EDGE_TASKS[task], _ends(str(first))]
+    lines = [EDGE_TASKS[task], _short(str(first))]
     if isinstance(second, str) and second:
-        lines.append(f"→ {_ends(second)}")
+        lines.append(f"→ {_short(second)}")
     axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
 
 
-def _ends(span: str) -> str:
-    """A span, or where it is long its first and last word, which show how far it reaches, with the punctuation beyond them."""
-    if len(span) <= _SPAN:
-        return span
-    words = span.split()
-    places = [place for place, word in enumerate(words) if any(map(str.isalnum, word))]
-    if len(places) < 2:
-        return _cut(span)
-    first, last = " ".join(words[: places[0] + 1]), " ".join(words[places[-1] :])
-    return f"{_cut(first, (_SPAN - 3) // 2)} … {_cut(last, (_SPAN - 3) // 2)}"
-
-
-def _cut(text: str, letters: int = _SPAN) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+def _short(span: str) -> str:
+    """A span, or where it is long its first and last words, which show how far it reaches."""
+    first, last = (shorten(text, _SPAN // 2, placeholder="") for text in (span, span[::-1]))
+    return span if len(span) <= _SPAN else f"{first} … {last[::-1]}"
 
 
 def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
@@ -401,11 +368,6 @@ class PublishedModel:
         ids = [name for name in load_published("tenney2019") if name.startswith("t19.") and name.endswith(quantity)]
         rows = published_rows("tenney2019", [name for name in ids if name.split(".")[1] == self.size])
         return rows if len(rows) else pd.DataFrame(columns=["id", "value", "task", "layer"])
-
-    def divergences(self, name: str) -> dict[str, float]:
-        """Task -> published divergence from equal weights (`K_s`) or shares (`K_delta`), in bits; empty where there is none."""
-        rows = self.values(f".{name}")
-        return dict(zip(rows["task"], rows["value"], strict=True))
 
     def weights(self) -> pd.DataFrame:
         """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,21 +54,13 @@ _GAIN = 0.01
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """A probe.
+    """A probe."""
 
-    Attributes:
-        top: it mixes the layers from 0 (the input of the first) to this one.
-        seed: of its initial weights.
-        lexical: layer 0 is the words alone, without positions.
-        labels: what it is trained on, a field of `ProbedSentence`: `truth`, `control_task` or `shuffled_labels`.
-        equal: it takes a fixed number of steps, whatever its score; otherwise it stops early.
-    """
-
-    top: int
-    seed: int
-    lexical: bool = False
-    labels: str = TRUTH
-    equal: bool = False
+    top: int  # it mixes the layers from 0 (the input of the first) to this one
+    seed: int  # of its initial weights
+    lexical: bool = False  # layer 0 is the words alone, without positions
+    labels: str = TRUTH  # what it is trained on, a field of `ProbedSentence`: `truth`, `control_task` or `shuffled_labels`
+    equal: bool = False  # it takes a fixed number of steps, whatever its score; otherwise it stops early
 
     def uses(self, row: int, rows: int) -> bool:
         """Whether it may use a row of the cached states; if it is lexical, the last row is the words alone."""
@@ -82,14 +74,8 @@ class ProbeKey:
         return {"layer0": layer0, "condition": condition, "top": self.top, "seed": self.seed}
 
 
-@dataclass(frozen=True)
-class Spans:
-    """Spans of word pieces in a batch of sentences, one for each target.
-
-    Attributes:
-        sentence: [target] row of the sentence in the batch.
-        start, stop: [target] first word piece, and the one after the last.
-    """
+class Spans(NamedTuple):
+    """Spans of word pieces in a batch, one for each target: row of its sentence, first word piece, the one after the last."""
 
     sentence: torch.Tensor
     start: torch.Tensor
@@ -122,14 +108,9 @@ def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 class EdgeProbes(nn.Module):
-    """Probes for one task.
+    """Probes for one task, with a sigmoid for each of `labels` outputs; the two spans of pairs have separate projections.
 
-    Args:
-        keys: the probes.
-        rows, width: of the states of a word piece: the layers with the input of the first (L + 1), and, if stored, the words
-            alone.
-        labels: number of outputs, each with a sigmoid.
-        pairs: whether targets have two spans; these have separate projections.
+    rows, width: of the states of a word piece: the layers with the input of the first (L + 1), and, if stored, the words alone.
     """
 
     allowed: torch.Tensor
@@ -175,9 +156,7 @@ class EdgeProbes(nn.Module):
 def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
     """Word pieces in any span, each once, however many spans share it: only these are mixed and projected.
 
-    Returns:
-        [place] word piece, counted through the padded sentences; and for the spans of each side their places
-        [target, longest] with which of them are inside.
+    [place] word piece, counted through the padded sentences; for each side places [target, longest], and which are inside.
     """
     flat, inside = [], []
     for side_spans in spans:
@@ -191,12 +170,7 @@ def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[tor
 
 
 def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """[probe] mean binary cross-entropy over targets and labels.
-
-    Args:
-        logits: [probe, target, label].
-        truth: [target, label] 0 or 1, or [probe, target, label] where probes are trained on different labels.
-    """
+    """[probe] mean binary cross-entropy over targets and labels; logits [probe, target, label], truth [..., target, label]."""
     labels = truth.to(logits).expand_as(logits)
     return nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(dim=(1, 2))
 
@@ -235,29 +209,18 @@ def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt
     return torch.stack([drawn[key.seed] for key in keys])
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Trained probes.
-
-    Attributes:
-        probes: with the weights of their best evaluations (of the last step where the number of steps is fixed).
-        steps: [probe] steps taken.
-        best_steps: [probe] step of the best weights.
-    """
+class Trained(NamedTuple):
+    """Probes with the weights of their best evaluations (of the last step where the number of steps is fixed)."""
 
     probes: EdgeProbes
-    steps: npt.NDArray[np.int64]
-    best_steps: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]  # [probe] steps taken
+    best_steps: npt.NDArray[np.int64]  # [probe] step of the best weights
 
 
 def train_probes(
     targets: TaskTargets, states: States, keys: Sequence[ProbeKey], recipe: Recipe, device: str = "cpu"
 ) -> Trained:
-    """Train the probes of one seed, which see the same batches.
-
-    Raises:
-        AtlasError: the loss of a probe is not finite.
-    """
+    """Train the probes of one seed, which see the same batches."""
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
@@ -282,7 +245,7 @@ def train_probes(
             check_loss(summed, f"or before step {step}", f"Lower learning_rate of the edge probes ({recipe.learning_rate:g})")
             counts = count_answers(probes, evaluated, states, every_label, recipe.batch, device).sum(axis=1)
             stopping.record(step, f1_of(counts))
-            if stopping.over:
+            if stopping.ended.all():
                 break
     return stopping.trained()
 
@@ -298,14 +261,10 @@ class _EarlyStopping:
         self._best, self._best_for_rate = np.full(len(keys), -np.inf), np.full(len(keys), -np.inf)
         self._without_gain = np.zeros(len(keys), np.int64)
         self._since_halved = np.zeros(len(keys), np.int64)
-        self._ended = np.zeros(len(keys), np.bool_)
+        self.ended = np.zeros(len(keys), np.bool_)
         self._steps, self._best_steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
         self._best_state = copy.deepcopy(probes.state_dict())
         self._steps_taken = 0
-
-    @property
-    def over(self) -> bool:
-        return bool(self._ended.all())
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
         """A step of the optimiser, scaled by the probe: an Adam step is proportional to its learning rate."""
@@ -319,20 +278,15 @@ class _EarlyStopping:
                     factor = torch.as_tensor(self._factor, dtype=old.dtype, device=old.device)
                     parameter.copy_(old + factor.view(-1, *(1,) * (old.ndim - 1)) * (parameter - old))
         self._steps_taken += 1
-        done = self._equal & (self._steps_taken >= self._recipe.equal_steps) & ~self._ended
+        done = self._equal & (self._steps_taken >= self._recipe.equal_steps) & ~self.ended
         if done.any():
             self._end(done, self._steps_taken)
             self._keep(done, self._steps_taken)
 
     def record(self, step: int, scores: npt.NDArray[np.float64]) -> None:
-        """Keep the weights of probes that improve, halve learning rates on a plateau, and stop with patience.
-
-        Args:
-            step: just taken.
-            scores: [probe] F1 in percent.
-        """
+        """Keep the weights of probes that improve, halve learning rates on a plateau, stop with patience; scores: [probe]."""
         recipe = self._recipe
-        active = ~self._ended & ~self._equal
+        active = ~self.ended & ~self._equal
         better = active & (scores > self._best)
         self._best[better] = scores[better]
         self._keep(better, step)
@@ -354,12 +308,12 @@ class _EarlyStopping:
         self._best_steps[which] = step
 
     def _end(self, which: npt.NDArray[np.bool_], step: int) -> None:
-        self._ended |= which
+        self.ended |= which
         self._factor[which] = 0.0
         self._steps[which] = step
 
     def trained(self) -> Trained:
-        self._steps[~self._ended] = self._steps_taken
+        self._steps[~self.ended] = self._steps_taken
         self._probes.load_state_dict(self._best_state)
         return Trained(self._probes.eval(), self._steps, self._best_steps)
 
@@ -367,17 +321,10 @@ class _EarlyStopping:
 def collate(
     batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], pinned: bool = False
 ) -> dict[str, torch.Tensor]:
-    """Tensors of a batch on the host.
+    """Tensors of a batch on the host; pinned: in memory from where a GPU copies while it computes.
 
-    Args:
-        batch: sentences.
-        states: of their word pieces.
-        keys: the probes.
-        pinned: in memory from where a GPU copies while it computes.
-
-    Returns:
-        states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the sentence of each; first and,
-        for pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label] where probes differ in it.
+    states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the sentence of each; first and, for
+    pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label] where probes differ in it.
     """
     values = [states(sentence.example) for sentence in batch]
     (rows, _, width), longest = values[0].shape, max(value.shape[1] for value in values)

@@ -53,18 +53,12 @@ _TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 
 @dataclass(frozen=True)
 class Plan:
-    """The probes to train.
+    """The probes to train."""
 
-    Attributes:
-        seeds, layer0: seeds of each kind of probe, and kinds of layer 0: `embeddings`, `lexical` or both.
-        whole: probe every layer; otherwise only layer 0 and the last layer (a control model).
-        controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
-    """
-
-    seeds: Sequence[int]
-    layer0: Sequence[str]
-    whole: bool
-    controls: bool
+    seeds: Sequence[int]  # of each kind of probe
+    layer0: Sequence[str]  # `embeddings`, `lexical` or both
+    whole: bool  # probe every layer; otherwise only layer 0 and the last layer (a control model)
+    controls: bool  # with equal steps, on a control task, and, for the first seed, on shuffled labels
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
         """The probes of a seed for a model with `layers` layers."""
@@ -95,26 +89,10 @@ def probes(
 ) -> dict[str, pd.DataFrame]:
     """Train and evaluate the probes of a task on a model.
 
-    Hidden states of the word pieces in its targets are on disk meanwhile: those of all layers of a corpus take up to 135 GB at
-    the size of BERT-large.
-
-    Args:
-        task, model, card: the task, an encoder, and its card.
-        corpora: training and development; and cases, whose targets are always traced through the layers, ambiguous or not.
-        task_settings, training: settings of this task and of all tasks, see `recipe_of`.
-        seeds, layer0: see `Plan`.
-        max_targets: largest number of targets of a training sentence; None takes all.
-        max_traced_sentences: number of development sentences that are searched for ambiguous targets.
-        study_model: name of the model that has controls.
-        random_model: name of the model with random layers, of which only layer 0 and the last are probed.
-        folder: for the hidden states, see `scratch_folder`.
-
-    Returns:
-        scores, weights, counts, cases: see `probe_tables`.
-        constant: `CONSTANT`; empty for a model without controls.
-
-    Raises:
-        AtlasError: no targets, misaligned spans, states that are not finite, or a full disk.
+    Hidden states of the word pieces in its targets are in `folder` meanwhile: those of all layers of a corpus take up to 135 GB
+    at the size of BERT-large. corpora: training and development; and cases, whose targets are always traced through the layers,
+    ambiguous or not. The model `study_model` has controls (and the table `constant`); of `random_model`, whose layers are
+    random, only layer 0 and the last are probed.
     """
     plan = Plan(seeds, layer0, whole=True, controls=card.name == study_model)
     if card.name == random_model:
@@ -157,31 +135,16 @@ def probe_tables(
     plan: Plan,
     recipe: Recipe,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the probes of a task.
+    """Tables of the probes of a task: scores, weights, counts (`COUNTS`) and cases (`CASES`).
 
-    Args:
-        targets: the task.
-        states: training, development and cases -> their hidden states.
-        traced: development and cases -> sentences whose targets are traced.
-        plan, recipe: the probes, and their training.
-
-    Returns:
-        scores: F1, precision and recall in percent of each probe; the numbers of labels, and of targets in training and in
-            evaluation; and what the intervals of the task resample (documents, or sentences where the corpus does not name
-            its documents), with their number.
-        weights: mixing weights over layers 0 to L, and their scale; for lexical probes, layer 0 is the words alone.
-        counts, cases: `COUNTS`, one row for each probe and sentence, and `CASES`.
-
-    Raises:
-        AtlasError: the model has no words without positions, or states that cannot be used.
+    states: training, development and cases -> their hidden states; traced: development and cases -> sentences whose targets are
+    traced. In `weights`, layer 0 of lexical probes is the words alone.
     """
     device, layers = pick_device(), states["training"].layers
     if LEXICAL in plan.layer0 and not states["training"].lexical:
         raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
-    _log.info(
-        "%s: %d labels, %d sentences to train on, %d to evaluate on",
-        targets.task, len(targets.labels), len(targets.training), len(targets.development),
-    )  # fmt: skip
+    sizes = len(targets.labels), len(targets.training), len(targets.development)
+    _log.info("%s: %d labels, %d sentences to train on, %d to evaluate on", targets.task, *sizes)
     parts = {"training": targets.training, "development": targets.development}
     states_of = {id(sentence.example): states[name] for name, part in parts.items() for sentence in part}
 
@@ -218,20 +181,11 @@ def _units(targets: TaskTargets) -> Units:
 
 
 def _scores(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
-    true, false, missed = (pd.Series(of_probes) for of_probes in counts.sum(axis=1).T)
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
-    return pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys]).assign(
-        f1=f1_of(counts.sum(axis=1)),
-        precision=100 * true / (true + false),
-        recall=100 * true / (true + missed),
-        labels=len(targets.labels),
-        training_targets=training,
-        targets=evaluated,
-        steps=trained.steps,
-        best_step=trained.best_steps,
-        unit=units.name,
-        units=units.count,
-    )
+    sizes = {"labels": len(targets.labels), "training_targets": training, "targets": evaluated}
+    steps = {"steps": trained.steps, "best_step": trained.best_steps}
+    rows = pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys])
+    return rows.assign(f1=f1_of(counts.sum(axis=1)), **sizes, **steps, unit=units.name, units=units.count)
 
 
 def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
@@ -267,35 +221,22 @@ def _traces(
         for sentence in sentences:
             example = sentence.example
             for target, gold in zip(sentence.targets, sentence.truth, strict=True):
-                spans = {"span1": target.span1, "span2": target.span2}
-                rows.append(
-                    {
-                        "id": example.id,
-                        "record": example.record,
-                        # Numbered among all targets of the example, since a record may have only some of them.
-                        "target": numbers[example.record],
-                        **{name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()},
-                        "words": " ".join(example.words),
-                        "gold": gold,
-                    }
-                )
+                # Targets are numbered among all of the example, since a record may have only some of them.
+                row = {"id": example.id, "record": example.record, "target": numbers[example.record], "gold": gold}
+                for name, span in (("span1", target.span1), ("span2", target.span2), ("words", (0, len(example.words)))):
+                    row[name] = " ".join(example.words[slice(*span)]) if span else ""
+                rows.append(row)
                 numbers[example.record] += 1
     return rows, np.concatenate(probabilities, axis=1)
 
 
 def traced_cases(
-    targets: Sequence[Mapping[str, Any]],
-    labels: Sequence[str],
-    by_seed: Sequence[npt.NDArray[np.float32]],
-    unambiguous: bool,
+    targets: Sequence[Mapping[str, Any]], labels: Sequence[str], by_seed: Sequence[npt.NDArray[np.float32]], unambiguous: bool
 ) -> Iterator[dict[str, Any]]:
     """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
 
-    Args:
-        targets: traced targets; `gold` has which labels are right.
-        labels: of the task.
-        by_seed: probabilities [top, target, label] by the probes of each seed.
-        unambiguous: whether targets with a likely label are traced as well.
+    `gold` of a target has which labels are right; by_seed: probabilities [top, target, label] by the probes of each seed;
+    unambiguous: whether targets with a likely label are traced as well.
     """
     raw = np.asarray(sum(by_seed) / len(by_seed))
     normalised = sum(of_seed / of_seed.sum(axis=-1, keepdims=True) for of_seed in by_seed) / len(by_seed)

@@ -60,11 +60,7 @@ def evaluated(config: Config, run: str, key: str = "") -> dict[str, Pair]:
 
 
 def evaluated_second(config: Config, run: str) -> dict[str, Pair]:
-    """The same for the second model.
-
-    Raises:
-        AtlasError: the run names no second model.
-    """
+    """The same for the second model."""
     if "second_model" not in config["runs"][run][ID]:
         raise AtlasError(f"runs.{run}.{ID} names no second_model, which Figure A.3 needs: add it to the run.")
     return evaluated(config, run, "second_model")
@@ -84,11 +80,7 @@ def second_tables(inputs: Any, run: str) -> dict[str, str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that corpora have targets of their tasks, and that further models differ from the study's.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check that corpora have targets of their tasks, and that further models differ from the study's."""
     settings = config["runs"][run][ID]
     for task, entry in settings["tasks"].items():
         for part in PARTS:

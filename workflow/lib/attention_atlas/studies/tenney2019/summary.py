@@ -37,9 +37,7 @@ STEP_LIMITS = ["at_step_limit", "best_at_step_limit"]
 """Share of probes that trained to the largest number of steps, since early stopping did not end them before; and of those whose
 best evaluation was at that last step, so that their F1 was still rising. More steps could raise the F1 of either."""
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
-_PROBE_SCORES = [
-    "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
-]  # fmt: skip
+_PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps", "best_step"]
 _ERRORS = 2.0
 """Number of standard errors within which the total gain is noise."""
 _CONSTANT_ANSWER = "constant_answer"
@@ -64,20 +62,14 @@ def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
 def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     """[..., L] gain of each layer from 1 on in the cumulative scores [..., L + 1] (equation 3); may be negative.
 
-    Args:
-        scores: of probes on layers 0 to l, for each l.
-        running_max: use the best score so far, which never falls.
+    running_max: use the best score so far, which never falls.
     """
     by_layer = np.asarray(scores, dtype=np.float64)
     return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
 
 
 def shares_of_gain(scores: npt.ArrayLike) -> Floats:
-    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything.
-
-    Args:
-        scores: [..., L + 1] of probes on layers 0 to l, for each l.
-    """
+    """[..., L] differential scores as a share of the largest gain over layer 0; NaN where no layer gains anything."""
     by_layer = np.asarray(scores, dtype=np.float64)
     largest = by_layer.max(axis=-1, keepdims=True) - by_layer[..., :1]
     return differential_scores(by_layer) / np.where(largest > 0, largest, np.nan)
@@ -94,10 +86,7 @@ def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
 
 
 def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
-    """[...] K(Delta): divergence of the positive differential scores from equal ones over layers 1 to L, in bits.
-
-    NaN where no layer gains anything.
-    """
+    """[...] K(Delta): divergence of the positive differential scores from equal ones, in bits; NaN where no layer gains."""
     return divergence_of_weights(np.maximum(differential_scores(scores), 0))
 
 
@@ -176,33 +165,20 @@ def summary(
     random_scores: Frames = {},  # noqa: B006
     random_counts: Frames = {},  # noqa: B006
 ) -> dict[str, pd.DataFrame]:
-    """Tables of a model.
+    """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    Args:
-        scores, weights, counts, constant: of `probing.probes`.
-        training, tasks: settings of all tasks and of each task, see `recipe_of`.
-        model: name of the probed model.
-        resamples, seed: of the bootstrap over documents (or sentences) and seeds.
-        random_scores, random_counts: the same of a model with random layers, if there is one.
-
-    Returns:
-        probe_scores: of all probes; `layer` is the top one of a probe on the layers 0 to l.
-        mixing_weights: of all probes.
-        tasks: one row for each task (Figure 1); `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all.
-        layers: one row for each task and layer (Figure 2).
-        ends: scores on layer 0 and on all layers, with controls.
-        options: the effect of each option.
-        resamples: statistics of each task in each resample, for the intervals of claims. `expected_layer` is missing where
-            layers gain nothing; the others are F1 on all layers less that on layer 0 (`gain`), of the control task
-            (`selectivity`), of label frequencies, and on the model with random layers.
+    probe_scores: `layer` is the top one of a probe on the layers 0 to l. tasks: one row for each task (Figure 1);
+    `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all. layers: one row for each task and layer (Figure
+    2). ends: scores on layer 0 and on all layers, with controls. resamples: statistics of each task in each resample, for the
+    intervals of claims: `expected_layer` is missing where layers gain nothing; the others are F1 on all layers less that on
+    layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the model with random layers.
     """
     tables: dict[str, list[pd.DataFrame]] = {}
     for number, task in enumerate(scores):
         task_scores, task_counts = scores[task], counts[task]
         if task in random_scores:
             task_scores = pd.concat([task_scores, random_scores[task].assign(condition=RANDOM_ENCODER)])
-            random_task_counts = random_counts[task].assign(condition=RANDOM_ENCODER)
-            task_counts = pd.concat([task_counts, random_task_counts], ignore_index=True)
+            task_counts = pd.concat([task_counts, random_counts[task].assign(condition=RANDOM_ENCODER)], ignore_index=True)
         conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
         f1 = {name: resampled_f1(task_counts, resamples, seed + number, condition=name) for name in conditions}
         answer = constant.get(task, pd.DataFrame())
@@ -212,15 +188,10 @@ def summary(
         max_steps = recipe_of(training, tasks[task]).max_steps
         of_task = _Task(task, task_scores, weights[task], task_counts, answer, max_steps, f1)
         row, layers = _by_task_and_layer(of_task, model, seed)
-        for name, frame in {
-            "probe_scores": task_scores.rename(columns={"top": "layer"})[_PROBE_SCORES],
-            "mixing_weights": weights[task],
-            "tasks": row,
-            "layers": layers,
-            "ends": _first_and_last(of_task),
-            "options": _options(of_task, resamples, seed + number),
-            "resamples": of_task.statistics(),
-        }.items():
+        frames = {"probe_scores": task_scores.rename(columns={"top": "layer"})[_PROBE_SCORES], "tasks": row, "layers": layers}
+        frames |= {"mixing_weights": weights[task], "ends": _first_and_last(of_task), "resamples": of_task.statistics()}
+        frames["options"] = _options(of_task, resamples, seed + number)
+        for name, frame in frames.items():
             tables.setdefault(name, []).append(frame)
     return {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
 
@@ -296,45 +267,22 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
     f1, mixing, resampled = task.f1().mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
-    divergences = {
-        "k_s": float(divergence_of_weights(mixing).mean()),
-        "k_delta": np.nan if noise else float(divergence_of_gains(f1)),
-        "within_noise": int(noise),
-    }
-    row = {
-        "task": task.name,
-        "f1_first": f1[0],
-        "f1_last": f1[-1],
-        **_ends("f1_last", percentile_interval(resampled[:, -1])),
-        "expected_layer": np.nan if noise else float(expected_layer(f1)),
-        **_ends("expected", None if noise else percentile_interval(expected_layer(resampled))),
-        "centre": float(centres.mean()),
-        **_ends("centre", seed_interval(centres, seed)),
-        **divergences,
-        "layers": len(f1) - 1,
-        **task.step_limits(),
-        "at_step_limit_first": task.step_limits(0)["at_step_limit"],
-        "training_targets": int(task.scores["training_targets"].iloc[0]),
-        **task.sizes,
-    }
+    divergences = {"k_s": float(divergence_of_weights(mixing).mean())}
+    divergences |= {"k_delta": np.nan if noise else float(divergence_of_gains(f1)), "within_noise": int(noise)}
+    row: dict[str, Any] = {"task": task.name, "f1_first": f1[0], "f1_last": f1[-1]}
+    row |= _ends("f1_last", percentile_interval(resampled[:, -1]))
+    row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
+    row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
+    row |= {"centre": float(centres.mean()), **_ends("centre", seed_interval(centres, seed)), **divergences}
+    row |= {"layers": len(f1) - 1, **task.step_limits(), "at_step_limit_first": task.step_limits(0)["at_step_limit"]}
+    row |= {"training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
+    layers: dict[str, Any] = {"model": model, "task": task.name, "layer": range(len(f1)), "weight": mixing.mean(axis=0)}
+    layers |= {"weight_low": weight_low, "weight_high": weight_high, "f1": f1}
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
-    layers = {
-        "model": model,
-        "task": task.name,
-        "layer": range(len(f1)),
-        "weight": mixing.mean(axis=0),
-        "weight_low": weight_low,
-        "weight_high": weight_high,
-        "f1": f1,
-        "delta": [np.nan, *differential_scores(f1)],
-        "share": [np.nan, *shares_of_gain(f1)],
-        "share_low": [np.nan, *share_low],
-        "share_high": [np.nan, *share_high],
-        **divergences,
-        **task.sizes,
-    }
-    return pd.DataFrame([row]), pd.DataFrame(layers)
+    of_gains = {"delta": differential_scores(f1), "share": shares_of_gain(f1), "share_low": share_low, "share_high": share_high}
+    layers |= {name: [np.nan, *values] for name, values in of_gains.items()}
+    return pd.DataFrame([row]), pd.DataFrame(layers | divergences | task.sizes)
 
 
 def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
@@ -345,11 +293,10 @@ def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
 
 def _first_and_last(task: _Task) -> pd.DataFrame:
     """The table `ends` of a task."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     early, answer, scores, sizes = task.rows(), task.constant, task.scores, task.sizes
-    early_f1s, control_f1s, equal_f1s, shuffled_f1s = (
-        task.f1(condition) for condition in (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
-    )
+    conditions = (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
+    early_f1s, control_f1s, equal_f1s, shuffled_f1s = map(task.f1, conditions)
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
     random_f1s = task.f1(RANDOM_ENCODER).drop(columns=0, errors="ignore")
     of_constant = float(f1_of(answer[ANSWERS].sum())) if len(answer) else np.nan
@@ -363,30 +310,17 @@ def _first_and_last(task: _Task) -> pd.DataFrame:
         for (name, of_control), value in zip(task.controls.items(), (control, frequencies, random), strict=True):
             interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
             differences[name] = {name: f1 - value, **_ends(name, interval)}
-        rows.append(
-            {
-                "task": task.name,
-                "labels": int(scores["labels"].iloc[0]),
-                **{name: size for name, size in sizes.items() if name != "seeds"},
-                "layer": top,
-                "f1": f1,
-                **_ends("f1", percentile_interval(draws)),
-                "f1_random_encoder": random,
-                **differences["above_random_encoder"],
-                "f1_control_task": control,
-                **differences["selectivity"],
-                "f1_shuffled_labels": shuffled,
-                "seeds_shuffled_labels": int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0,
-                "f1_constant_answer": of_constant,
-                "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None,
-                **differences["above_label_frequencies"],
-                "f1_equal_steps": equal,
-                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
-                "equal_steps": task.steps(EQUAL) if top in equal_f1s else np.nan,
-                **task.step_limits(top),
-                "seeds": sizes["seeds"],
-            }
-        )
+        row: dict[str, Any] = {"task": task.name, "labels": int(scores["labels"].iloc[0])}
+        row |= {name: size for name, size in sizes.items() if name != "seeds"}
+        row |= {"layer": top, "f1": f1, **_ends("f1", percentile_interval(draws))}
+        row |= {"f1_random_encoder": random, **differences["above_random_encoder"]}
+        row |= {"f1_control_task": control, **differences["selectivity"], "f1_shuffled_labels": shuffled}
+        row["seeds_shuffled_labels"] = int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0
+        row |= {"f1_constant_answer": of_constant, "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None}
+        row |= {**differences["above_label_frequencies"], "f1_equal_steps": equal}
+        row["steps"] = float(early.loc[early["top"] == top, "steps"].mean())
+        row["equal_steps"] = task.steps(EQUAL) if top in equal_f1s else np.nan
+        rows.append(row | {**task.step_limits(top), "seeds": sizes["seeds"]})
     return pd.DataFrame(rows)
 
 
@@ -417,11 +351,8 @@ def traces(cases: Frames, sentences: int) -> pd.DataFrame:
     """Traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
 
     As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
-    tasks, then those where the prediction changes for the most targets between the first and the last layer.
-
-    Args:
-        cases: of `probing.probes`.
-        sentences: largest number of sentences of the development set.
+    tasks, then those where the prediction changes for the most targets between the first and the last layer; at most
+    `sentences` of the development set.
     """
     frames = [frame for frame in cases.values() if len(frame)]
     table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)

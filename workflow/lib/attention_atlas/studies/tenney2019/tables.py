@@ -99,10 +99,10 @@ def options(summary_options: pd.DataFrame) -> Table:
     for all tasks (centre of gravity only). Means over seeds.
     """
     frame = summary_options
-    sizes = []
-    for row in frame.drop_duplicates("task").itertuples():
-        documents = f" of {row.units} documents" if row.unit == DOCUMENTS else ""
-        sizes.append(f"{EDGE_TASKS[str(row.task)]} {row.sentences}{documents}")
+    sizes = [
+        f"{EDGE_TASKS[str(row.task)]} {row.sentences}" + (f" of {row.units} documents" if row.unit == DOCUMENTS else "")
+        for row in frame.drop_duplicates("task").itertuples()
+    ]
     equal = frame["condition"] == EQUAL
     by_task = frame[~equal & (frame["layer0"] == EMBEDDINGS)].groupby("task")["steps"].first()
     steps = pd.DataFrame({"steps": by_task, "equal_steps": frame[equal].set_index("task")["steps"]})
@@ -165,13 +165,8 @@ def comparison(
     recipes = {task: asdict(recipe_of(training, entry)) | {"max_targets": max_targets} for task, entry in tasks.items()}
     first = {name: label for name, label in labels.items() if name in EDGE_TASKS}
     second = {name.removeprefix("second "): label for name, label in labels.items() if name not in EDGE_TASKS}
-    frames = {
-        "figure1": summary_tasks,
-        "figure2": summary_layers,
-        "controls": summary_ends,
-        "options": summary_options,
-        "mixing_weights": summary_mixing_weights,
-    }
+    frames = {"figure1": summary_tasks, "figure2": summary_layers, "controls": summary_ends, "options": summary_options}
+    frames["mixing_weights"] = summary_mixing_weights
     measured = _measured(published, frames, first, recipes)
     if second_model:
         frames = {"figure1": second_model["tasks"], "figure2": second_model["layers"], **second_model}
@@ -210,11 +205,11 @@ def _measured(
         if differences := recipe_differences(task, recipes[task]):
             reasons["different recipe"] = f"different recipe: {', '.join(differences)}"
         if evaluated != evaluated_in_paper:
-            words = f"{evaluated} targets (the authors' development set has {evaluated_in_paper})"
-            reasons["different number of targets"] = words
+            in_paper = f"(the authors' development set has {evaluated_in_paper})"
+            reasons["different number of targets"] = f"{evaluated} targets {in_paper}"
         if training != training_in_paper:
-            words = f"{training} training targets (the authors' set has {training_in_paper})"
-            reasons["different number of training targets"] = words
+            in_paper = f"(the authors' set has {training_in_paper})"
+            reasons["different number of training targets"] = f"{training} training targets {in_paper}"
         if reasons:
             why, obstacle = "; ".join([*reasons.values(), value.why]), " and ".join(reasons)
             measured[name] = replace(value, comparable=NO, why=why, obstacle=obstacle)
@@ -225,20 +220,12 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
     """Differences of a run's recipe for a task, settings of `Recipe` and max_targets, from the published code, in words."""
     published = asdict(PUBLISHED_RECIPES.get(task, Recipe())) | {"max_targets": None}
     # The paper does not have the control with equal steps.
-    return [
-        f"{name} {'all' if recipe.get(name) is None else f'{recipe[name]:g}'} "
-        f"(published {'all' if published[name] is None else f'{published[name]:g}'})"
-        for name in published
-        if name != "equal_steps" and recipe.get(name) != published[name]
-    ]
+    names = [name for name in published if name != "equal_steps" and recipe.get(name) != published[name]]
+    pairs = {name: ["all" if of.get(name) is None else f"{of[name]:g}" for of in (recipe, published)] for name in names}
+    return [f"{name} {ours} (published {theirs})" for name, (ours, theirs) in pairs.items()]
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped sentences, by reason",
-    gathers=("shards_by_corpus",),
-)
+@table(id="dropped", number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)

@@ -48,32 +48,19 @@ def f1_of(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Training recipe of probes; the defaults are those of the published code.
+    """Training recipe of probes; the defaults are those of the published code."""
 
-    Attributes:
-        batch: sentences per step; for semantic roles, predicates with their arguments.
-        learning_rate, mixing_rate_factor: see `probes.optimiser`.
-        evaluation_interval: steps between two evaluations.
-        max_steps: largest number of steps.
-        equal_steps: steps of probes that take a fixed number.
-        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) after which the learning rate is kept; the next
-            such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
-        patience: evaluations in a row without any gain that are tolerated; the next such one ends training.
-        min_learning_rate: learning rate below which training ends.
-        evaluation_sentences: sentences (or predicates) at the start of the development set that an evaluation in training
-            reads.
-    """
-
-    batch: int = 32
+    batch: int = 32  # sentences per step; for semantic roles, predicates with their arguments
     learning_rate: float = 1e-4
-    mixing_rate_factor: float = 1.0
+    mixing_rate_factor: float = 1.0  # see `probes.optimiser`
     evaluation_interval: int = 1000
     max_steps: int = 250_000
-    equal_steps: int = 10_000
+    equal_steps: int = 10_000  # of probes that take a fixed number
+    # Evaluations in a row without a gain of 1e-4 (of 1) that are tolerated; the next one halves the learning rate, as in torch.
     halve_after: int = 5
-    patience: int = 20
-    min_learning_rate: float = 1e-6
-    evaluation_sentences: int = 5000
+    patience: int = 20  # evaluations in a row without any gain that are tolerated; the next such one ends training
+    min_learning_rate: float = 1e-6  # below it training ends
+    evaluation_sentences: int = 5000  # at the start of the development set, which an evaluation in training reads
 
 
 def recipe_of(training: Mapping[str, Any], task: Mapping[str, Any]) -> Recipe:
@@ -84,24 +71,15 @@ def recipe_of(training: Mapping[str, Any], task: Mapping[str, Any]) -> Recipe:
 
 @dataclass(frozen=True)
 class ProbedSentence:
-    """The targets of a task in one example; for semantic roles, the arguments of one predicate, as in the published code.
-
-    Attributes:
-        example: the example.
-        targets: its targets of this task.
-        first, second: [target, 2] first word piece and the one after the last; `second` is None for tasks with one span.
-        truth: [target, label] which labels are right.
-        control_task: [target, label] labels of the control task.
-        shuffled_labels: [target, label] labels of another training target, drawn at random; in evaluation, the right labels.
-    """
+    """The targets of a task in one example; for semantic roles, the arguments of one predicate, as in the published code."""
 
     example: Example
     targets: tuple[EdgeTarget, ...]
-    first: Ints
-    second: Ints | None
-    truth: Flags
-    control_task: Flags
-    shuffled_labels: Flags
+    first: Ints  # [target, 2] first word piece and the one after the last
+    second: Ints | None  # the same; None for tasks with one span
+    truth: Flags  # [target, label] which labels are right
+    control_task: Flags  # [target, label]
+    shuffled_labels: Flags  # [target, label] labels of another training target, drawn at random; in evaluation, the right ones
 
 
 @dataclass(frozen=True)
@@ -135,21 +113,11 @@ def _is_scored(task: str, label: str) -> bool:
 
 
 def task_targets(
-    task: str,
-    training: Iterable[Example],
-    development: Iterable[Example],
-    most: int | None = None,
-    seed: int = 0,
+    task: str, training: Iterable[Example], development: Iterable[Example], most: int | None = None, seed: int = 0
 ) -> TaskTargets:
-    """The targets of a task in examples of two corpora.
+    """The targets of a task in examples of two corpora; of a training sentence at most `most`, drawn at random.
 
-    Args:
-        task, training, development: name, and examples with edge targets.
-        most: largest number of targets of a training sentence, drawn at random; None takes all.
-        seed: of that draw, of the control task and of the shuffled labels.
-
-    Raises:
-        AtlasError: no targets of this task, or a span that does not consist of whole words.
+    seed: of that draw, of the control task and of the shuffled labels.
     """
     parts = [[(e, targets) for e in examples if (targets := _of_task(e, task))] for examples in (training, development)]
     for name, part in zip(("train", "evaluate"), parts, strict=True):
@@ -176,8 +144,7 @@ def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tup
     """Sentences with the labels permuted over all targets, so that only label frequencies are kept."""
     truth = np.concatenate([sentence.truth for sentence in sentences])
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
-    stops = np.cumsum([len(sentence.truth) for sentence in sentences])
-    parts = np.split(shuffled, stops[:-1])
+    parts = np.split(shuffled, np.cumsum([len(sentence.truth) for sentence in sentences])[:-1])
     return tuple(replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, parts, strict=True))
 
 
@@ -230,11 +197,7 @@ def _probed(
 
 
 def piece_spans(example: Example) -> list[tuple[int, int]]:
-    """Word pieces of each word: the first, and the one after the last.
-
-    Raises:
-        AtlasError: a word without word pieces, or with word pieces that are not contiguous.
-    """
+    """Word pieces of each word, which must be contiguous: the first, and the one after the last."""
     places: dict[int, list[int]] = {}
     for piece, word in enumerate(example.word):
         places.setdefault(word, []).append(piece)
@@ -248,12 +211,7 @@ def piece_spans(example: Example) -> list[tuple[int, int]]:
 
 
 def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
-    """Word pieces of a span of words.
-
-    Raises:
-        AtlasError: the span leaves the words, or its word pieces are not those of its words: silent misalignment of spans
-            has spoilt replications before.
-    """
+    """Word pieces of a span of words; checked, since silent misalignment of spans has spoilt replications before."""
     if not 0 <= span[0] < span[1] <= len(word_spans):
         raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(word_spans)} words.")
     start, stop = word_spans[span[0]][0], word_spans[span[1] - 1][1]
@@ -265,10 +223,9 @@ def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordS
 
 
 def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
-    """A control task (Hewitt & Liang 2019): every word type has one fixed label, drawn at random.
+    """A control task (Hewitt & Liang 2019): every word type (the last of a target's first span) has one fixed random label.
 
-    The word is the last of a target's first span. Labels are drawn with their frequency in training, so that the task is
-    as large as the real one, but can only be memorised.
+    Labels are drawn with their frequency in training, so that the task is as large as the real one, but can only be memorised.
     """
     labels, weights = zip(*sorted(Counter(target.labels for target in targets).items()), strict=True)
 
@@ -283,11 +240,7 @@ def constant_answer(task: str, examples: Iterable[Example], unit_numbers: npt.Ar
     """`CONSTANT` of the set of labels that, given to every evaluated target, has the highest micro-F1.
 
     It is chosen on the evaluated targets themselves, so that no other constant answer does better. Of k labels, the k most
-    frequent ones have the highest F1, so one k after the other is tried.
-
-    Args:
-        task, examples: name, and the examples that its probes are evaluated on.
-        unit_numbers: document (or sentence) of each example with targets, see `COUNTS`.
+    frequent ones have the highest F1, so one k after the other is tried. unit_numbers: of each example with targets.
     """
     # Labels are counted as sets: a target has each of its labels once.
     gold = [
