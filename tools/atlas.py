@@ -2,8 +2,8 @@
 
 python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub model
 python tools/atlas.py MODEL MODEL ...     several models on one page, side by side; the first one is the run's
-python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION: a series,
-                                          such as checkpoints or seeds, with one curve per measure; the last one is the run's
+python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION, such as
+                                          checkpoints or seeds; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
 python tools/atlas.py MODEL --pattern my_patterns.py:same_letter
                                           measure every head on these pairs of tokens too
@@ -25,7 +25,6 @@ import tempfile
 import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,7 +62,6 @@ _BYTES_SHOWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
-_CHECKPOINT = re.compile(r"(?P<before>.*(?:step|checkpoint|ckpt|epoch)[-_]?)\d+(?P<after>k?/?)", re.IGNORECASE)
 _TEXT_SHOWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """Limits on a user's sentences that the page shows: wider than those of a corpus."""
 _BYTES_CORPORA = {
@@ -72,21 +70,10 @@ _BYTES_CORPORA = {
 }
 
 
-@dataclass(frozen=True)
-class Series:
-    """Models as a user names them, those of a series in its order.
+def named_models(arguments: Sequence[str]) -> list[str]:
+    """The models that arguments name (folders, names on the hub, or NAME@REVISION), the run's own first.
 
-    Attributes:
-        models: folders, names on the hub, or NAME@REVISION, the run's own first.
-        ordered: those of a series, in order; empty where there is none.
-    """
-
-    models: tuple[str, ...]
-    ordered: tuple[str, ...] = ()
-
-
-def named_models(arguments: Sequence[str]) -> Series:
-    """The models that arguments name: a pattern of folders, a name with braces, and several revisions of one name are a series.
+    The run's own is the first one, or the last of a pattern of folders, a name with braces, or several revisions of one name.
 
     Raises:
         AtlasError: no folder fits a pattern, braces cannot be expanded, there are several patterns, a model is named twice, or
@@ -109,7 +96,7 @@ def named_models(arguments: Sequence[str]) -> Series:
             ordered += expanded
     if len(patterns) > 1:
         raise AtlasError(
-            f"{' and '.join(patterns)}: a page shows one series, not several: make a page for each, or use one pattern."
+            f"{' and '.join(patterns)}: the last model of a pattern is that of the run: use one pattern, or name the models."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -119,16 +106,8 @@ def named_models(arguments: Sequence[str]) -> Series:
     revisions = [name for name in names if "@" in name and not Path(name).is_dir()]
     if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
         ordered += [name for name in revisions if name not in ordered]
-    if len(ordered) < 2:
-        return Series(tuple(names))
-    last = ordered[-1]
-    return Series((last, *(name for name in names if name != last)), tuple(ordered))
-
-
-def of_one_training(names: Sequence[str]) -> bool:
-    """Whether the names of a series are those of checkpoints: the same but for the number of a step, checkpoint or epoch."""
-    matches = [_CHECKPOINT.fullmatch(name) for name in names]
-    return all(matches) and len({(match["before"], match["after"]) for match in matches if match}) == 1
+    first = ordered[-1] if ordered else names[0]
+    return [first, *(name for name in names if name != first)]
 
 
 def in_braces(name: str) -> list[str]:
@@ -221,10 +200,10 @@ def overlay(
     chosen = named_models([models] if isinstance(models, str) else models)
     entries: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
-    for model in chosen.models:
+    for model in chosen:
         names[model] = name = _unused(_registry_name(model), entries)
         entries[name] = model_entry(model)
-    name = names[chosen.models[0]]
+    name = names[chosen[0]]
     entry = entries[name]
     control = _unused(f"{name}-random", entries)
     measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
@@ -235,9 +214,6 @@ def overlay(
     further: dict[str, Any] = {}
     if pairs:
         atlas["patterns"] = pairs
-    if chosen.ordered:
-        atlas["series"] = [names[model] for model in chosen.ordered]
-        atlas["checkpoints"] = of_one_training(chosen.ordered)
     if in_bytes:
         atlas["shown_sentences"] = _BYTES_SHOWN
         further["corpora"] = _BYTES_CORPORA

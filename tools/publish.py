@@ -19,7 +19,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 import pandas as pd  # noqa: E402
 
-from attention_atlas.atlas.page import read_page, with_data  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.markdown import escaped, frame_table  # noqa: E402
@@ -107,8 +106,6 @@ def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[
     parts = [f"# Results: {title}", made, "\n".join(pages.values()), "## Published values", verdict_table(summary)]
     parts += ["## Claims", claim_counts(summary), VERDICT_NOTE, claims_table(claims)]
     write_text(out / "index.md", "\n\n".join(parts) + "\n")
-    if (page := out / "atlas" / "atlas.html").is_file():
-        _drop_dead_links(page)
     return list(pages)
 
 
@@ -166,15 +163,6 @@ def _copied(folder: Path, out: Path, place: str) -> str:
     else:
         shutil.copyfile(folder / place, out / place)
     return place
-
-
-def _drop_dead_links(page: Path) -> None:
-    """Remove the links of the page of the atlas to files that are not published."""
-    text, data = read_page(page)
-    for model in (data, *data["others"]):
-        for measure, places in model["sources"].items():
-            model["sources"][measure] = [place if (page.parent / place).is_file() else "" for place in places]
-    write_text(page, with_data(text, data))
 
 
 def main() -> int:

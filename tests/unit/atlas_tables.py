@@ -92,9 +92,9 @@ def sentences_of(folder, model="tiny", dropped=True):
 
 def build(tables, path=None, **arguments):
     """The page of tables; also written to a path."""
-    facts = {"shown_sentences": LIMITS, "figures": {}, "folder": "atlas", "shapes": {}, "random_weights": {}}
-    facts |= {"series": [], "checkpoints": False, "run_title": "Test run"}
-    facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}, "sources": {tables["heads"]["model"][0]: {}}}
+    facts = {"shown_sentences": LIMITS, "shapes": {}, "random_weights": {}}
+    facts |= {"run_title": "Test run"}
+    facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}}
     text = atlas(**{**{key: {} for key in _GATHERED}, **facts, **tables, **arguments})
     if path:
         path.write_text(text, encoding="utf-8")

@@ -24,7 +24,6 @@ TABLES = {
 }
 SCORES = {
     "sink": 0.1,
-    "sentence_entropy": 1.0,
     "norm_sink": 0.2,
     "duplicate_token": 0.05,
     "induction": 0.02,

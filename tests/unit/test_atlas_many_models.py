@@ -1,4 +1,4 @@
-"""Several models: series, findings counted over models, and the page that shows them side by side, in a real browser."""
+"""Several models: findings counted over models, and the page that shows them side by side, in a real browser."""
 
 import pytest
 from atlas_tables import as_read, build
@@ -20,7 +20,7 @@ SERIOUS = ("serious", "critical")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Folder of pages of a series of two models and a control; in the second model the heads have changed places."""
+    """Folder of pages of two models and a control; in the second model the heads have changed places."""
     folder = tmp_path_factory.mktemp("models")
     models = {
         "step2": compared_model(folder, "step2"),
@@ -43,13 +43,12 @@ def built(tmp_path_factory):
     def write(name, count, **arguments):
         names = ("attention", "examples", "dropped", "pairs", "kinds")
         gathered = {name: {model: models[model][name] for model in list(models)[:count]} for name in names}
-        of_models = {"shapes": shapes, "random_weights": controls, "sources": {key: {} for key in models}, "labels": LABELS}
+        of_models = {"shapes": shapes, "random_weights": controls, "labels": LABELS}
         if count > 1:
             of_models |= {"page_tables": dict(list(compared.items())[:count]), "comparison": comparison}
         build(tables, folder / f"{name}.html", **gathered, **of_models, relations=relations, **arguments)
 
-    write("atlas", 3, series=["step1", "step2"], checkpoints=True)
-    write("apart", 3, series=["step1", "step2"])
+    write("atlas", 3)
     write("single", 1)
     write("pair", 2)
     return folder
@@ -70,9 +69,6 @@ def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):
     # The heads of each layer have changed places.
     assert comparison["matches"]["step1"][0] == [1, 0]
     assert comparison["matches"]["step1"][2] == [3, 0]
-    assert comparison["series"] == ["step1", "step2"]
-    assert comparison["checkpoints"] is True
-    assert data_of(built / "pair.html")["comparison"]["checkpoints"] is False
     means = read_table(built / "models.tsv").set_index(["model", "measure"])
     assert comparison["means"]["step1"]["entropy"][0] == pytest.approx(means.loc[("step1", "entropy"), "mean"], rel=1e-4)
     single = data_of(built / "single.html")
@@ -90,10 +86,7 @@ def test_compared_models_have_the_head_scores_of_the_run_s_model(built):
     for model in comparison["models"]:
         assert scores < set(model["values"])
         assert scores < set(comparison["means"][model["name"]])
-        assert "sentence_entropy" not in model["values"], "entropy on these sentences is there once"
         assert "entropy" in model["values"]
-    # Entropy on the sentences that random models read stays with its null in the cards of each model.
-    assert all("sentence_entropy" in other["values"] for other in (data, *data["others"]))
     measured = read_table(built / "models.tsv")
     assert scores < set(measured["measure"])
     assert set(measured.groupby("model")["measure"].apply(tuple)) == {tuple(measured["measure"].unique())}
@@ -161,13 +154,6 @@ def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
     assert rows.nth(1).locator("svg .head").count() == 4
     assert rows.nth(1).locator("svg .null").count() == 0, "a model without q of this measure"
     assert rows.nth(2).locator("th").inner_text() == "step2-random (random weights)"
-    assert opened.locator("#curve svg .value").count() == 2
-    assert "step1" in opened.locator("#curve svg").get_attribute("aria-label")
-    outside = """svg => [...svg.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().left
-        < svg.getBoundingClientRect().left).length"""
-    for measure in opened.locator("#measure option").evaluate_all("options => options.map((option) => option.value)"):
-        opened.locator("#measure").select_option(measure)
-        assert opened.locator("#curve svg").evaluate_all(f"svgs => svgs.map({outside})") in ([0], []), measure
     counts = opened.locator("#model-findings tbody tr td:nth-of-type(1)").all_inner_texts()
     holds = read_table(built / "findings.tsv").query("not random_weights and verdict == 'holds'")["finding"].value_counts()
     findings = [finding["finding"] for finding in data_of(built / "atlas.html")["comparison"]["findings"]]
@@ -202,20 +188,10 @@ def test_an_address_with_an_unknown_model_says_so(opened):
     assert opened.locator("#model option:checked").inner_text() == "step1"
 
 
-def test_models_of_several_trainings_are_not_joined(opened, built):
-    assert opened.locator("#curve svg polyline").count() == 1
-    opened.goto((built / "apart.html").as_uri())
-    opened.wait_for_selector("#matrix svg")
-    assert opened.locator("#curve svg .value").count() == 2
-    assert opened.locator("#curve svg :is(polyline, polygon)").count() == 0
-    assert opened.locator("#curve svg line.extent").count() == opened.locator("#curve svg line.interval").count() == 2
-
-
-def test_two_models_have_no_curve_and_one_model_has_no_comparison(opened, built):
+def test_one_model_has_no_comparison(opened, built):
     opened.goto((built / "pair.html").as_uri())
     opened.wait_for_selector("#matrix svg")
     assert opened.locator("#beside tbody tr").count() == 2
-    assert not opened.locator("#curve-part").is_visible()
     opened.goto((built / "single.html").as_uri())
     opened.wait_for_selector("#matrix svg")
     for part in ("#model-part", "#models-part", "#matched-part"):

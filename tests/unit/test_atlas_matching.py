@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from attention_atlas.atlas.correlations import Draws
-from attention_atlas.atlas.measures import SOURCES, numeric
+from attention_atlas.atlas.measures import numeric
 from attention_atlas.atlas.models import (
     AGREEMENT,
     DEPTH,
@@ -123,7 +123,7 @@ def test_no_quantity_counts_twice_in_a_match():
     first, second = heads(chance.normal(size=(12, 5))), heads(chance.normal(size=(12, 5)))
     first["to_sep"], second["to_sep"] = chance.normal(size=(2, 12))
     alone = match_rows("other", first, second)
-    for name in ("sep", "sink", "norm_sep", "sentence_to_sep", "sentence_entropy"):
+    for name in ("sink", "norm_sep", "relation_norm"):
         first[name], second[name] = chance.normal(size=(2, 12))
     pd.testing.assert_frame_equal(match_rows("other", first, second), alone)
     first["induction"], second["induction"] = chance.normal(size=(2, 12))
@@ -137,7 +137,7 @@ def test_a_model_without_sep_is_matched_by_its_sinks():
 
 def test_agreement_on_induction_is_of_heads_matched_without_their_breadth():
     """Entropy and induction both count in a match, but one says nothing new about heads that were matched by the other."""
-    names = ("entropy", "to_sep", "duplicate_token", "induction", "induction_before", "previous_token")
+    names = ("entropy", "to_sep", "duplicate_token", "induction", "previous_token")
     assert counted_once(names) == names
     chance = np.random.default_rng(3)
     first, second = (heads(chance.normal(size=(12, 1))) for _ in range(2))
@@ -146,15 +146,7 @@ def test_agreement_on_induction_is_of_heads_matched_without_their_breadth():
     rows = agreement_rows("other", False, first, second, Draws(resamples=100, shuffles=199, seed=2)).set_index("measure")
     others = len([name for name in numeric(first) if name not in names])
     assert rows.loc[["induction", "entropy"], "matched_by"].tolist() == [2 + others] * 2
-    assert rows.loc["to_sep", "matched_by"] == 5 + others
-
-
-def test_surface_measures_of_the_head_scores_are_not_compared_a_second_time():
-    """Two tables measure the atlas's sentences: of what both have, models are compared by the table of Clark et al."""
-    numbers = {measure.name: 0.5 for source in SOURCES for measure in source.measures if measure.unit}
-    counted = numeric(pd.DataFrame([{"layer": 1, "head": 1} | numbers]))
-    assert not [name for name in counted if name.startswith("sentence_")]
-    assert {"entropy", "to_sep", "sink", "induction", "ov_copying"} <= set(counted)
+    assert rows.loc["to_sep", "matched_by"] == 4 + others
 
 
 def test_chance_agreement_is_rejected_as_often_as_the_level_says():

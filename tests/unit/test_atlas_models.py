@@ -84,9 +84,8 @@ def heads_of(seed, **columns):
     return pd.DataFrame({"layer": layer, "head": head} | measures | columns)
 
 
-def test_means_and_correlations_with_the_first_model():
+def test_means_over_heads():
     one, two = heads_of(0), heads_of(1)
-    two["to_sep"] = one["to_sep"] + 0.01 * two["to_sep"]
     small = heads_of(2).iloc[:10]
     rows = model_rows(
         {"a": one, "b": two, "c": small}, {"a": False, "b": False, "c": True}, DRAWS, {model: {} for model in "abc"}
@@ -98,14 +97,7 @@ def test_means_and_correlations_with_the_first_model():
     row = rows.set_index(["model", "measure"]).loc[("b", "to_sep")]
     assert row["mean"] == pytest.approx(two["to_sep"].mean())
     assert row["ci_low"] < row["mean"] < row["ci_high"]
-    assert row["spearman"] == pytest.approx(spearmanr(one["to_sep"], two["to_sep"]).statistic)
-    assert row["spearman"] > 0.95
-    assert row["p"] < 0.01
-    first_model = rows[rows["model"] == "a"]
-    assert first_model["spearman"].isna().all(), "a model is not compared with itself"
-    other_shape = rows[rows["model"] == "c"]
-    assert other_shape["spearman"].isna().all(), "other heads stand at other places"
-    assert (other_shape["n"] == 10).all()
+    assert (rows.loc[rows["model"] == "c", "n"] == 10).all()
 
 
 def surface_of(largest, half=0.02, units=30):
@@ -206,9 +198,8 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
     }
     findings = model_findings(tables, {"trained": False, "random": True, "decoder": False}, DRAWS)
     assert list(findings.columns) == MODEL_FINDINGS
-    assert len(findings) == 3 * len(STATEMENTS)
-    by_model = {model: rows["verdict"].tolist() for model, rows in findings.groupby("model", sort=False)}
-    assert by_model["decoder"][0] == "not tested: to_sep not measured"
+    assert len(findings) == 3 * len(STATEMENTS) - 2, "the decoder has no [SEP]"
+    assert STATEMENTS[0].text not in findings.loc[findings["model"] == "decoder", "finding"].tolist()
     assert findings.set_index(["model", "finding"]).loc[("trained", STATEMENTS[0].text), "unit"] == "layers"
 
 

@@ -420,26 +420,3 @@ def test_a_tap_on_a_token_shows_its_lines(opened, browser):
     phone.locator("#lines .token").nth(2).tap()
     assert {query for query, _ in lines_of(phone)} == {"w1"}
     phone.close()
-
-
-def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
-    write_treebank(tmp_path)
-    folder = tmp_path / "atlas"
-    folder.mkdir()
-    (tmp_path / "a2020").mkdir()
-    (tmp_path / "a2020" / "figure 1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
-    sources = {"tiny": {"entropy": [f"{tmp_path}/a2020/surface.tsv"], "masked": ["a2020/x.tsv"]}}
-    linked = {"sources": sources, "figures": {"entropy": [f"{tmp_path}/a2020/figure 1.svg"]}, "folder": str(folder)}
-    out = folder / "atlas.html"
-    text = build(small_atlas(2, 2), out, **sentences_of(tmp_path), **linked, labels={})
-    assert data_of_page(text)["sources"]["entropy"] == ["../a2020/surface.tsv", "../a2020/figure 1.svg"]
-    page = browser.new_page()
-    page.goto(out.as_uri())
-    page.wait_for_selector("#matrix svg")
-    links = page.locator('#values tr[data-measure="entropy"] a')
-    assert links.all_inner_texts() == ["table", "Table 1"]
-    assert page.locator('#values tr[data-measure="masked"] a').count() == 1
-    assert page.locator('#values tr[data-measure="to_sep"] a').count() == 0
-    links.nth(1).click()
-    page.wait_for_url("**/a2020/figure%201.svg")
-    page.close()

@@ -17,13 +17,11 @@ from attention_atlas.atlas.page import (
     data_of_page,
     embedded,
     percentiles,
-    read_page,
     relation_cards,
     sentence_data,
     shown_note,
-    with_data,
 )
-from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.errors import AtlasError
 
 
 def test_percentiles_are_scipys():
@@ -178,34 +176,8 @@ def test_any_data_come_back_and_no_text_ends_the_element(data):
     assert data_of_page(page) == {**data, "text": "</script><script>alert(1)"}
     assert page.count("<script") == 1
     assert html(data) == html(data)
-    assert with_data(page, data) == html(data)
 
 
 def test_numbers_that_are_none_are_refused():
     with pytest.raises(ValueError, match="not JSON compliant"):
         embedded({"a": math.nan})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<html></html>",
-        html({"sentences": []}),
-        html({"sentences": []}).replace("H4s", "H5s"),
-        html({"a": 1}).replace("=</script>", "</script>").replace("==</script>", "</script>")[:-40],
-        '<script type="application/gzip" id="data">no base64!</script>',
-    ],
-)
-def test_pages_without_the_data_of_an_atlas_are_damaged(tmp_path, text):
-    (tmp_path / "page.html").write_text(text, encoding="utf-8")
-    with pytest.raises(DamagedFile, match="does not have the data of an atlas"):
-        read_page(tmp_path / "page.html")
-    with pytest.raises(DamagedFile):
-        read_page(tmp_path / "absent.html")
-
-
-def test_data_cut_off_are_damaged():
-    text = embedded({"a": list(range(1000))})
-    page = html({}).replace(embedded({}), text[: len(text) // 8 * 4])
-    with pytest.raises(ValueError, match="ended before"):
-        data_of_page(page)

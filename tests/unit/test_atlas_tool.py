@@ -16,7 +16,7 @@ from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card, read_shape
 from attention_atlas.models.loading import describe, locate
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import check_files, check_patterns, in_braces, main, of_one_training, overlay, text_notes
+from tools.atlas import check_files, check_patterns, in_braces, main, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -311,16 +311,13 @@ def test_several_models_are_compared(folder):
     atlas = configured(added)["runs"][run]["atlas"]
     assert atlas["compared"] == ["tiny-model-hf", "tiny-model-c", "tiny-model-b-random"]
     assert configured(added)["runs"][run]["model"] == "tiny-model-b"
-    assert "series" not in atlas
     assert run == "atlas-tiny-model-b-tiny-model-hf-tiny-model-c"
 
 
-def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(folder):
+def test_folders_that_fit_a_pattern_are_in_the_order_of_their_numbers(folder):
     parent = checkpoints(folder, "step2", "step10", "step1")
     run, added = overlay([str(parent / "step*"), str(folder)])
     settings = configured(added)["runs"][run]
-    assert settings["atlas"]["series"] == ["tiny-model-step1", "tiny-model-step2", "tiny-model-step10"]
-    assert settings["atlas"]["checkpoints"] is True
     assert settings["model"] == "tiny-model-step10", "the last one"
     assert settings["atlas"]["compared"] == [
         *("tiny-model-step1", "tiny-model-step2", "tiny-model-hf", "tiny-model-step10-random"),
@@ -328,26 +325,12 @@ def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(f
     assert run.startswith("atlas-tiny-model-step10-and-3-more-")
 
 
-def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
+def test_the_last_of_several_revisions_of_one_model_is_that_of_the_run(folder, monkeypatch):
     on_the_hub(folder, monkeypatch)
     run, added = overlay("someone/m@step1 someone/m@step5")
-    assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
+    assert configured(added)["runs"][run]["model"] == "someone-m-step5"
     run, added = overlay("someone/m@step1 other/m@step1")
-    assert "series" not in configured(added)["runs"][run]["atlas"]
-
-
-@pytest.mark.parametrize(
-    ("names", "checkpoints"),
-    [
-        (["g/m@step1", "g/m@step512"], True),
-        (["runs/checkpoint-500", "runs/checkpoint-1000"], True),
-        (["a/m@epoch_1", "b/m@epoch_2"], False),
-        (["g/m-seed_0", "g/m-seed_1"], False),
-        (["g/m@main", "g/m@step1"], False),
-    ],
-)
-def test_only_names_that_differ_in_a_step_are_of_one_training(names, checkpoints):
-    assert of_one_training(names) is checkpoints
+    assert configured(added)["runs"][run]["model"] == "someone-m-step1"
 
 
 @pytest.mark.parametrize(
@@ -368,27 +351,26 @@ def test_braces_that_name_no_models_are_a_sentence(name):
         overlay(name)
 
 
-def test_names_on_the_hub_in_braces_are_a_series(folder, monkeypatch):
+def test_names_on_the_hub_in_braces_are_compared(folder, monkeypatch):
     on_the_hub(folder, monkeypatch)
     run, added = overlay("someone/m-seed_{0..2} other/m")
     settings = configured(added)["runs"][run]
-    assert settings["atlas"]["series"] == ["someone-m-seed-0", "someone-m-seed-1", "someone-m-seed-2"]
-    assert settings["atlas"]["checkpoints"] is False
     assert settings["model"] == "someone-m-seed-2"
-    assert settings["atlas"]["compared"][-2:] == ["other-m", "someone-m-seed-2-random"]
+    assert settings["atlas"]["compared"] == [
+        *("someone-m-seed-0", "someone-m-seed-1", "other-m", "someone-m-seed-2-random"),
+    ]
     run, added = overlay("someone/m@step{1,5}")
-    assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"], "each of them once"
+    atlas = configured(added)["runs"][run]["atlas"]
+    assert atlas["compared"] == ["someone-m-step1", "someone-m-step5-random"], "each of them once"
 
 
-def test_folders_in_braces_are_a_series_of_seeds(folder):
+def test_folders_in_braces_are_compared(folder):
     parent = checkpoints(folder, "seed_0", "seed_1", "seed_2")
     run, added = overlay(str(parent / "seed_{0..2}"))
     settings = configured(added)["runs"][run]
-    assert settings["atlas"]["series"] == [f"tiny-model-seed-{seed}" for seed in range(3)]
     assert settings["model"] == "tiny-model-seed-2"
-    assert {Path(added["models"][name]["source"]["path"]).name for name in settings["atlas"]["series"]} == {
-        f"seed_{seed}" for seed in range(3)
-    }
+    for seed in range(3):
+        assert Path(added["models"][f"tiny-model-seed-{seed}"]["source"]["path"]).name == f"seed_{seed}"
 
 
 def test_folders_of_one_name_stay_apart(folder, tmp_path):
@@ -408,7 +390,7 @@ def test_folders_of_one_name_stay_apart(folder, tmp_path):
         (["{folder}", "./nowhere/at/all"], "no such folder"),
         (["{parent}/step*"], r"step\*: no folder matches this pattern"),
         ([" "], "Name a model"),
-        (["{parent}/h*", "g/m-seed_{{0..2}}"], r"h\* and g/m-seed_\{0\.\.2\}: a page shows one series, not several"),
+        (["{parent}/h*", "g/m-seed_{{0..2}}"], r"h\* and g/m-seed_\{0\.\.2\}: the last model of a pattern"),
     ],
 )
 def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):

@@ -119,7 +119,7 @@ def test_a_page_says_how_verdicts_are_given():
     facts = [{"measure": "entropy", "warning": "it says nothing"}, {"measure": "to_sep", "model": "tiny"}]
     facts += [{"measure": "masked", "model": "tiny-qnli"}]
     measures = pd.DataFrame(facts).reindex(columns=MEASURES)
-    page = findings(heads, measures, {"clark2019": "tiny"}, **draws)
+    page = findings(heads, measures, **draws)
     table, notes = page.frame, " ".join(page.notes)
     assert list(table.columns) == FINDINGS
     assert (table["verdict"] == HOLDS).all()
@@ -130,7 +130,7 @@ def test_a_page_says_how_verdicts_are_given():
     assert linked[["model_a", "model_b"]].tolist() == ["tiny", "tiny-qnli"]
     assert "different models" in notes
     measures.loc[measures["measure"] == "masked", "warning"] = "it says nothing"
-    assert findings(heads, measures, {"clark2019": "tiny"}, **draws).notes[-1] == "masked: it says nothing"
+    assert findings(heads, measures, **draws).notes[-1] == "masked: it says nothing"
 
 
 def test_a_finding_on_noise_is_not_tested():

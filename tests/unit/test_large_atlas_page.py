@@ -51,7 +51,7 @@ def test_a_large_model_with_all_measures_and_its_control_is_small(large):
     first = data_of_page(large.read_text(encoding="utf-8"))
     # Two models share the weights that a page may hold: two sentences each.
     model = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), [], first["sentences"][:2]) | {
-        name: first[name] for name in ("evidence", "name", "sources", "shown_note")
+        name: first[name] for name in ("evidence", "name", "shown_note")
     }
     text = html_of({**first, **model, "others": [{**model, "ramps": {}}]}, "Large", "Test run")
     assert 1_500_000 < len(text.encode()) < 3_000_000

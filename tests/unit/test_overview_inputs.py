@@ -4,7 +4,7 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed, give_model
 
-from attention_atlas.atlas.study import compared_models, head_sources, random_scores
+from attention_atlas.atlas.study import head_sources, random_scores
 from attention_atlas.workflow.artifacts import built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.study_inputs import StudyInputs
@@ -57,9 +57,6 @@ def test_tables_say_whose_heads_they_measure():
     # Classes are those of the whole family, by the heads of its base.
     assert models["kovaleva2019/head_classes"] == "minilm"
     assert models["stefanik2021/ablation"] == "family minilm-keyphrases"
-    studies = of_atlas("study_models")
-    assert studies["kovaleva2019"] == "minilm, family minilm-glue"
-    assert studies["clark2019"] == "minilm"
 
 
 @pytest.mark.parametrize("entry", [{"layers": 4}, {"heads": 6}])
@@ -72,7 +69,6 @@ def test_tables_of_a_model_of_another_shape_are_skipped(entry):
         "michel2019/head_importance": reason,
     }
     assert set(of_atlas("tables", config=config)) == SAMPLE_SOURCES - {"michel2019/figure1", "michel2019/head_importance"}
-    assert "michel2019" not in of_atlas("study_models", config=config)
     assert of_atlas("shape", config=config) == [6, 12]
 
 
@@ -88,7 +84,13 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
     assert models["clark2019/dependency_head_relations"] == "minilm"
     assert tables["atlas/head_scores"] == f"{folder}/head_scores.tsv"
     assert models["atlas/head_scores"] == "minilm", "sentences are a part of what it is measured on"
-    assert of_atlas("study_models", "any")["clark2019"] == "minilm, on the atlas's sentences, minilm"
+
+
+def test_relations_are_those_on_the_atlas_sentences_where_the_study_reads_others():
+    config = shipped_copy()
+    config["runs"]["any"]["clark2019"]["seed"] = 7
+    tables = of_atlas("tables", "any", config)
+    assert tables["clark2019/dependency_head_relations"] == "results/any/atlas/models/minilm/dependency_head_relations.tsv"
 
 
 def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
@@ -116,32 +118,12 @@ def test_the_page_shows_the_relations_of_each_head():
     assert of_atlas("relations")["minilm"] == "results/sample/clark2019/dependency_head_relations.tsv"
 
 
-def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has(tmp_path):
-    sources, figures = of_atlas("sources")["minilm"], of_atlas("figures")
-    assert sources["entropy"] == ["results/sample/clark2019/surface.tsv"]
-    assert figures["entropy"] == ["results/sample/clark2019/figure4.svg"], "the page does not wait for figures"
-    assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
-    assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
-    assert not {"relation_margin_low", "sink_null_low", "sink_q"} & set(sources)
-    assert sources["sentence_entropy"] == sources["sink"], "also of measures that repeat others"
-    assert sources["disabled_mrpc"] == sources["disabled"]
-    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
-    chosen = {"sentences": "trees", "patterns": [f"{tmp_path}/mine.py:pairs"]}
-    with_pattern = of_atlas("sources", "one", resolve(changed("runs/one/atlas", chosen)))
-    scores = ["results/one/atlas/models/tiny/head_scores.tsv"]
-    assert with_pattern["tiny"]["pattern_mine_pairs"] == scores
-    # Without segments of Clark et al. there is no Figure 4.
-    assert "entropy" not in of_atlas("figures", "any")
-    assert of_atlas("sources", "any")["minilm"]["entropy"] == ["results/any/atlas/models/minilm/surface.tsv"]
-
-
 def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
     second = "minilm-random-1"
-    for name in ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "sources"):
+    for name in ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"):
         assert list(of_atlas(name)) == ["minilm", second], name
     assert of_atlas("attention")[second][0] == f"results/sample/attention/{second}/sample-trees/0.safetensors"
     assert of_atlas("pairs")[second] == f"results/sample/atlas/models/{second}/attended_pairs.tsv"
-    assert of_atlas("sources")[second]["sink"] == [f"results/sample/atlas/models/{second}/head_scores.tsv"]
     assert of_atlas("comparison")["matches"] == "results/sample/atlas/matches.tsv"
     without = resolve(changed("runs/one/atlas", {"sentences": "trees"}))
     assert [of_atlas(name, "one", without) for name in ("page_tables", "comparison")] == [{}, {}]
@@ -192,11 +174,3 @@ def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
     assert compared() == {}
     give_model(without_files, SMALL["models"]["tiny"])
     assert compared() == {"clark2019": "results/one/clark2019/comparison.tsv"}
-
-
-def test_models_of_a_series_are_compared_even_when_the_model_of_the_run_changes():
-    config = shipped_copy()
-    config["runs"]["sample"]["atlas"] |= {"compared": ["minilm-random-1"], "series": ["minilm", "minilm-squad"]}
-    assert compared_models(config, "sample") == ["minilm", "minilm-random-1", "minilm-squad"]
-    config["runs"]["sample"]["model"] = "minilm-squad"
-    assert compared_models(config, "sample") == ["minilm-squad", "minilm-random-1", "minilm"]

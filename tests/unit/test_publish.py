@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from small_config import SHIPPED, changed, give_model
 
-from attention_atlas.atlas.page import data_of_page, embedded
 from attention_atlas.io.files import write_text
 from attention_atlas.io.markdown import frame_table
 from attention_atlas.io.tables import write_table
@@ -140,17 +139,6 @@ def test_long_tables_and_large_figures_are_left_out(tmp_path):
     assert "`figure2.tsv` (in the run)" in figure2
     assert "`table1.tsv` (in the run)" in table1
     assert not {"clark2019/figure2.svg", "clark2019/figure2.tsv", "clark2019/table1.tsv"} & set(files)
-
-
-def test_the_page_of_the_atlas_links_to_what_is_published(tmp_path):
-    sources = {"entropy": ["here.tsv", "../there.svg"]}
-    data = {"name": "a", "sentences": [], "evidence": {}, "sources": sources, "others": [{"sources": dict(sources)}]}
-    page = tmp_path / "atlas.html"
-    write_text(page, f'<script type="application/gzip" id="data">{embedded(data)}</script>')
-    write_text(tmp_path / "here.tsv", "1")
-    publish._drop_dead_links(page)
-    shown = data_of_page(page.read_text(encoding="utf-8"))
-    assert shown["sources"] == shown["others"][0]["sources"] == {"entropy": ["here.tsv", ""]}
 
 
 def test_results_of_other_code_and_a_folder_that_exists_are_refused(tmp_path, monkeypatch, capsys):

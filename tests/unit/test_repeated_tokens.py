@@ -15,9 +15,10 @@ from attention_atlas.atlas.head_properties import (
     ordinary_pieces,
     repeated_sequences,
     repetition_measures,
-    sink_share,
+    sentence_measures,
 )
 from attention_atlas.attention.engine import install
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.extraction import attention_maps
 
@@ -61,13 +62,13 @@ def loops(maps, sequence, causal):
     """The measures, place by place, from what the pieces are."""
     ids = sequence.example.input_ids
     places = range(sequence.start, sequence.start + 2 * sequence.length)
-    names = ["previous_token", "duplicate_token", "induction", *([] if causal else ["next_token", "induction_before"])]
+    names = ["previous_token", "duplicate_token", "induction", *([] if causal else ["next_token"])]
     values = {name: [] for name in names}
     for query in places:
         (occurrence,) = [place for place in places if ids[place] == ids[query] and place != query]
         targets = {"previous_token": query - 1, "next_token": query + 1}
         if not causal or occurrence < query:
-            targets |= {"duplicate_token": occurrence, "induction": occurrence + 1, "induction_before": occurrence - 1}
+            targets |= {"duplicate_token": occurrence, "induction": occurrence + 1}
         for name in names:
             if targets.get(name) in places:
                 values[name].append(maps[:, :, query, targets[name]])
@@ -100,11 +101,13 @@ def test_a_fixed_offset_is_no_induction():
 
 def test_sinks_are_the_first_token_and_special_tokens():
     maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
-    special = np.array([False, False, False, True, False, True])
+    example = Example(0, "s", (1,) * 6, (0,) * 6, ("a", "b", "c", "[SEP]", "d", "[SEP]"), (0, 1, 2, -1, 3, -1), ())
     slow = np.mean([maps[:, :, query, [0, 3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
-    np.testing.assert_allclose(sink_share(maps, special), slow)
-    assert np.isnan(sink_share(maps[:, :, :1, :1], np.array([False]))).all()
-    assert not special[0], "the caller's array is left as it was"
+    np.testing.assert_allclose(sentence_measures(maps, example, None)["sink"], slow)
+    separators = np.mean([maps[:, :, query, [3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
+    np.testing.assert_allclose(sentence_measures(maps, example, "[SEP]")["sep"], separators)
+    alone = Example(0, "s", (1,), (0,), ("a",), (0,), ())
+    assert np.isnan(sentence_measures(maps[:, :, :1, :1], alone, None)["sink"]).all()
 
 
 class Decoder:

@@ -1,6 +1,5 @@
 """The index page of a run: artefacts with thumbnails and links, skipped ones with the reason."""
 
-import re
 import struct
 from html.parser import HTMLParser
 
@@ -77,12 +76,6 @@ def test_every_file_of_what_is_built_is_linked_and_of_what_is_skipped_none(page)
     assert shown.images == ["a2020/figure1.png", "b2021/views.png"]
     assert not any("//" in link for link in (*shown.links, *shown.images)), "relative links alone"
     assert "corpus frames: no such file." in shown.text
-
-
-def test_the_thumbnail_of_a_tall_figure_is_its_upper_part(page):
-    wide, tall = re.findall("<img .*?>", page)
-    assert 'class="tall"' in tall
-    assert "class" not in wide
 
 
 def test_it_counts_artefacts_and_claims_and_names_several_pages(page):

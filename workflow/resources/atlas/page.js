@@ -553,17 +553,6 @@
     mark("circle", { cx: at(value), cy: middle, r: 3.5, class: isInside(measure.measure, state.head) ? "value inside" : "value" });
     return svg;
   };
-  // The table that the values come from, and the figure or page of a table that shows them.
-  const sourceLinks = (measure) => {
-    const [table, picture] = data.sources[measure.measure] || [];
-    const links = [...(table ? [["table", table]] : []), ...(picture ? [[measure.item, picture]] : [])];
-    if (!links.length) return [];
-    const made = element("span", { class: "sources" });
-    for (const [text, address] of links) {
-      made.append(" ", element("a", { href: encodeURI(address), "aria-label": `${text} of ${measure.title}` }, text));
-    }
-    return [made];
-  };
   const fillCard = () => {
     find("card-title").textContent = label(state.head).replace("layer", "Layer");
     const body = find("values").tBodies[0];
@@ -574,7 +563,6 @@
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
       const name = element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`);
-      name.append(...sourceLinks(measure));
       row.append(name);
       const ends = intervalOf(measure, state.head);
       const interval = value === null || !ends.length ? "" : ` [${ends.map(shown).join(", ")}]`;
@@ -672,59 +660,18 @@
         return row;
       }),
     );
-    drawCurve();
-  };
-  // Means of a measure over the models of a series.
-  const [CURVE, CURVE_HEIGHT, CURVE_MARGIN] = [340, 130, 70];
-  const drawCurve = () => {
-    find("curve").replaceChildren();
-    const named = comparison.series.map((name) => comparison.models.find((model) => model.name === name)).filter((model) => model.values[state.measure]);
-    find("curve-part").hidden = named.length < 2;
-    if (named.length < 2) return;
-    const means = named.map((model) => comparison.means[model.name][state.measure]);
-    const ranges = named.map((model) => model.values[state.measure].filter((value) => value !== null)).map((values) => [Math.min(...values), Math.max(...values)]);
-    const [low, high] = [Math.min(...ranges.map((range) => range[0])), Math.max(...ranges.map((range) => range[1]))];
-    const x = (k) => CURVE_MARGIN + (k / (named.length - 1)) * (CURVE - CURVE_MARGIN - 12);
-    const y = (value) => 8 + (high > low ? (high - value) / (high - low) : 0.5) * (CURVE_HEIGHT - 16);
-    const measure = byName.get(state.measure);
-    const name = `${measure.title}: mean over heads ${named.map((model, k) => `${model.name} ${shown(means[k][0])}`).join(", ")}`;
-    const svg = svgElement("svg", { viewBox: `0 0 ${CURVE} ${CURVE_HEIGHT + 24}`, width: CURVE, height: CURVE_HEIGHT + 24, role: "img", "aria-label": name, class: "strip" });
-    svg.append(svgElement("title", {}, name));
-    const band = (pairs, kind) => svg.append(svgElement("polygon", { class: kind, points: [...pairs.map((pair, k) => `${x(k)},${y(pair[0])}`), ...pairs.map((pair, k) => `${x(k)},${y(pair[1])}`).reverse()].join(" ") }));
-    const intervals = means.map((mean) => [mean[1], mean[2]]);
-    if (comparison.checkpoints) {
-      band(ranges, "range");
-      band(intervals, "band");
-      svg.append(svgElement("polyline", { class: "curve", points: means.map((mean, k) => `${x(k)},${y(mean[0])}`).join(" ") }));
-    } else {
-      // There is nothing between two models that are not checkpoints of one training.
-      const bars = (pairs, kind) => pairs.forEach((pair, k) => svg.append(svgElement("line", { class: kind, x1: x(k), x2: x(k), y1: y(pair[0]), y2: y(pair[1]) })));
-      bars(ranges, "extent");
-      bars(intervals, "interval");
-    }
-    means.forEach((mean, k) => {
-      const point = svgElement("circle", { class: "value", cx: x(k), cy: y(mean[0]), r: 3.5 });
-      point.append(svgElement("title", {}, `${named[k].name}: ${withEnds(mean)}`));
-      svg.append(point);
-    });
-    for (const value of [low, high]) svg.append(svgElement("text", { x: CURVE_MARGIN - 6, y: y(value) + 4, "text-anchor": "end" }, narrow(value)));
-    svg.append(svgElement("text", { x: CURVE_MARGIN, y: CURVE_HEIGHT + 16 }, named[0].name), svgElement("text", { x: CURVE - 4, y: CURVE_HEIGHT + 16, "text-anchor": "end" }, named.at(-1).name));
-    find("curve").append(svg);
   };
   const fillFindings = () => {
     const names = comparison.models.map((model) => model.name);
     const trained = comparison.models.filter((model) => !model.random).map((model) => model.name);
     const top = element("tr");
-    const ordered = trained.filter((name) => comparison.series.includes(name));
-    const scopes = [["Holds in", trained]];
-    if (ordered.length && ordered.length < trained.length) scopes.push(["Of the series", ordered]);
-    for (const name of ["Finding", ...scopes.map(([title]) => title), ...names]) top.append(element("th", { scope: "col" }, name));
+    for (const name of ["Finding", "Holds in", ...names]) top.append(element("th", { scope: "col" }, name));
     find("model-findings").tHead.replaceChildren(top);
     find("model-findings").tBodies[0].replaceChildren(
       ...comparison.findings.map((finding) => {
         const row = element("tr");
         row.append(element("th", { scope: "row", title: finding.statistic }, finding.finding));
-        for (const [, counted] of scopes) row.append(element("td", {}, `${counted.filter((name) => finding.models[name]?.[1] === "holds").length} of ${counted.length}`));
+        row.append(element("td", {}, `${trained.filter((name) => finding.models[name]?.[1] === "holds").length} of ${trained.length}`));
         for (const name of names) {
           const [value, verdict] = finding.models[name] || [null, "–"];
           row.append(element("td", {}, value === null ? verdict : `${verdict} (${shown(value)})`));

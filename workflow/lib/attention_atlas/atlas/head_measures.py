@@ -19,7 +19,6 @@ from attention_atlas.methods.head_measures import (
     NORM,
     PLACE,
     REPEATED,
-    SENTENCES,
     WEIGHTS,
     WHERE,
     Caution,
@@ -27,6 +26,7 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Select,
     Source,
+    ends_of,
     null_of,
     parts_of,
     with_interval,
@@ -48,21 +48,16 @@ MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern as specified by a user, FILE.py:FUNCTION: a function that says which pairs of tokens count.
-
-    It gets an example and returns a boolean matrix [n, n], row = query token.
-    """
+    """FILE.py:FUNCTION of a user: the function gets an example and returns which pairs of tokens count, [n, n] booleans."""
 
     text: str
 
     @property
     def path(self) -> Path:
-        """The file."""
         return Path(self.text.rpartition(":")[0])
 
     @property
     def function(self) -> str:
-        """Name of the function."""
         return self.text.rpartition(":")[2]
 
     @property
@@ -72,12 +67,7 @@ class Pattern:
 
 
 def parse_patterns(texts: Iterable[str]) -> list[Pattern]:
-    """Patterns from their texts, in order; their functions are not run.
-
-    Raises:
-        AtlasError: a text has another form, its file does not exist, the function is not in it, or two patterns have the same
-            name.
-    """
+    """Patterns from their texts, in order; their functions are not run, but each must be there, under a name of its own."""
     by_name: dict[str, Pattern] = {}
     for pattern in map(Pattern, texts):
         _check(pattern)
@@ -112,7 +102,7 @@ def _check(pattern: Pattern) -> None:
 # Each of these is the attention to about one token of a random sequence. A head that does not respond to what a token is gives
 # such a token what it gives any other: little if it attends to few places, an even share if it attends broadly. All of these
 # measures, and entropy, rank such heads by how broad they are.
-BREADTH = ("entropy", "duplicate_token", "induction", "induction_before")
+BREADTH = ("entropy", "duplicate_token", "induction")
 """Measures that rank heads by how broad they are, but for heads that respond to what a token is."""
 _SCORE_COLUMNS = (
     *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
@@ -132,18 +122,13 @@ def _repeated(name: str, title: str, item: str, higher_means: str) -> Measure:
     return _score(name, f"{title} (random tokens)", item, higher_means, *shares)
 
 
-def _on_sentences(name: str, title: str, higher_means: str, item: str = "Clark et al. 2019", unit: str = "share") -> Measure:
-    """A surface measure on sentences that random models read too; a part, since those of the study's texts are correlated."""
-    return _score(f"sentence_{name}", f"{title} (sentences)", item, higher_means, unit=unit, part=True)
-
-
 def _statistics_of(measures: Sequence[str]) -> Select:
     """Value, interval, null distribution and q of these measures, in columns."""
+    columns = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         wide = table[PLACE].drop_duplicates()
         for measure in measures:
-            columns = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
             names = dict(zip(columns, (measure, *parts_of(measure)), strict=True))
             rows = table[table["measure"] == measure]
             if len(rows):
@@ -155,17 +140,7 @@ def _statistics_of(measures: Sequence[str]) -> Select:
 
 def _counts_of(measures: Sequence[str]) -> Select:
     """Number of inputs of these measures, in columns."""
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        rows = table[table["measure"].isin(measures)]
-        return rows.pivot(index=PLACE, columns="measure", values="n").reset_index()
-
-    return select
-
-
-def _of_patterns(select_of: Callable[[Sequence[str]], Select]) -> Select:
-    """The same of the measures of the patterns that a user named."""
-    return lambda table: select_of([*_pattern_texts(table)])(table)
+    return lambda table: table[table["measure"].isin(measures)].pivot(index=PLACE, columns="measure", values="n").reset_index()
 
 
 def _pattern_texts(table: pd.DataFrame) -> dict[str, str]:
@@ -217,37 +192,24 @@ def _renamed(columns: dict[str, str]) -> Select:
     return lambda table: table[[*PLACE, *columns]].rename(columns=columns)
 
 
+def _columns(name: str, value: str = "value", low: str = "ci_low", high: str = "ci_high", q: str = "") -> dict[str, str]:
+    """Columns of a table -> a measure, the ends of its interval, and its q."""
+    return dict(zip((value, low, high), (name, *ends_of(name)), strict=True)) | ({"q": q} if q else {})
+
+
 def _n_of(*measures: str) -> Select:
     return lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"]))
 
 
 def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
     """Why these measures have no value, by the note of the table."""
-
-    def reasons(table: pd.DataFrame) -> dict[str, str]:
-        notes = table["note"].fillna("")
-        return dict.fromkeys(measures, str(notes.iloc[0])) if (notes != "").any() else {}
-
-    return reasons
+    return lambda table: {measure: str(note) for note in table["note"].dropna().head(1) if note for measure in measures}
 
 
 def _q_of(measure: Measure) -> Measure:
     return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
 
 
-_FIRST_RELATION = Measure(
-    "first_relation", "First relation of the head, chosen on the other half of the sentences", "Table 1", ""
-)
-_RAW = Measure(
-    "relation_raw",
-    "Accuracy on the head's first relation, by attention weights",
-    "Kobayashi et al. 2020",
-    "share",
-    "attends to the word that the relation links",
-    part=True,
-    about="first_relation",
-    shares=("relation_norm", "relation_accuracy", "relation_margin", "norm_gain"),
-)
 _NORM = Measure(
     "relation_norm",
     "Accuracy on the head's first relation, by norm-weighted attention",
@@ -255,7 +217,7 @@ _NORM = Measure(
     "share",
     "its output comes from the word that the relation links",
     part=True,
-    about="first_relation",
+    about="chosen_relation",
     shares=("relation_accuracy", "relation_margin", "norm_gain"),
 )
 _GAIN = Measure(
@@ -265,31 +227,12 @@ _GAIN = Measure(
     "difference of shares",
     "value norms single out the relation",
     chance=0,
-    about="first_relation",
+    about="chosen_relation",
     shares=("relation_accuracy", "relation_margin"),
 )
-_WEIGHT_COLUMNS = {
-    "relation": "first_relation",
-    "raw": "relation_raw",
-    "raw_low": "relation_raw_low",
-    "raw_high": "relation_raw_high",
-    "norm": "relation_norm",
-    "norm_low": "relation_norm_low",
-    "norm_high": "relation_norm_high",
-    "value": "norm_gain",
-    "ci_low": "norm_gain_low",
-    "ci_high": "norm_gain_high",
-    "q": "norm_gain_q",
-}
-_EFFECT_COLUMNS = {
-    "relation_change": "relation_loss",
-    "relation_low": "relation_loss_low",
-    "relation_high": "relation_loss_high",
-    "value": "causal_effect",
-    "ci_low": "causal_effect_low",
-    "ci_high": "causal_effect_high",
-    "q": "causal_effect_q",
-}
+_WEIGHT_COLUMNS = _columns("relation_norm", "norm", "norm_low", "norm_high") | _columns("norm_gain", q="norm_gain_q")
+_EFFECT_COLUMNS = _columns("relation_loss", "relation_change", "relation_low", "relation_high")
+_EFFECT_COLUMNS |= _columns("causal_effect", q="causal_effect_q")
 _EFFECTS_READ = (*PLACE, *_EFFECT_COLUMNS, "n", "language_model", "note")
 _TRAINED_HERE = re.compile(
     rf"(?P<kind>.* {TRAINED_HERE}) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"
@@ -298,8 +241,7 @@ _TRAINED_HERE = re.compile(
 LEAST_GAIN = 0.25
 """Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
 
-A convention: a head that saves little predicts frequent tokens, whatever the context. BERT-base has a loss of 1.4 nats on
-masked tokens (perplexity 3.99: Devlin et al. 2019, Table 6), about a fifth of that of token frequencies.
+A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6).
 """
 
 
@@ -307,8 +249,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     """Measures of masked heads; the titles name the kind of language-model head that the table was computed with."""
     predictor = "" if table is None else _predictor(table)
     trained = _TRAINED_HERE.match(predictor)
-    kind = trained["kind"] if trained else predictor
-    by = f" ({kind})" if kind else ""
+    by = f" ({trained['kind'] if trained else predictor})" if predictor else ""
     change = Measure(
         "relation_loss",
         f"Change in loss on words of the head's first relation when it is masked{by}",
@@ -317,7 +258,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
         "the model uses the head on these words",
         part=True,
         chance=0,
-        about="first_relation",
+        about="chosen_relation",
         shares=("causal_effect",),
     )
     effect = Measure(
@@ -327,7 +268,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
         "nats",
         "the model uses the head on these words more than on others",
         chance=0,
-        about="first_relation",
+        about="chosen_relation",
     )
     return (*with_interval(change), *with_interval(effect), _q_of(effect))
 
@@ -365,24 +306,8 @@ MEASURES = (
             "Attention to the first token and to special tokens",
             "Xiao et al. 2023",
             "an attention sink",
-            *("to_sep", "to_cls", "norm_sink", "sep", "norm_sep"),
+            *("to_sep", "to_cls", "norm_sink", "norm_sep"),
         ),
-        _score(
-            "sep", "Attention of words to [SEP]", "Kobayashi et al. 2020", "attends to [SEP]", "to_sep", "norm_sep", "norm_sink"
-        ),
-    ),
-    _scores(
-        SENTENCES,
-        "sentences",
-        _on_sentences("entropy", "Entropy of attention", "broad attention", unit="nats"),
-        _on_sentences("entropy_cls", "Entropy of attention from [CLS]", "broad attention from [CLS]", unit="nats"),
-        _on_sentences("to_cls", "Attention of all tokens to [CLS]", "more attention to [CLS]"),
-        _on_sentences("to_sep", "Attention of all tokens to [SEP]", "more attention to [SEP]"),
-        _on_sentences("to_punctuation", "Attention to full stops and commas", "more to punctuation"),
-        _on_sentences("to_next", "Attention to the next token", "looks ahead one token"),
-        _on_sentences("to_previous", "Attention to the previous token", "looks back one token"),
-        _on_sentences("to_itself", "Attention to the token itself", "looks at itself"),
-        _on_sentences("distance", "Mean distance of attention", "looks far", "Vig and Belinkov 2019", "tokens"),
     ),
     _scores(
         NORM,
@@ -409,9 +334,6 @@ MEASURES = (
         _repeated("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
         _repeated("duplicate_token", "Attention to the same token elsewhere", "Elhage et al. 2021", "finds the same token"),
         _repeated("induction", "Induction: attention to what followed the same token", "Olsson et al. 2022", "induction head"),
-        _repeated(
-            "induction_before", "Attention to what came before the same token", "Olsson et al. 2022", "mirrored induction"
-        ),
     ),
     _scores(
         WEIGHTS,
@@ -426,10 +348,10 @@ MEASURES = (
     ),
     Source(
         HEAD_SCORES,
-        _of_patterns(_statistics_of),
+        lambda table: _statistics_of([*_pattern_texts(table)])(table),
         (),
         _SCORE_COLUMNS,
-        Examples("sentences", _of_patterns(_counts_of)),
+        Examples("sentences", lambda table: _counts_of([*_pattern_texts(table)])(table)),
         group=CHOSEN,
         further=pattern_measures,
         chances=_even_shares,
@@ -437,9 +359,9 @@ MEASURES = (
     Source(
         RELATION_WEIGHTS,
         _renamed(_WEIGHT_COLUMNS),
-        (_FIRST_RELATION, *(part for measure in (_RAW, _NORM, _GAIN) for part in with_interval(measure)), _q_of(_GAIN)),
+        (*with_interval(_NORM), *with_interval(_GAIN), _q_of(_GAIN)),
         (*PLACE, *_WEIGHT_COLUMNS, "note"),
-        Examples("words", _n_of("first_relation", "relation_raw", "relation_norm", "norm_gain")),
+        Examples("words", _n_of("relation_norm", "norm_gain")),
         group=NORM,
         reasons=_note_on("relation_norm", "norm_gain"),
         no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",

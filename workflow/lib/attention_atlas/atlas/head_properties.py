@@ -4,9 +4,8 @@ A block of random tokens is repeated: [CLS] A B C ... A B C ... [SEP]. Only the 
 tokens, the token at q in the second half first occurs at q - m. An induction head attends from q to the token after that
 occurrence, q - m + 1: the next token if the text repeats itself (Elhage et al. 2021, A Mathematical Framework for Transformer
 Circuits, section "Induction heads"; Olsson et al. 2022, In-context Learning and Induction Heads, prefix matching). In an
-encoder each half can attend to the other, and the token before the other occurrence is as informative as the one after it. The
-length of the block varies between sequences, so that a head that always attends a fixed number of tokens back reaches the other
-occurrence for one length only.
+encoder each half can attend to the other. The length of the block varies between sequences, so that a head that always attends
+a fixed number of tokens back reaches the other occurrence for one length only.
 """
 
 from __future__ import annotations
@@ -25,26 +24,12 @@ from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.surface import entropy_measures, position_measures, target_measures, token_classes
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Maps = npt.NDArray[np.floating]
 """[layer, head, n, n], row = query token."""
 SINK, SEP = "sink", "sep"
-SURFACE = {
-    "entropy": "sentence_entropy",
-    "entropy_cls": "sentence_entropy_cls",
-    "cls": "sentence_to_cls",
-    "sep": "sentence_to_sep",
-    "punct": "sentence_to_punctuation",
-    "next": "sentence_to_next",
-    "previous": "sentence_to_previous",
-    "current": "sentence_to_itself",
-}
-"""Measure of `methods.surface` -> its name if it is measured on the sentences that random models also read."""
-DISTANCE = "sentence_distance"
 SHORTEST, LONGEST = 8, 24
 """Minimum and maximum number of tokens in a block."""
 _UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)$", re.IGNORECASE)
@@ -53,62 +38,27 @@ _UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)
 # --- on sentences -----------------------------------------------------------------------------------------------------
 
 
-def sink_share(maps: Maps, special: Bools) -> Floats:
-    """[layer, head] share of the attention of all other tokens that goes to the first token and to special tokens [n].
+def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str, Floats]:
+    """Measure -> [layer, head] mean share of a word's attention that goes to sinks, and to [SEP] if the model has one.
 
     The first token is the sink of decoders (Xiao et al. 2023, Efficient Streaming Language Models with Attention Sinks, section
-    3.1), [CLS] and [SEP] are those of encoders. NaN if every token is a sink.
+    3.1), [CLS] and [SEP] are those of encoders: words are all other tokens. NaN without words or without such a token.
     """
-    sinks = _sink_tokens(special)
-    return _received_share(maps, ~sinks, sinks)
-
-
-def _sink_tokens(special: Bools) -> Bools:
-    sinks = special.copy()
-    sinks[0] = True
-    return sinks
-
-
-def _received_share(maps: Maps, queries: Bools, keys: Bools) -> Floats:
-    """[layer, head] mean over query tokens of the attention that goes to the key tokens; NaN without either."""
-    if not queries.any() or not keys.any():
-        return np.full(maps.shape[:2], np.nan)
-    received = maps[:, :, queries][..., keys].sum(axis=-1, dtype=np.float64)
-    return np.asarray(received.mean(axis=-1))
-
-
-def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str, Floats]:
-    """Measure -> [layer, head] share of the attention of words that goes to sinks, and to [SEP] if the model has one."""
     special = np.asarray(example.word) == SPECIAL
-    shares = {SINK: sink_share(maps, special)}
+    sinks, words = special.copy(), ~special
+    sinks[0], words[0] = True, False
+    targets = {SINK: sinks}
     if sep is not None:
-        separators = special & (np.asarray(example.tokens) == sep)
+        targets[SEP] = special & (np.asarray(example.tokens) == sep)
         # A model that starts every text with the same token has a sink there.
-        separators[0] = False
-        shares[SEP] = _received_share(maps, ~_sink_tokens(special), separators)
-    return shares
+        targets[SEP][0] = False
 
+    def received(keys: Bools) -> Floats:
+        if not words.any() or not keys.any():
+            return np.full(maps.shape[:2], np.nan)
+        return np.asarray(maps[:, :, words][..., keys].sum(axis=-1, dtype=np.float64).mean(axis=-1))
 
-def surface_measures(maps: Maps, example: Example, cls: str | None, sep: str | None, causal: bool) -> dict[str, Floats]:
-    """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
-
-    Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
-    Measures of special tokens that the model lacks are omitted, and in a causal model attention to the next token, and the
-    entropy of [CLS], which sees only itself.
-    """
-    classes = token_classes(example.tokens, cls, sep)
-    values = {
-        name: value
-        for measures in (entropy_measures, target_measures, position_measures)
-        for name, value in measures(maps, classes, AS_PUBLISHED).items()
-    }
-    lacking = {"next", "entropy_cls"} if causal else set()
-    lacking |= {"cls", "entropy_cls"} if cls is None else set()
-    lacking |= {"sep"} if sep is None else set()
-    places = np.arange(maps.shape[-1])
-    far = np.abs(places[:, None] - places[None, :]).astype(maps.dtype)
-    distance = np.einsum("lhqk,qk->lh", maps, far).astype(np.float64) / len(places)
-    return {SURFACE[name]: values[name] for name in SURFACE if name not in lacking} | {DISTANCE: distance}
+    return {name: received(keys) for name, keys in targets.items()}
 
 
 def norm_weighted(maps: Maps, norms: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
@@ -180,10 +130,7 @@ def copying_scores(value: torch.Tensor, output: torch.Tensor, product: torch.Ten
     matrix are those of W_V (W_E W_U) W_O [size, size]. Biases and layer norms are left out, as in the source (Elhage et al.
     2021, A Mathematical Framework for Transformer Circuits, section "Detecting copying behavior").
 
-    Args:
-        value: [head, size, hidden] W_V.
-        output: [head, hidden, size] W_O.
-        product: [hidden, hidden] W_E W_U, float32: the only part that depends on the vocabulary.
+    value: [head, size, hidden] W_V; output: [head, hidden, size] W_O; product: [hidden, hidden] W_E W_U, float32.
     """
     eigenvalues = torch.linalg.eigvals((value @ product @ output).double())
     return eigenvalues.real.sum(-1) / eigenvalues.abs().sum(-1)
@@ -211,11 +158,7 @@ def repeated_sequences(
 ) -> list[Repeated]:
     """Sequences with a repeated block of distinct random tokens, of `SHORTEST` to `LONGEST` tokens, or as many as fit.
 
-    Args:
-        pieces: ids to draw from.
-        before, after: ids of the special tokens at the start and end of a text.
-        max_tokens: largest number of tokens in a sequence.
-        count, seed: number of sequences, and seed of the draws.
+    pieces: ids to draw from; before, after: ids of the special tokens at the start and end of a text.
     """
     longest = min(LONGEST, (max_tokens - len(before) - len(after)) // 2)
     if longest < SHORTEST:
@@ -246,10 +189,10 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
     """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
 
     `previous_token`, `next_token`: the token one position before or after, within the blocks. `duplicate_token`: the other
-    occurrence of the same token. `induction`: the token after the other occurrence, `induction_before`: the token before it.
+    occurrence of the same token. `induction`: the token after the other occurrence.
 
-    A causal model is measured on its second block only, where it has seen the other occurrence; `next_token` is 0 by
-    construction, and `induction_before` does not help to predict the next token: both are left out.
+    A causal model is measured on its second block only, where it has seen the other occurrence, and without `next_token`, which
+    is 0 by construction.
     """
     m = sequence.length
     first = np.arange(m) + sequence.start
@@ -268,6 +211,4 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
         "duplicate_token": share(queries, occurrences),
         "induction": share(queries, occurrences + 1),
     }
-    if not causal:
-        measures |= {"next_token": share(blocks, blocks + 1), "induction_before": share(queries, occurrences - 1)}
-    return measures
+    return measures if causal else measures | {"next_token": share(blocks, blocks + 1)}

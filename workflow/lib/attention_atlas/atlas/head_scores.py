@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -23,10 +24,8 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.atlas.head_measures import Pattern, parse_patterns
 from attention_atlas.atlas.head_properties import (
-    DISTANCE,
     SEP,
     SINK,
-    SURFACE,
     Repeated,
     copying_scores,
     norm_weighted,
@@ -36,9 +35,8 @@ from attention_atlas.atlas.head_properties import (
     repeated_sequences,
     repetition_measures,
     sentence_measures,
-    surface_measures,
 )
-from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, install, self_attention, watch
+from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.attention.words import widened
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -64,22 +62,14 @@ Floats = npt.NDArray[np.float64]
 OV_COPYING = "ov_copying"
 CONSTANT = "0 for every head by construction: no token can attend there"
 NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
-"""Share of attention -> the same share by norm-weighted attention."""
-ON_SENTENCES = (*NORM_WEIGHTED, *NORM_WEIGHTED.values(), *SURFACE.values(), DISTANCE)
+"""Share of attention -> the same by norm-weighted attention. Attention to [SEP] by weights is a measure of Clark et al."""
+ON_SENTENCES = (SINK, *NORM_WEIGHTED.values())
 """Measures on sentences of the corpus."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Numbers of inputs, random models and resamples for the scores.
-
-    Attributes:
-        inputs: maximum number of sentences of the corpus, and of sequences of random tokens.
-        random_models: number of randomly initialised models.
-        random_inputs: number of these sentences and sequences that each of them reads.
-        resamples: number of bootstrap resamples of inputs.
-        seed: seed of sentences, random tokens, random weights and resamples.
-    """
+    """Settings of the scores, see the schema; `resamples` of inputs, `seed` of inputs, random weights and resamples."""
 
     inputs: int
     random_models: int
@@ -90,13 +80,9 @@ class Draws:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of the models.
+    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP].
 
-    Attributes:
-        sentences, sequences: of the corpus, and of repeated random tokens; both shortest first.
-        pad: id of the padding token.
-        sep, cls: vocabulary entries of [SEP] and [CLS]; None if the model has none.
-        pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
+    `pairs`: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
     """
 
     sentences: Sequence[Example]
@@ -104,7 +90,6 @@ class Inputs:
     pad: int
     sep: str | None = None
     pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
-    cls: str | None = None
 
     def part(self, number: int, size: int) -> Inputs:
         """A systematic sample of about `size` sentences and sequences: every k-th, with an offset that depends on `number`.
@@ -135,11 +120,7 @@ def random_scores(
 ) -> dict[str, dict[str, Floats]]:
     """Measure -> [random model, layer, head], float64: the scores of randomly initialised models on some of the inputs.
 
-    Args:
-        model: registry entry of a model with this architecture.
-        card, tokenizer, examples: of the model, and sentences tokenised for it.
-        settings, resamples, seed: see `Draws`.
-        patterns: texts of patterns, see `head_measures.Pattern`.
+    model: registry entry of a model with this architecture; settings: see `Draws`; patterns: texts of `head_measures.Pattern`.
     """
     draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
     inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
@@ -150,7 +131,7 @@ def random_scores(
         if number == 0:
             even = even_scores(inputs, "next_token" not in scores)
             for pattern in parsed:
-                if np.isnan(even[pattern.measure]).all():
+                if np.isnan(even[pattern.measure]):
                     raise AtlasError(
                         f"pattern '{pattern.text}': the {len(inputs.sentences)} sentences that heads are scored on have no "
                         "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
@@ -177,9 +158,7 @@ def head_scores(
     rank: rank of the head, 1 for the largest value. even_share: value under uniform attention; empty for measures that are not
     based on attention weights. note: why a measure has no value. pattern: text of a user's pattern.
 
-    Args:
-        null: of `random_scores`, for the same architecture, inputs and patterns.
-        model, card, tokenizer, examples, settings, patterns, resamples, seed: as for it.
+    null: of `random_scores`, for the same architecture, inputs and patterns; the other arguments as for it.
     """
     draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
     inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
@@ -191,16 +170,17 @@ def head_scores(
             f"models with random weights and {card.name} have different measures ({different}): delete the files "
             "random_scores.safetensors of the run and start again."
         )
-    even = even_scores(inputs, "next_token" not in scores, _windowed(model, inputs))
+    # In a window, uniform attention is not that over all tokens.
+    even = {} if _is_windowed(model, inputs) else even_scores(inputs, "next_token" not in scores)
     # Uniform attention reaches all tokens that any head can reach: not a final [SEP] in a causal model, for example.
-    for measure in (name for name, value in even.items() if (value == 0).all()):
-        for name in (measure, NORM_WEIGHTED.get(measure, measure)):
+    for measure in (name for name, value in even.items() if value == 0):
+        for name in {measure, NORM_WEIGHTED.get(measure, measure)} & scores.keys():
             notes[name] = CONSTANT
             scores[name] = np.full_like(scores[name], np.nan)
     texts = {pattern.measure: pattern.text for pattern in parsed}
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
-            even_share=np.broadcast_to(even.get(measure, np.nan), values.shape[2:0:-1]).T.ravel(),
+            even_share=even.get(measure, np.nan),
             note=notes.get(measure, ""),
             pattern=texts.get(measure, ""),
         )
@@ -239,7 +219,6 @@ def draw_inputs(
         card.pad or 0,
         card.sep,
         {pattern.measure: pattern_pairs(pattern, sentences) for pattern in patterns},
-        card.cls,
     )
 
 
@@ -264,11 +243,12 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     observe = None if norms is None else norms.observer
     for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
         weights = widened(maps)
-        keep(example, measured := _on_sentence(weights, example, inputs, causal))
+        measured = _on_sentence(weights, example, inputs, causal)
         weighted = {name: np.full(weights.shape[:2], np.nan) for name in NORM_WEIGHTED if name in measured}
         if norms is not None:
             weighted = sentence_measures(norm_weighted(weights, norms.take(example)), example, inputs.sep)
-        keep(example, {NORM_WEIGHTED[measure]: of_heads for measure, of_heads in weighted.items()})
+        measured.pop(SEP, None)
+        keep(example, measured | {NORM_WEIGHTED[measure]: of_heads for measure, of_heads in weighted.items()})
     by_record = {sequence.example.record: sequence for sequence in inputs.sequences}
     repeated = [sequence.example for sequence in inputs.sequences]
     for example, maps in each_example(model, repeated, inputs.pad, reuse_memory=True):
@@ -279,29 +259,19 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
 
 def _on_sentence(maps: npt.NDArray[np.floating], example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
     shares = {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
-    surface = surface_measures(maps, example, inputs.cls, inputs.sep, causal)
-    return {**sentence_measures(maps, example, inputs.sep), **surface, **shares}
+    return sentence_measures(maps, example, inputs.sep) | shares
 
 
-def even_scores(inputs: Inputs, causal: bool, windowed: PreTrainedModel | None = None) -> dict[str, Floats]:
-    """Measure -> [layer or 1] its value under uniform attention over all tokens that a token can attend to, mean over inputs.
-
-    Args:
-        inputs: inputs of the model.
-        causal: whether a token attends only to itself and earlier tokens.
-        windowed: a model with layers whose tokens attend to a window; their visible tokens are read from its masks.
-    """
-    values: dict[str, list[Floats]] = {}
-    even = partial(even_map, causal=causal) if windowed is None else partial(_windowed_map, windowed)
-    for example in inputs.sentences:
-        maps = even(len(example.input_ids))
-        for measure, share in _on_sentence(maps, example, inputs, causal).items():
-            values.setdefault(measure, []).append(share[:, 0])
-    for sequence in inputs.sequences:
-        maps = even(len(sequence.example.input_ids))
-        for measure, share in repetition_measures(maps, sequence, causal).items():
-            values.setdefault(measure, []).append(share[:, 0])
-    return {measure: mean_over_inputs(np.asarray(shares, np.float64)) for measure, shares in values.items()}
+def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
+    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
+    values: dict[str, list[float]] = {}
+    even = partial(even_map, causal=causal)
+    of_sentences = (_on_sentence(even(len(one.input_ids)), one, inputs, causal) for one in inputs.sentences)
+    of_sequences = (repetition_measures(even(len(one.example.input_ids)), one, causal) for one in inputs.sequences)
+    for shares in chain(of_sentences, of_sequences):
+        for measure, share in shares.items():
+            values.setdefault(measure, []).append(float(share[0, 0]))
+    return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
 
 
 def even_map(n: int, causal: bool) -> Floats:
@@ -310,31 +280,12 @@ def even_map(n: int, causal: bool) -> Floats:
     return (seen / seen.sum(axis=1, keepdims=True))[None, None]
 
 
-def _windowed(entry: Mapping[str, Any], inputs: Inputs) -> PreTrainedModel | None:
-    """The model of a registry entry, without weights, if some layers have a window that is shorter than the longest input."""
+def _is_windowed(entry: Mapping[str, Any], inputs: Inputs) -> bool:
+    """Whether some layers attend to a window that is shorter than the longest input."""
     longest = max(len(example.input_ids) for example in (*inputs.sentences, *(s.example for s in inputs.sequences)))
     settings = configuration(locate(entry)).get_text_config()
     windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
-    if not any(window is not None and window < longest for window in windows):
-        return None
-    return _opened({**entry, "init": "random"})[0]
-
-
-def _windowed_map(model: PreTrainedModel, n: int) -> Floats:
-    """[layer, 1, n, n] uniform attention over the tokens that each token can see in each layer."""
-    maps: list[Floats] = []
-    plan = Plan()
-    for layer in range(self_attention(model)[1]):
-        plan = plan.uniform(layer)
-    tokens = torch.ones(1, n, dtype=torch.long, device=model.device)
-
-    def keep(_: Site, probabilities: torch.Tensor) -> None:
-        maps.append(probabilities[0, :1].cpu().double().numpy())
-
-    with torch.inference_mode(), watch(model, plan=plan, applied=[keep]) as session:
-        session.batch(tokens)
-        model(input_ids=tokens, attention_mask=tokens)
-    return np.stack(maps)
+    return any(window is not None and window < longest for window in windows)
 
 
 def mean_over_inputs(values: Floats) -> Floats:
@@ -345,7 +296,7 @@ def mean_over_inputs(values: Floats) -> Floats:
 
 
 def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
-    """Collector of the norms of value vectors; None, with the reason, if the model's projections are unknown."""
+    """Collector of the norms of value vectors, or the reason why the model has none."""
     try:
         return ValueNorms(model), ""
     except AtlasError as error:
@@ -375,18 +326,15 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
 def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
     """One row per head: measure, layer, head, value, ci_low, ci_high, n, rank, and the columns of `against_null`.
 
-    Args:
-        measure: name of the measure.
-        values: [input, layer, head]; if all are NaN, the rows have no value.
-        null: [draw] values of heads of random models.
-        inputs, draws: inputs of the models, and settings of the bootstrap.
+    values: [input, layer, head]; if all are NaN, the rows have no value; null: [draw] values of heads of random models.
     """
     if np.isnan(values).all():
         absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
         return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **dict.fromkeys(absent, np.nan))
-    documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
-    on_sentences = measure in ON_SENTENCES or measure in inputs.pairs
-    units = independent_units(documents, "sentences") if on_sentences else None
+    units = None
+    if measure in ON_SENTENCES or measure in inputs.pairs:
+        documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
+        units = independent_units(documents, "sentences")
     rows = mean_rows(values, draws.resamples, draws.seed, units)
     if measure == OV_COPYING:
         # Weights are not a sample: no interval.

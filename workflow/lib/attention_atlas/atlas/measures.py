@@ -31,26 +31,19 @@ SOURCES: tuple[Source, ...] = (
 )
 """Sources of the atlas's measures, in the order of its columns."""
 LEAST_VALUES = 5
-"""Minimum number of distinct values over heads of a measure that is ranked.
-
-With few examples most heads are tied: a rank, and a correlation of ranks, would say little but how many they are.
-"""
+"""Minimum number of distinct values over heads of a measure that is ranked: ranks of ties say little."""
 MOST_HEADS = 0.9
 """Share of heads inside the null above which a measure is not ranked: an order of noise is meaningless."""
 
 
 @dataclass
 class HeadMeasures:
-    """Measures of single heads.
+    """One row per head (layer, head from 1, one column per measure, as in `SOURCES`), and by measure: why it is missing, the
+    smallest number of examples of any head, why it says nothing about heads, and its value for a head without the effect
+    where this depends on the examples.
 
-    Attributes:
-        table: one row per head: layer, head (from 1) and one column per measure in the order of `SOURCES`.
-        absent: measure -> the reason why it is missing.
-        examples: measure -> number of examples behind it, the smallest of any head, if its table has this number.
-        warnings: measure -> why it says nothing about heads, for measures to which a caution applies.
-        chances: measure -> its value for a head without the effect, if this depends on the examples.
-        further: measures that a table declares, by its source, and q of the measures in `by_interval`.
-        by_interval: measures with a chance value whose q follows from the intervals of the heads.
+    further: measures that a table declares, by its source, and q of the measures in `by_interval`, whose q follows from the
+    intervals of the heads.
     """
 
     table: pd.DataFrame
@@ -68,11 +61,10 @@ class HeadMeasures:
         return (*declared, *further.values())
 
     def chance_of(self, measure: Measure) -> float | None:
-        """The value of a measure for a head without the effect; None if it is unknown."""
         return self.chances.get(measure.name, measure.chance)
 
     def known_chances(self) -> dict[str, float]:
-        """Measure -> its value for a head without the effect, where that is known."""
+        """Measure -> its value for a head without the effect, where known."""
         values = {measure.name: self.chance_of(measure) for source in SOURCES for measure in self.of(source)}
         return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}
 
@@ -82,21 +74,15 @@ def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
 
 
 def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
-    """Why ranks of heads say nothing: few values, most heads tied, or nearly all heads inside the null; empty if they do.
-
-    Args:
-        values: values of a measure, NaN for heads without one.
-        inside: from `inside_null`.
-    """
+    """Why ranks of heads say nothing: few values, most heads tied, or nearly all heads inside the null; else empty."""
     present = values.dropna()
     if takes_few_values(present):
         return "fewer than five different values"
     if present.duplicated(keep=False).mean() > 0.5:
         return "most heads are tied with another head"
     if inside is not None and inside[present.index].mean() >= MOST_HEADS:
-        return (
-            f"{int(inside[present.index].sum())} of {len(present)} heads cannot be distinguished from heads without the effect"
-        )
+        count = int(inside[present.index].sum())
+        return f"{count} of {len(present)} heads cannot be distinguished from heads without the effect"
     return ""
 
 
@@ -114,16 +100,7 @@ def chances_of(measures: pd.DataFrame) -> dict[str, float]:
 def read_measures(
     tables: Mapping[str, pd.DataFrame], layers: int, heads: int, skip_reasons: Mapping[str, str] = MappingProxyType({})
 ) -> HeadMeasures:
-    """One row per head with all measures whose tables exist, and the properties of each measure.
-
-    Args:
-        tables: `study/name` -> table of the run.
-        layers, heads: shape of the model.
-        skip_reasons: table -> why the run has no such table; for studies that the run lacks there is a default reason.
-
-    Raises:
-        AtlasError: a table cannot be used, or its model has a different shape.
-    """
+    """Measures of all tables (`study/name` -> table) of a model of this shape; `skip_reasons`: why the run lacks a table."""
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     measured = HeadMeasures(pd.DataFrame({"layer": layer, "head": head}))
     for source in SOURCES:
@@ -149,10 +126,24 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
         for part in (name, *parts_of(name))
     }
     source_rows = source.select(table)
-    _check(source_rows, layers, heads, source.table)
+    if source_rows.duplicated(PLACE).any():
+        raise AtlasError(f"{source.table}: several rows for one head, but the atlas needs one. Delete the table and run again.")
+    if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
+        raise AtlasError(
+            f"{source.table}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but "
+            f"the model has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
+        )
     for name in names:
-        if name not in source_rows or source_rows[name].isna().all():
-            measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
+        if name in source_rows and source_rows[name].notna().any():
+            continue
+        scored = name.removesuffix(Q)
+        if reasons.get(name):
+            measured.absent[name] = reasons[name]
+        elif scored != name and scored in source_rows and source_rows[scored].notna().any():
+            reason = "the null distribution has too few draws: with so many heads, q could not fall below its level"
+            measured.absent[name] = reason
+        else:
+            measured.absent[name] = f"{source.table} has no values: this measure does not apply to this model or corpus"
     for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
         # Such as attention to the next token in a causal model.
         if source.attention_alone and (source_rows[name] == 0).all():
@@ -173,9 +164,7 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
     """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution.
 
-    With a null distribution, q is that of its draws or missing: a head differs from uniform attention without being unlike
-    heads with random weights. A simultaneous interval of two directions gives the p of the better one, corrected for the
-    choice.
+    A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
     """
     for measure in measured.of(source):
         null_low, _, q = null_of(measure.name)
@@ -185,8 +174,7 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
             continue
         table = measured.table
         p = p_of_intervals(table[measure.name], table[low], table[high], chance)
-        tested = np.isfinite(p)
-        if not tested.any():
+        if not (tested := np.isfinite(p)).any():
             continue
         p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
         # Not inserted: pandas warns of tables with columns inserted one by one.
@@ -196,32 +184,13 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
         measured.by_interval.add(measure.name)
 
 
-def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
-    """Why a column of a source has no value; q can be missing although its measure has values."""
-    scored = name.removesuffix(Q)
-    if scored != name and scored in source_rows and source_rows[scored].notna().any():
-        return "the null distribution has too few draws: with so many heads, q could not fall below its level"
-    return f"{table} has no values: this measure does not apply to this model or corpus"
-
-
-def _check(source_rows: pd.DataFrame, layers: int, heads: int, table: str) -> None:
-    if source_rows.duplicated(PLACE).any():
-        raise AtlasError(f"{table}: several rows for one head, but the atlas needs one. Delete the table and run again.")
-    if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
-        raise AtlasError(
-            f"{table}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but the model "
-            f"has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
-        )
-
-
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
-    """One row per measure, columns `MEASURES`.
+    """One row per measure, columns `MEASURES`; none for missing parts of measures, such as tasks that the run lacks.
 
-    Description, model (by table) and number of heads; n: number of examples (n_unit), the smallest of any head; null: source of
-    the values in its null distribution; chance: its value for a head without the effect; inside_null: number of heads that
-    cannot be distinguished from such heads; about: the measure that names the object of a value; note: why it is missing;
-    warning: why it says nothing about heads; calibration: what its values are compared with, or why they are not compared, and
-    why they are not ranked.
+    n: number of examples (n_unit), the smallest of any head; null: source of the values in its null distribution; chance: value
+    of a head without the effect; inside_null: number of heads that cannot be distinguished from such heads; about: the measure
+    that names the object of a value; note: why it is missing; warning: why it says nothing about heads; calibration: what its
+    values are compared with, or why they are not compared, and why they are not ranked.
     """
     table, rows = measured.table, []
     unrankable = unranked(table, numeric(table), measured.known_chances())
@@ -229,6 +198,8 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
         for measure in measured.of(source):
             name, chance = measure.name, measured.chance_of(measure)
             present = name in table
+            if measure.part and not present:
+                continue
             inside = inside_null(table, name, chance) if present else None
             text = calibration(measure, source, table, chance, name in measured.by_interval)
             rows.append(
@@ -254,10 +225,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
 def calibration(
     measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None, by_interval: bool = False
 ) -> str:
-    """What the values of a measure are compared with, or why they are not, and why it has no interval: one to three sentences.
-
-    `by_interval`: whether its q follows from the intervals of the heads.
-    """
+    """What the values of a measure are compared with, or why they are not, and why it has no interval, in sentences."""
     if measure.name not in table:
         return "Not measured: see the note."
     if not pd.api.types.is_numeric_dtype(table[measure.name]):
@@ -292,10 +260,9 @@ def by_definition(first: str, second: str) -> bool:
 
 
 def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
-    """Which heads cannot be distinguished from heads without the effect; None if this is unknown for the measure.
+    """Which heads with a value cannot be distinguished from heads without the effect; None if this is unknown.
 
-    By q, if the measure has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains the value
-    `chance` of a head without the effect (None or NaN if unknown). A head without a value is not among them.
+    By q, if the measure has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains `chance`.
     """
     *_, q = null_of(name)
     if q in table and table[q].notna().any():
@@ -315,10 +282,7 @@ def heads(
 ) -> dict[str, pd.DataFrame]:
     """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`.
 
-    Args:
-        tables, skip_reasons: as for `read_measures`.
-        model, shape: the run's model, its number of layers, and of heads per layer.
-        table_models: table -> the model whose heads it measures: the run's model, or one trained from it.
+    table_models: table -> the model whose heads it measures: the run's model, or one trained from it.
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")

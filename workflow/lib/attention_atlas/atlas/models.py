@@ -2,16 +2,13 @@
 
 The assignment minimises the distances between matched heads, so small distances alone are no evidence. A measure is therefore
 compared over heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
-
-No quantity counts twice in a match (`counted_once`). Surface measures on the atlas's sentences are in two tables: those of
-Clark et al. count, and the same ones among the head scores (`sentence_entropy`, ...) are parts there, which are not matched by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +17,11 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.correlations import LEVEL, Draws, correlation, drawn_heads, shuffle_p
+from attention_atlas.atlas.correlations import LEVEL, Draws, drawn_heads, shuffle_p
 from attention_atlas.atlas.head_measures import BREADTH
-from attention_atlas.atlas.measures import by_definition, numeric, read_measures, takes_few_values
-from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.atlas.measures import by_definition, numeric, read_measures
 from attention_atlas.methods.head_types import DENSE, VERTICAL, shares_by_half
-from attention_atlas.published.compare import NOT_TESTED, Claim
+from attention_atlas.published.compare import Claim
 from attention_atlas.stats.extremes import largest_of_intervals, widths
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.levels import LEVEL as COVERAGE
@@ -33,8 +29,7 @@ from attention_atlas.stats.ranks import pearson
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
-MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
-MODELS += ["within_layers", "p", "n", "chance"]
+MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "n", "chance"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
 _TYPE = "distance_type"
@@ -48,14 +43,8 @@ DEPTH, MEAN = "depth", "mean"
 _MOST_SHUFFLES = 5000
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """Measures of the heads of two models that both models have.
-
-    Attributes:
-        names: names of the measures.
-        first, second: [head, measure] of each model, standardised over the heads of both.
-    """
+class Behaviour(NamedTuple):
+    """Measures that all heads of two models have: [head, measure] of each model, standardised over the heads of both."""
 
     names: tuple[str, ...]
     first: Floats
@@ -63,7 +52,6 @@ class Behaviour:
 
 
 def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
-    """Measures that all heads of two models have; the tables have one row per head, one column per measure."""
     names, columns = [], []
     for name in numeric(first):
         if name not in second or first[name].isna().any() or second[name].isna().any():
@@ -80,9 +68,8 @@ def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
 def counted_once(names: Sequence[str]) -> tuple[str, ...]:
     """The measures that heads are matched by: the first of those that count the same weights (`Measure.shares`).
 
-    Attention to [SEP] is a part of the attention to sinks, for example, and would have twice the weight of other measures. The
-    surface measures come first in the order of the atlas; a model without [SEP] is matched by the attention to sinks. Those of
-    `BREADTH` all count: they rank most heads alike, but tell induction heads from others.
+    Attention to [SEP], for example, is a part of the attention to sinks. Those of `BREADTH` all count: they rank most heads
+    alike, but tell induction heads from others.
     """
     kept: list[str] = []
     for name in names:
@@ -94,8 +81,7 @@ def counted_once(names: Sequence[str]) -> tuple[str, ...]:
 def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     """Matched rows of two matrices [head, measure] and their distances: the assignment with the smallest sum of distances.
 
-    Distance: root mean squared difference over measures, in standard deviations. If the models have different numbers of heads,
-    all heads of the smaller one are matched.
+    Distance: root mean squared difference over measures, in standard deviations. All heads of the smaller model are matched.
     """
     distances = cdist(first, second) / np.sqrt(max(first.shape[1], 1))
     rows, columns = linear_sum_assignment(distances)
@@ -125,8 +111,7 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
     definition. `depth` is the layer, with matching by all that are kept; `mean` is the mean over these. null_low, null_high:
     central 95 % of the same statistic when the heads of the second model are permuted at random, with the same shuffles for all
-    measures; p is two-sided (`shuffle_p`), p_holm is over the measures of a model. Measures may correlate in any model, even
-    with random weights: compare the agreement with that of a random-weights control.
+    measures; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
     """
     both = behaviour(first, second)
     shuffles = min(draws.shuffles, _MOST_SHUFFLES)
@@ -171,41 +156,20 @@ def model_rows(
 ) -> pd.DataFrame:
     """One row per model and measure, columns `MODELS`.
 
-    mean: over heads, with its interval by bootstrap over heads. spearman: with the first model's head of the same layer and
-    number, if the shapes are equal; within_layers and p as in `correlation`. chance: value of a head without the effect, if it
-    is known.
-
-    Args:
-        tables: model -> one row per head, the run's model first.
-        random_weights: model -> whether it is a random-weights control.
-        draws: settings of the bootstrap and of permutations.
-        chances: model -> measure -> value of a head without the effect.
+    tables: model -> one row per head, the run's model first. mean: over heads, with its interval by bootstrap over heads.
+    chance: value of a head without the effect.
     """
-    first_model = next(iter(tables))
     rows = []
     for model, table in tables.items():
         for name in numeric(table):
             present = table[name].dropna().to_numpy(np.float64)
             low, high = percentile_interval(present[drawn_heads(len(present), draws)].mean(axis=1))
-            agreement = [np.nan] * 5 if model == first_model else _agreement(tables[first_model], table, name, draws)
-            chance = chances[model].get(name, np.nan)
             facts = (model, random_weights[model], name, float(present.mean()), float(low), float(high))
-            rows.append([*facts, *agreement, len(present), chance])
+            rows.append([*facts, len(present), chances[model].get(name, np.nan)])
     return pd.DataFrame(rows, columns=MODELS)
 
 
-def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws: Draws) -> Sequence[float]:
-    if name not in first_table or len(first_table) != len(table):
-        return [np.nan] * 5
-    both = first_table[[*PLACE, name]].merge(table[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
-    first_values, values = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
-    if len(both) != len(first_table) or takes_few_values(first_values) or takes_few_values(values):
-        return [np.nan] * 5
-    return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
-
-
-@dataclass(frozen=True)
-class ModelTables:
+class ModelTables(NamedTuple):
     """Tables for the findings about one model: one row per head, `clark2019/surface`, `clark2019/dependency_head_relations`."""
 
     heads: pd.DataFrame
@@ -213,12 +177,8 @@ class ModelTables:
     relations: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """A finding about one model's heads: the statement, the statistic in words, the measures it needs, and the test.
-
-    The claim that the test returns has neither of the two texts.
-    """
+class _Statement(NamedTuple):
+    """A finding about one model's heads: the statement, the statistic in words, the measures it needs, and the test."""
 
     text: str
     statistic: str
@@ -234,9 +194,8 @@ def depth_correlation(
 ) -> tuple[float, float, float, int]:
     """Rank correlation of layer and measure over heads, the ends of its interval, and the number of layers.
 
-    Heads of one layer resemble each other, so the independent units are layers: permutations (as many as `draws` has shuffles)
-    move all heads of a layer together. The interval, of coverage `level`, contains 0 if the permutation test does not reject
-    (`extremes.widths`), which is always the case with fewer than five layers.
+    Layers are the independent units: permutations move all heads of a layer together. The interval contains 0 if their test
+    does not reject (`extremes.widths`), which is always the case with fewer than five layers.
     """
     _, of_head, sizes = np.unique(layer, return_inverse=True, return_counts=True)
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -325,26 +284,20 @@ STATEMENTS = (
 
 
 def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
-    """One row per finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason if a model lacks a measure.
+    """One row per finding and model that has its measures, columns `MODEL_FINDINGS`.
 
-    The verdict is that of `Claim`: it depends on which side of the threshold the whole interval lies. Depth: interval by
-    permutations of layers (`depth_correlation`, `shares_by_half`). Largest share of any head: an interval for the largest of
-    all true shares, since the largest observed share is biased upwards by selection. Relations: head and relation are chosen on
-    one half of the units and tested on the other; no interval if no head has a relation to test. n: number of independent
-    units, of the kind in `unit`.
+    Depth: interval by permutations of layers (`depth_correlation`, `shares_by_half`). Largest share of any head: an interval
+    for the largest of all true shares, since the largest observed share is biased upwards by selection. Relations: head and
+    relation are chosen on one half of the units and tested on the other. n: number of independent units, of the kind in `unit`.
     """
     rows = []
     for statement in STATEMENTS:
         for model, model_tables in tables.items():
-            absent = [name for name in statement.needs if name not in model_tables.heads]
-            facts = (statement.text, statement.statistic, model, random_weights[model])
-            if absent:
-                reason = f"{NOT_TESTED}: {', '.join(absent)} not measured"
-                rows.append([*facts, np.nan, np.nan, np.nan, np.nan, 0, "", reason])
+            if not {*statement.needs} <= {*model_tables.heads}:
                 continue
             claim = statement.test(model_tables, draws)
-            numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high)
-            rows.append([*facts, *numbers, claim.n, claim.unit, claim.verdict])
+            facts = (statement.text, statement.statistic, model, random_weights[model], claim.value, claim.threshold)
+            rows.append([*facts, claim.ci_low, claim.ci_high, claim.n, claim.unit, claim.verdict])
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 
@@ -358,11 +311,7 @@ def models(
 ) -> dict[str, pd.DataFrame]:
     """Tables of compared models: models (`MODELS`), findings (`MODEL_FINDINGS`), matches (`MATCHES`), agreement (`AGREEMENT`).
 
-    Args:
-        tables: model -> its tables from `sentences.of_model` and `head_scores`, the run's model first.
-        shapes: model -> number of layers, and of heads per layer.
-        random_weights: model -> whether it is a random-weights control.
-        resamples, shuffles, seed: of the bootstrap and of permutations.
+    tables: model -> its tables from `sentences.of_model` and `head_scores`, the run's model first; shapes: layers and heads.
     """
     draws = Draws(resamples, shuffles, seed)
     measured = {model: read_measures(of_model, shapes[model][0], shapes[model][1]) for model, of_model in tables.items()}

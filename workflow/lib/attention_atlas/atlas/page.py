@@ -9,10 +9,8 @@ import base64
 import gzip
 import html
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from string import Template
 from typing import Annotated, Any
 
@@ -36,7 +34,7 @@ from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
@@ -46,14 +44,12 @@ from attention_atlas.workflow.shown import page
 ASSETS = RESOURCES / "atlas"
 _MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
-_DIGITS, _DIGITS_OF_ENDS = 6, 4
-"""Significant digits of values, and of intervals and null distributions, of which the page shows four."""
-_DIGITS_OF_MODELS = 5
+_DIGITS, _DIGITS_OF_ENDS, _DIGITS_OF_MODELS = 6, 4, 5
+"""Significant digits of values, of intervals and null distributions (the page shows four), and of compared models."""
 _NAMED = 3
 _KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
-"""Colours of measures: those of one sign, and those around 0."""
-_ELEMENT = re.compile(r'(<script type="application/gzip" id="data">)([^<]*)(</script>)')
+_ELEMENT = re.compile(r'<script type="application/gzip" id="data">([^<]*)</script>')
 
 
 def embedded(data: Mapping[str, Any]) -> str:
@@ -63,47 +59,15 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def data_of_page(page: str) -> dict[str, Any]:
-    """The data in the text of a page.
-
-    Raises:
-        ValueError: the page carries no data, or they are damaged.
-    """
-    match = _ELEMENT.search(page)
-    if match is None:
-        raise ValueError("it has no element with data")
-    try:
-        data = json.loads(gzip.decompress(base64.b64decode(match[2], validate=True)))
-    except (OSError, EOFError) as error:
-        raise ValueError(str(error)) from error
-    if not isinstance(data, dict):
-        raise ValueError("its data are no dictionary")
+    """The data in the text of a page."""
+    (text,) = _ELEMENT.findall(page)
+    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
     return data
 
 
-def with_data(page: str, data: Mapping[str, Any]) -> str:
-    return _ELEMENT.sub(lambda match: f"{match[1]}{embedded(data)}{match[3]}", page, count=1)
-
-
-def read_page(path: Path) -> tuple[str, dict[str, Any]]:
-    """Text and data of a page of the atlas.
-
-    Raises:
-        DamagedFile: the file cannot be read, or is not the page of an atlas.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = data_of_page(text)
-    except (OSError, ValueError) as error:
-        raise DamagedFile(path, f"this page does not have the data of an atlas ({error})") from error
-    if not {"sentences", "evidence", "others", "name"} <= data.keys():
-        raise DamagedFile(path, "this page does not have the data of an atlas")
-    return text, data
-
-
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
-    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value.
-
-    None for all heads if the measure `takes_few_values`.
+    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value,
+    and for all heads if the measure `takes_few_values`.
     """
     numbers = pd.Series(values, dtype=np.float64)
     if takes_few_values(numbers):
@@ -173,8 +137,7 @@ def sentence_data(
 ) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
 
-    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights in total, but at least one
-    sentence. `limits`: as for `atlas`.
+    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights, but at least one sentence.
     """
     sentences: list[dict[str, Any]] = []
     weights = 0
@@ -195,11 +158,7 @@ def sentence_data(
 def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[str, int], shown: int) -> str:
     """How many sentences the page shows, and why the others are not shown.
 
-    Args:
-        dropped: table of the dropped records of the text: id, reason, detail.
-        lengths: number of tokens of each sentence that the model can read.
-        limits: as for `atlas`.
-        shown: number of sentences that the page shows.
+    dropped: id, reason, detail of records; lengths: number of tokens of each sentence that the model can read.
     """
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
@@ -226,17 +185,16 @@ def page_data(
     parts = {part for name in measures["measure"] for part in parts_of(name)}
     measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
+    chances = measures.set_index("measure")["chance"]
 
     def short(column: str) -> list[float | None]:
         return [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(column, pd.Series(np.nan, heads.index))]
 
-    inside = {row.measure: inside_null(heads, row.measure, row.chance) for row in measures.itertuples() if row.measure in heads}
+    inside = {name: inside_null(heads, name, chances[name]) for name in names}
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
     no_ranks: list[float | None] = [None] * len(heads)
-    pairs = correlations[
-        ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n", "definitional"]
-    ]
+    pairs = correlations.drop(columns="p")
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),
@@ -282,8 +240,8 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     title="The atlas of all heads",
     part_of="measures",
     reads=("heads", "measures", "correlations"),
-    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison", "sources"),
-    settings=("shown_sentences", "figures", "folder", "shapes", "random_weights", "series", "checkpoints"),
+    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison"),
+    settings=("shown_sentences", "shapes", "random_weights"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
     megabytes=2000,
@@ -300,39 +258,17 @@ def atlas(
     relations: Mapping[str, pd.DataFrame],
     page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
     comparison: Mapping[str, pd.DataFrame],
-    sources: Mapping[str, Mapping[str, Sequence[str]]],
     shown_sentences: Mapping[str, int],
-    figures: Mapping[str, Sequence[str]],
-    folder: str,
     shapes: Mapping[str, Sequence[int]],
     random_weights: Mapping[str, bool],
-    series: Sequence[str],
-    checkpoints: bool,
     labels: Mapping[str, RunLabel],
     run_title: str,
 ) -> str:
     """The page of the atlas as HTML text.
 
-    What depends on sentences is by model, the run's model first, and empty in a run that has none.
-
-    Args:
-        heads, measures, correlations: tables of the run's model.
-        attention, examples, dropped: first shard of the sentences that the page shows.
-        pairs, kinds: what heads attend to, of `sentences.attended`.
-        relations: tables like `clark2019/dependency_head_relations`.
-        page_tables: of the compared models, as for `measures.read_measures`.
-        comparison: tables of `models.models`.
-        sources, figures: measure -> files with its values, to which the page links; sources by model.
-        shown_sentences: limits: count of sentences, max_tokens and shortest (their tokens, including special ones).
-        folder: of the page.
-        shapes, random_weights: layers and heads of each compared model, and whether it is a control.
-        series: names of models that form a series, in its order.
-        checkpoints: whether these are checkpoints of one training.
-        labels: label of the sentences.
-        run_title: title of the run.
-
-    Raises:
-        AtlasError: a shard cannot be used, or the tables describe different heads.
+    What depends on sentences is by model, the run's model first, and empty in a run that has none: the first shard of those
+    that the page shows, tables of `sentences.attended` and `clark2019/dependency_head_relations`. page_tables: of the compared
+    models, as for `measures.read_measures`; comparison: of `models.models`.
     """
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
@@ -356,24 +292,15 @@ def atlas(
 
     measured = {model: read_measures(tables, shapes[model][0], shapes[model][1]) for model, tables in page_tables.items()}
     name = str(heads["model"].iloc[0])
-    linked = {measure: [*paths, *figures.get(measure, ())] for measure, paths in sources[name].items()}
-    data = of_model(name, heads, measures, correlations) | {"sources": _addresses(linked, folder)}
-    data["comparison"] = comparison_data(measured, shapes, random_weights, comparison) if comparison else {}
-    if comparison:
-        data["comparison"] |= {"series": list(series), "checkpoints": checkpoints}
-    data["others"] = []
+    data = of_model(name, heads, measures, correlations)
+    data |= {"comparison": comparison_data(measured, shapes, random_weights, comparison) if comparison else {}, "others": []}
     for model in list(measured)[1:]:
         listed = measure_rows(measured[model], dict.fromkeys(page_tables[model], model))
         # pandas warns of tables that merges left in many blocks: a copy has one.
         other = of_model(model, measured[model].table.copy(), listed, pd.DataFrame(columns=CORRELATIONS))
-        linked = {measure: [*sources[model][measure]] for measure in listed["measure"] if measure in sources[model]}
         # Colour scales are the same for all models.
-        data["others"].append({**other, "ramps": {}, "sources": _addresses(linked, folder)})
+        data["others"].append({**other, "ramps": {}})
     return html_of(data, f"Attention atlas: {name}", next((label.line for label in labels.values()), run_title))
-
-
-def _addresses(sources: Mapping[str, Sequence[str]], folder: str) -> dict[str, list[str]]:
-    return {name: [os.path.relpath(path, folder).replace(os.sep, "/") for path in paths] for name, paths in sources.items()}
 
 
 # --- compared models --------------------------------------------------------------------------------------------------
@@ -385,15 +312,10 @@ def comparison_data(
     random_weights: Mapping[str, bool],
     comparison: Mapping[str, pd.DataFrame],
 ) -> dict[str, Any]:
-    """Data of the page on the compared models side by side.
+    """Data of the page on the compared models side by side (model -> its measures, the run's model first).
 
-    models: name, shape, values of each measure by head, on the same sentences for all models, and what they are compared with,
-    see `_nulls`. means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the
-    matched head and their distance, or None. findings: one row per finding, with value and verdict by model.
-
-    Args:
-        measured: model -> its measures, the run's model first.
-        shapes, random_weights, comparison: as for `atlas`.
+    means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and
+    their distance, or None. findings: value and verdict by model.
     """
     return {
         "models": [
@@ -405,7 +327,7 @@ def comparison_data(
             for model, of in measured.items()
         ],
         "means": _by_model(comparison["models"], ["mean", "ci_low", "ci_high"]),
-        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p", "matched_by"]),
+        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p"]),
         "matches": _matches(comparison["matches"], {model: shapes[model] for model in measured}),
         "findings": [
             {
@@ -437,21 +359,17 @@ def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
 def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
     """Model -> measure -> numbers of these columns."""
     return {
-        str(model): {str(row["measure"]): [_number(row[column]) for column in columns] for _, row in rows.iterrows()}
+        str(model): {name: [*map(_number, values)] for name, *values in rows[["measure", *columns]].to_numpy()}
         for model, rows in table.groupby("model", sort=False)
     }
 
 
 def _matches(table: pd.DataFrame, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[list[float] | None]]:
-    first, *others = shapes
-    layers, heads = shapes[first]
-    matches: dict[str, list[list[float] | None]] = {}
-    for model in others:
-        partners: list[list[float] | None] = [None] * (layers * heads)
-        for row in table[table["model"] == model].itertuples():
-            partner = int((row.matched_layer - 1) * shapes[model][1] + row.matched_head - 1)
-            partners[(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
-        matches[model] = partners
+    (layers, heads), *_ = shapes.values()
+    matches: dict[str, list[list[float] | None]] = {model: [None] * (layers * heads) for model in list(shapes)[1:]}
+    for row in table[table["model"].isin(matches)].itertuples():
+        partner = int((row.matched_layer - 1) * shapes[row.model][1] + row.matched_head - 1)
+        matches[row.model][(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
     return matches
 
 

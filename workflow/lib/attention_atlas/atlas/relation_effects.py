@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,15 +69,9 @@ _PUNCTUATION = ("punct", "PUNCT")
 _IGNORED = -100
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Numbers of heads, words and resamples for the effects.
-
-    Attributes:
-        heads: maximum number of heads, in the order of evidence for their relation on the half on which it was chosen.
-        words: maximum number of words of the relation of each head.
-        resamples: number of bootstrap resamples of documents (sentences if the corpus names none); minimum of exchanges.
-        seed: seed of resamples, exchanges, words, and of the halves of the documents, as for the table of relations.
+class Chosen(NamedTuple):
+    """Maximum number of heads, in the order of evidence for their relation on the half on which it was chosen, and of words of
+    the relation of each head; resamples (at least as many exchanges), and seed, also of the halves of the documents.
     """
 
     heads: int
@@ -99,18 +93,12 @@ def relation_effects(
 ) -> dict[str, pd.DataFrame]:
     """Accuracy of raw and norm-weighted maps on the first relation of each head, and effects of masking heads.
 
-    Args:
-        model, card: registry entry and card.
-        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
-        examples: sentences with their trees, tokenised for this model.
-        relations: of each head on these sentences, columns `HEAD_RELATIONS`.
-        causal_effects, resamples, seed: see `Chosen`.
+    relations: of each head on these sentences, columns `HEAD_RELATIONS`.
 
-    Returns:
-        weights, columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and
-        by norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads.
-        effects, columns `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of
-        the relation with all heads; language_model: the language-model head. note: why there is no value.
+    weights, columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and by
+    norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads. effects,
+    columns `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation
+    with all heads; language_model: the language-model head. note: why there is no value.
     """
     chosen = Chosen(**causal_effects, resamples=resamples, seed=seed)
     first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
@@ -138,13 +126,9 @@ def relation_effects(
 def relation_weights(
     model: PreTrainedModel, examples: Sequence[Example], first: pd.DataFrame, card: ModelCard, chosen: Chosen
 ) -> pd.DataFrame:
-    """One row per head with a relation, columns `RELATION_WEIGHTS`.
+    """One row per head with a relation (`first`), columns `RELATION_WEIGHTS`; examples of the half on which it was not chosen.
 
-    Args:
-        model: the bare model, with the attention engine installed.
-        examples: sentences of the half on which the relations were not chosen.
-        first: layer, head, relation and direction of each head.
-        card, chosen: card of the model; number of resamples, and seed.
+    model: the bare model, with the attention engine installed.
     """
     columns = list(RELATION_WEIGHTS)
     rows = first[[*PLACE, "relation", "direction"]].copy()
@@ -204,8 +188,7 @@ def _right_words(
 # --- words of a relation and their matches ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A word that carries a relation and its matched word: positions in their sentence, from 0."""
 
     record: int
@@ -234,12 +217,7 @@ def matched_pairs(
 ) -> list[Pair]:
     """Up to `most` randomly drawn pairs of a relation; words without a possible match are skipped.
 
-    Args:
-        examples: sentences with their trees.
-        relation, direction: the relation of the head and its direction.
-        frequencies: counts of lower-cased words in the corpus.
-        usable: record -> positions of the words that the model can predict, in order.
-        most, seed: largest number of pairs, and seed of the draw.
+    frequencies: counts of lower-cased words; usable: record -> positions of the words that the model can predict, in order.
     """
     pairs = []
     for example in examples:
@@ -266,12 +244,8 @@ def matched_pairs(
 # --- losses with heads masked -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Probe:
-    """A word whose loss is measured.
-
-    `example`: the model's input, with the word masked for a masked language model; `targets`: position -> id to predict there.
-    """
+class Probe(NamedTuple):
+    """A word whose loss is measured: the model's input (masked for a masked language model), and position -> id to predict."""
 
     example: Example
     targets: Mapping[int, int]
@@ -287,12 +261,7 @@ def effects_of_masking(
 ) -> pd.DataFrame:
     """One row per masked head, columns `CAUSAL_EFFECTS` without language_model and note.
 
-    Args:
-        language_model: the model with its language-model head.
-        examples: sentences of the half on which the relations were not chosen.
-        first: layer, head, relation, direction and choice_low of each head.
-        frequencies: counts of lower-cased words in the corpus.
-        card, chosen: card of the model; numbers of heads, words and resamples.
+    examples, first: as for `relation_weights`, with choice_low; frequencies: counts of lower-cased words in the corpus.
     """
     causal = self_attention(language_model.model)[0] == DECODER_SELF
     probes = {example.record: word_probes(example, None if causal else card.mask) for example in examples}
@@ -381,17 +350,10 @@ def probe_losses(language_model: LanguageModel, probes: Sequence[Probe], pad: in
 def effect_of(
     pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
 ) -> dict[str, Any]:
-    """Mean changes over pairs, with bootstrap intervals over units and p by exchanging relation and match within units.
+    """Columns of `CAUSAL_EFFECTS` of one head: means over pairs, bootstrap intervals over units, p by exchanges.
 
     Units are documents, or sentences if the corpus names no documents. Intervals over few units are widened.
-
-    Args:
-        pairs: pairs of the head, at least one.
-        relation, matched, documents: [pair] loss change on each of the two words, and document name.
-        draws, seed: number of bootstrap resamples and of exchanges, and their seed.
-
-    Returns:
-        The columns of `CAUSAL_EFFECTS` that describe the pairs of one head.
+    relation, matched, documents: [pair] loss change on each of the two words, and document name.
     """
     units = independent_units(documents, "sentences")
     if units.name == "sentences":

@@ -50,19 +50,10 @@ def of_model(
     seed: int,
     strongest_pairs: int,
 ) -> dict[str, pd.DataFrame]:
-    """Measure every head of a model on the sentences of a treebank, with the options as published.
+    """Measure every head of a model on the sentences of a treebank (over word pieces), with the options as published.
 
-    Args:
-        attention, examples: over word pieces, read several times; the sentences with their trees.
-        card: of the model.
-        min_count: relations with fewer words get no best head, except those of the Table 1 of Clark et al.
-        folds, resamples, seed: of the held-out choices, and bootstrap: over documents, or sentences if the corpus names none.
-        strongest_pairs: number of pairs per head, see `attended`.
-
-    Returns:
-        Tables in the form of those of the studies: surface, heads (`clark2019/dependency_heads`), dependencies, head_relations
-        and types: like `guan2020/head_types`, without the features; no rows if the clusters of heads cannot be named; and those
-        of `attended`.
+    Tables in the form of those of the studies: surface, heads (`clark2019/dependency_heads`), dependencies, head_relations and
+    types: like `guan2020/head_types`, without the features; no rows if the clusters of heads cannot be named; and `attended`.
     """
     gold = gather_gold(examples)
     resampling = Resampling(folds, resamples, seed)
@@ -86,10 +77,7 @@ def of_model(
 
 
 def type_rows(features: Floats, examples: int, seed: int) -> pd.DataFrame:
-    """layer, head, type of heads by their mean distance features [layer, head, 21], and the number n of examples of the mean.
-
-    No rows if the heads have no types.
-    """
+    """layer, head, type of heads by their mean distance features [layer, head, 21], and n; no rows without types."""
     try:
         types = types_of(features.reshape(-1, features.shape[-1]), seed).names
     except AtlasError as error:
@@ -101,14 +89,9 @@ def type_rows(features: Floats, examples: int, seed: int) -> pd.DataFrame:
 def attended(attention: Attention, examples: Examples, strongest_pairs: int) -> dict[str, pd.DataFrame]:
     """What heads attend to, over all sentences of at least two words.
 
-    Returns:
-        pairs (`ATTENDED_PAIRS`): the strongest pairs of each head, rank 1 first; query and key are word positions from 1.
-        kinds (`KINDS`): share of a head's attention between words that goes to pairs of each kind, and the share under uniform
-        attention. `of` says what defines the kind: the relation of the two words in the tree, with its direction, or the part
-        of speech of the key word.
-
-    Raises:
-        AtlasError: a sentence has no tree, or no sentence has two words.
+    pairs (`ATTENDED_PAIRS`): the strongest pairs of each head, rank 1 first; query and key are word positions from 1. kinds
+    (`KINDS`): share of a head's attention between words that goes to pairs of each kind, and the share under uniform attention;
+    `of`: by the relation of the two words in the tree, with its direction, or the part of speech of the key word.
     """
     by_record = {example.record: example for example in examples}
     best: Floats | None = None

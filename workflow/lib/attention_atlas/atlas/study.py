@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import Measure, Source, parts_of
+from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.config import check_known
 from attention_atlas.workflow.paths import Config, Pair, has_files, shard_paths, study_model, tokenised_by
-from attention_atlas.workflow.requirements import missing_for
-from attention_atlas.workflow.study import Role, Study, is_part_of, shown_artifacts, studies
+from attention_atlas.workflow.study import Role, Study, shown_artifacts, studies
 
 if TYPE_CHECKING:
     from attention_atlas.workflow.study_inputs import StudyInputs
@@ -34,9 +33,8 @@ ROLES = {
 
 
 def compared_models(config: Config, run: str) -> list[str]:
-    """The model of the atlas, and the models that it is compared with, including those of the series."""
-    settings = config["runs"][run][ID]
-    return list(dict.fromkeys((study_model(config, run, ID), *settings.get("compared", []), *settings.get("series", []))))
+    """The model of the atlas, and the models that it is compared with."""
+    return [study_model(config, run, ID), *config["runs"][run][ID].get("compared", [])]
 
 
 def has_sentences(config: Config, run: str) -> bool:
@@ -48,32 +46,24 @@ def has_sentences(config: Config, run: str) -> bool:
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, if the run names sentences."""
     settings = config["runs"][run][ID]
-    corpora = [settings[role] for role in ROLES if role in settings]
-    return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
+    return [(model, settings[role]) for model in compared_models(config, run) for role in ROLES if role in settings]
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces."""
     settings = config["runs"][run][ID]
-    for key in ("compared", "series"):
-        for name in settings.get(key, []):
-            check_known(name, config["models"], "model", f"{place}.{key}")
-            if key == "compared" and name == study_model(config, run, ID):
-                raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
+    for name in settings.get("compared", []):
+        check_known(name, config["models"], "model", f"{place}.compared")
+        if name == study_model(config, run, ID):
+            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
     try:
         parse_patterns(settings["patterns"])
     except AtlasError as error:
         raise AtlasError(f"config: {place}.patterns: {error}") from error
-    if "sentences" not in settings:
-        measured = "heads are measured on sentences"
-        reasons = {"patterns": measured, "compared": "models are compared on sentences", "shown": measured}
-        for key, reason in reasons.items():
-            if settings.get(key):
-                raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
+    measured = "heads are measured"
+    for key, what in {"patterns": measured, "compared": "models are compared", "shown": measured}.items():
+        if "sentences" not in settings and settings.get(key):
+            raise AtlasError(f"config: {place}.{key}: {what} on sentences: name a corpus under {place}.sentences.")
     for role in ROLES:
         if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
@@ -97,9 +87,10 @@ def table_of(run: str, model: str, table: str) -> str:
     return f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv"
 
 
-def sentence_tables(run: str, model: str) -> dict[str, str]:
-    """Table -> file of the measures that need only attention on the atlas's sentences."""
-    return {table: table_of(run, model, table) for table, source in head_sources().items() if source.attention_alone}
+def sentence_tables(run: str, model: str, *further: str) -> dict[str, str]:
+    """Table -> file of the measures that need only attention on the atlas's sentences, and of further tables."""
+    tables = [table for table, source in head_sources().items() if source.attention_alone]
+    return {table: table_of(run, model, table) for table in (*tables, *further)}
 
 
 def skip_reasons(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -119,21 +110,20 @@ def _measured_model(config: Config, run: str, table: str) -> str:
 
 
 def head_tables(inputs: StudyInputs, run: str) -> dict[str, str]:
-    """Table -> file, for the measures of single heads of a run.
-
-    Measures that no study of the run provides are computed on the atlas's sentences, if the run names some.
-    """
+    """Table -> file of measures of single heads: of the studies, else on the atlas's sentences, if the run names some."""
     sources, skipped = head_sources(), skip_reasons(inputs, run)
     by_study = {name: path for name, path in inputs.built_tables(run).items() if name in sources and name not in skipped}
-    return _on_sentences(inputs, run) | by_study
+    on_sentences = _on_sentences(inputs, run)
+    clark, settings = inputs.config["runs"][run].get("clark2019", {}), inputs.config["runs"][run][ID]
+    if on_sentences and [clark.get(key) for key in ("dependencies", "seed")] != [settings["sentences"], settings["seed"]]:
+        # Norm-weighted attention and the effect of masking are those on the relations chosen on the atlas's sentences.
+        by_study.pop(HEAD_RELATIONS, None)
+    return on_sentences | by_study
 
 
 def _on_sentences(inputs: StudyInputs, run: str) -> dict[str, str]:
     """Table -> file of the measures of the atlas's model on its sentences; empty if the run names no sentences."""
-    if not has_sentences(inputs.config, run):
-        return {}
-    model = inputs.base_model(run)
-    return sentence_tables(run, model) | {table: table_of(run, model, table) for table in MODEL_TABLES}
+    return sentence_tables(run, inputs.base_model(run), *MODEL_TABLES) if has_sentences(inputs.config, run) else {}
 
 
 def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -150,83 +140,18 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
     return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
 
 
-def study_models(inputs: StudyInputs, run: str) -> dict[str, str]:
-    """Study -> models of its measures."""
-    names: dict[str, dict[str, None]] = {}
-    for table, model in table_models(inputs, run).items():
-        names.setdefault(table.partition("/")[0], {})[model] = None
-    return {study: ", ".join(listed) for study, listed in names.items()}
-
-
-# --- what the page links to -------------------------------------------------------------------------------------------
-
-
-def sources(inputs: StudyInputs, run: str) -> dict[str, dict[str, list[str]]]:
-    """Model -> measure -> the table with its values, and for the run's model the page of a study that shows them.
-
-    The page of the atlas depends on these.
-    """
-    by_model = {inputs.base_model(run): _sources(inputs, run, "html")}
-    for model, tables in list(page_tables(inputs, run).items())[1:]:
-        by_model[model] = {measure.name: [tables[source.table]] for source, measure in _measures_of(tables)}
-    return by_model
-
-
-def _measures_of(tables: Mapping[str, str]) -> list[tuple[Source, Measure]]:
-    """The measures that these tables declare; several sources may read the same table."""
-    read = [source for study in studies().values() for source in study.measures if source.table in tables]
-    return [(source, measure) for source in read for measure in source.measures]
-
-
-def _sources(inputs: StudyInputs, run: str, suffix: str) -> dict[str, list[str]]:
-    tables, patterns = head_tables(inputs, run), inputs.config["runs"][run][ID]["patterns"]
-    return {
-        measure.name: [tables[source.table], *_shown_in(inputs.config, run, source.study, measure.item, suffix)]
-        for source, measure in _measures_of(tables)
-        # Intervals and null distributions are beside their measures.
-        if measure.name not in {part for whole in source.measures for part in parts_of(whole.name)}
-    } | {pattern.measure: [tables[HEAD_SCORES]] for pattern in parse_patterns(patterns) if HEAD_SCORES in tables}
-
-
-def figures(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
-    """Measure -> figure that shows its values; the page does not depend on these: the target of all tables builds no figure."""
-    linked = {name: paths[1:] for name, paths in _sources(inputs, run, "svg").items()}
-    return {name: paths for name, paths in linked.items() if paths}
-
-
-def _shown_in(config: Config, run: str, study_id: str, number: str, suffix: str) -> list[str]:
-    """The figure (svg) or page (html) of a study of the run with a given number in the paper; at most one."""
-    declared = studies()[study_id]
-    kind = {"svg": "figure", "html": "table"}[suffix]
-    for artifact in declared.artifacts if study_id in config["runs"][run] else ():
-        if artifact.number == number and is_part_of(config, run, declared, artifact):
-            is_built = artifact.kind == kind and not missing_for(config, run, declared, artifact)
-            return [declared.path(f"{artifact.id}.{suffix}", run)] if is_built else []
-    return []
-
-
 # --- models on the page -----------------------------------------------------------------------------------------------
 
 
 def compared_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
-    """Model -> table -> file of each compared model, the run's model first, measured on the atlas's sentences.
-
-    These need only attention, and the scores of heads. The run's model has further tables, from the studies of the run and from
-    masking its heads.
-    """
-    models = compared_models(inputs.config, run)
-    return {model: sentence_tables(run, model) | {HEAD_SCORES: table_of(run, model, HEAD_SCORES)} for model in models}
+    """Model -> table -> file of what all compared models are measured by, the run's model first."""
+    return {model: sentence_tables(run, model, HEAD_SCORES) for model in compared_models(inputs.config, run)}
 
 
 def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
     """The same, for the page; empty if the run compares no models."""
     compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
     return compared_tables(inputs, run) if compares else {}
-
-
-def shapes(inputs: StudyInputs, run: str) -> dict[str, list[int]]:
-    """Compared model -> number of layers, and of heads per layer."""
-    return {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)}
 
 
 def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
@@ -236,21 +161,23 @@ def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
 
 
 def _models_of_page(inputs: StudyInputs, run: str) -> list[str]:
-    """Models whose sentences the page shows, the run's first; none in a run without sentences."""
     return list(page_tables(inputs, run)) or ([inputs.base_model(run)] if has_sentences(inputs.config, run) else [])
 
 
-def of_sentences(inputs: StudyInputs, run: str, folder: str, *suffixes: str) -> dict[str, list[str]]:
+def of_sentences(folder: str, *suffixes: str) -> Callable[[StudyInputs, str], dict[str, list[str]]]:
     """Model -> files of the first shard of the sentences whose attention the page shows."""
-    settings = inputs.config["runs"][run][ID]
-    corpus = settings.get("shown", settings.get("sentences"))
-    models = _models_of_page(inputs, run)
-    return {model: [shard_paths(inputs.config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+    def files(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
+        config, models = inputs.config, _models_of_page(inputs, run)
+        corpus = config["runs"][run][ID].get("shown", config["runs"][run][ID].get("sentences"))
+        return {model: [shard_paths(config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+    return files
 
 
-def evidence(inputs: StudyInputs, run: str, name: str) -> dict[str, str]:
+def evidence(name: str) -> Callable[[StudyInputs, str], dict[str, str]]:
     """Model -> a table of what its heads attend to."""
-    return {model: table_of(run, model, f"{ID}/{name}") for model in _models_of_page(inputs, run)}
+    return lambda inputs, run: {model: table_of(run, model, f"{ID}/{name}") for model in _models_of_page(inputs, run)}
 
 
 def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -271,18 +198,14 @@ def comparison(inputs: StudyInputs, run: str) -> dict[str, str]:
 
 
 def random_scores(config: Config, run: str, model: str) -> str:
-    """Scores of models with random weights of the same architecture as a model.
-
-    Models that read the same examples share them: all were made from the same files.
-    """
+    """Scores of random weights in the architecture of a model; models that read the same examples share them."""
     return f"results/{run}/{ID}/models/{tokenised_by(config, model)}/random_scores.safetensors"
 
 
 def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
     """Masked-LM head of a model (safetensors), or its description (json), trained if the checkpoint has no such head.
 
-    On the segments of Clark et al. if the run computes gradients of that model on them, so that only one head is trained;
-    otherwise on the sentences of the atlas.
+    On the segments of Clark et al. if the run needs one there, so that only one is trained; otherwise on the atlas's sentences.
     """
     clark = config["runs"][run].get("clark2019", {})
     shared = "segments" in clark and study_model(config, run, "clark2019") == model
@@ -303,12 +226,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=shown_artifacts(ID),
     pairs=pairs,
-    optional={
-        "sentences": ("compared", "shown", "series"),
-        "compared": ("series",),
-        "shown": (),
-        "series": (),
-    },
+    optional={"sentences": ("compared", "shown"), "compared": (), "shown": ()},
     check=check,
     measures=MEASURES,
     inputs={
@@ -316,23 +234,18 @@ STUDY = Study(
         "shape": lambda inputs, run: shape_of(inputs.config, inputs.base_model(run)),
         "tables": head_tables,
         "table_models": table_models,
-        "study_models": study_models,
         "skip_reasons": skip_reasons,
         "compared_tables": compared_tables,
         "page_tables": page_tables,
-        "shapes": shapes,
+        "shapes": lambda inputs, run: {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)},
         "random_weights": random_weights,
         "comparison": comparison,
         "relations": relations,
-        "pairs": lambda inputs, run: evidence(inputs, run, "attended_pairs"),
-        "kinds": lambda inputs, run: evidence(inputs, run, "attended_kinds"),
-        "attention": lambda inputs, run: of_sentences(inputs, run, "attention", "safetensors", "json"),
-        "examples": lambda inputs, run: of_sentences(inputs, run, "examples", "parquet"),
-        "dropped": lambda inputs, run: of_sentences(inputs, run, "examples", "dropped.tsv"),
-        "sources": sources,
-        "figures": figures,
-        "folder": lambda inputs, run: inputs.study.path("", run),
-        "series": lambda inputs, run: list(inputs.config["runs"][run][ID].get("series", [])),
+        "pairs": evidence("attended_pairs"),
+        "kinds": evidence("attended_kinds"),
+        "attention": of_sentences("attention", "safetensors", "json"),
+        "examples": of_sentences("examples", "parquet"),
+        "dropped": of_sentences("examples", "dropped.tsv"),
     },
     overview=True,
 )

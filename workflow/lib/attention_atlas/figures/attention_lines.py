@@ -28,17 +28,9 @@ def draw_attention_lines(
     marked_words: Sequence[int] = (),
     size: float = 7,
 ) -> None:
-    """Draw query words on the left, key words on the right, and a line as opaque as each weight.
+    """Draw query words on the left, key words on the right, and a line as opaque as each weight [n, n]; NaN draws none.
 
-    Args:
-        axes: axes to draw on.
-        words: the n words.
-        weights: [n, n], row = query word; NaN draws no line.
-        colour: colour of the lines.
-        marked: [n, n] lines drawn in `mark_colour`, on top of all others.
-        mark_colour: colour of marked lines and words.
-        marked_words: positions of words printed bold in `mark_colour`, in both columns.
-        size: font size of the words, in points.
+    marked: [n, n] lines drawn in `mark_colour`, on top of all others; marked_words: positions of words printed bold in it.
     """
     n = len(words)
     shown = ~np.isnan(weights) & (weights > 0.005)
@@ -72,15 +64,7 @@ def weighted_lines(
     sides: tuple[float, float],
     width: float,
 ) -> LineCollection:
-    """Lines from the left to the right side, each as opaque as its weight.
-
-    Args:
-        left_heights, right_heights: [line] heights at both sides.
-        weights: [line].
-        colours: one for all lines, or [line, 4].
-        sides: left and right.
-        width: width of a line, in points.
-    """
+    """Lines [line] from the left to the right side, each as opaque as its weight; colours: one for all lines, or [line, 4]."""
     heights = (left_heights, right_heights)
     points = [np.column_stack([np.full(len(weights), side), at_side]) for side, at_side in zip(sides, heights, strict=True)]
     tinted = np.array(np.broadcast_to(to_rgba(colours) if isinstance(colours, str) else colours, (len(weights), 4)))

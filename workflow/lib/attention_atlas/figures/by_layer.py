@@ -37,15 +37,8 @@ def draw_by_layer(
 ) -> None:
     """Draw every head as a mark and the mean over the heads of a layer as a line.
 
-    In a panel of one series the marks are dots; several series have a mark each.
-
-    Args:
-        axes: axes to draw on.
-        frame: one row per head: `column`, layer and head (from 1), `value`.
-        series: (value of `column`, how it is drawn); series missing from `frame` are skipped, and an empty panel says so.
-        column: column that names the measure.
-        value: column of the values.
-        published: `column`, layer, value: drawn as hollow marks in the colour of their series.
+    In a panel of one series the marks are dots. frame: one row per head: `column`, layer, head, `value`; series: (value of
+    `column`, how it is drawn), skipped if missing from `frame`; published: `column`, layer, value, drawn as hollow marks.
     """
     present = [(key, drawn) for key, drawn in series if (frame[column] == key).any()]
     if not present:
@@ -73,11 +66,7 @@ def draw_by_layer(
 
 
 def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quantity]], column: str, value: str) -> None:
-    """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure.
-
-    Args:
-        axes, frame, series, column, value: as for `draw_by_layer`.
-    """
+    """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure."""
     for key, _ in series:
         heads = frame[frame[column] == key]
         if not heads.empty:
@@ -88,24 +77,16 @@ def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quan
 
 
 def range_label(frame: pd.DataFrame, column: str, value: str, height: float) -> str:
-    """Label of the bands of `draw_range`, which says if all of them, or over half, are narrower than the line of the mean.
-
-    Args:
-        frame, column, value: as for `draw_range`.
-        height: of the panels, in the unit of the values.
-    """
+    """Label of the bands of `draw_range`, which says if they are narrower than the line in panels of this height."""
     values = frame.groupby([column, "layer"])[value]
     narrow = (values.max() - values.min() < _LINE * height).mean()
     return RANDOM + (NARROW if narrow == 1 else MOSTLY_NARROW if narrow > 0.5 else "")
 
 
 def layer_legend(series: Sequence[Quantity], random: str = "", published: str = "") -> list[Line2D]:
-    """Handles of a legend for what `draw_by_layer` and `draw_range` draw.
+    """Handles of a legend for what `draw_by_layer` and `draw_range` draw; a single series is labelled as head and mean.
 
-    Args:
-        series: series in the order of the legend; a single one is labelled as head and mean, several by their names.
-        random: label of the bands of a model with random weights (`range_label`); empty if there are none.
-        published: source of the published values; empty if there are none.
+    random: label of the bands (`range_label`); published: source of the published values; empty if there are none.
     """
     handles: list[Line2D] = []
     if len(series) == 1:
@@ -125,12 +106,6 @@ def layer_legend(series: Sequence[Quantity], random: str = "", published: str = 
 
 
 def values_from_zero(axes: Axes, values: Sequence[float], least: float = 0.0) -> None:
-    """Make a vertical axis run from 0 to slightly above the largest value.
-
-    Args:
-        axes: the axes.
-        values: all values drawn on it.
-        least: minimum of its upper end.
-    """
+    """Make a vertical axis run from 0 to slightly above the largest value; `least`: minimum of its upper end."""
     top = max([least, *(float(value) for value in values if np.isfinite(value))])
     axes.set_ylim(0, 1.06 * top if top else 1)

@@ -29,20 +29,10 @@ def draw_head_grid(
     high: float,
     marked: Sequence[tuple[int, int]] = (),
 ) -> QuadMesh:
-    """Draw a value for every head, layer 1 at the top.
+    """Draw a value for every head, layer 1 at the top; returns the cells, for a colour bar.
 
-    A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick is at k - 0.5.
-
-    Args:
-        axes: axes to draw on.
-        frame: one row per head: layer and head (from 1), `value`.
-        value: column of the values; a missing head or NaN stays white.
-        colours: matplotlib's name of the colour map.
-        low, high: values at its ends.
-        marked: (layer, head) of heads with a dot.
-
-    Returns:
-        The cells, for a colour bar.
+    A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick is at k - 0.5. A missing head or NaN stays white.
+    marked: (layer, head) of heads with a dot.
     """
     grid = frame.pivot(index="layer", columns="head", values=value).to_numpy(float)
     layers, heads = grid.shape

@@ -29,20 +29,10 @@ def label_points(
     lines: bool = False,
     **text: Any,
 ) -> int:
-    """Write a label beside each point that has space for it; the figure is laid out first.
+    """Write a label beside each point (in data coordinates) that has space; returns how many. The figure is laid out first.
 
-    Args:
-        axes: axes with the points.
-        points: points in data coordinates.
-        labels: labels of the points, placed in this order.
-        size: font size of the labels, in points.
-        radius: radius of a mark, in points.
-        marks: all marks that a label must not cover; default: the points.
-        lines: whether a label without space beside its mark may be placed farther away, with a line to the mark.
-        text: other arguments of `Axes.annotate`.
-
-    Returns:
-        Number of labels that were placed.
+    radius: of a mark, in points; marks: all marks that a label must not cover (default: the points); lines: whether a label
+    without space may be placed farther away, with a line to the mark; text: other arguments of `Axes.annotate`.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None

@@ -9,14 +9,7 @@ from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, SKY,
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a quantity is drawn.
-
-    Attributes:
-        axis: title of an axis or a colour bar, with the unit.
-        name: name in a legend or a title.
-        colour: colour of lines, marks and bars.
-        marker: shape of marks.
-    """
+    """How a quantity is drawn: title of an axis or a colour bar, with the unit; name in a legend or a title; colour; marker."""
 
     axis: str
     name: str
@@ -44,7 +37,6 @@ ATTENTION = Quantity("Mean attention (share)", "attention", BLUE)
 WEIGHT = Quantity("Attention weight", "attention weight", BLUE)
 ENTROPY = Quantity("Entropy of attention (nats)", "entropy", BLUE)
 ENTROPY_OF_CLS = Quantity("Entropy of attention (nats)", "entropy of [CLS]", VERMILION, "s")
-GRADIENT = Quantity("Gradient |dL/dA| (nats)", "gradient", BLUE)
 COSINE = Quantity("Cosine similarity", "cosine similarity", BLUE)
 DIVERGENCE = Quantity("Mean divergence (nats per token)", "divergence", BLUE)
 SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)
@@ -52,8 +44,8 @@ ACCURACY = Quantity("Accuracy (%)", "accuracy", BLUE)
 BLEU = Quantity("BLEU", "BLEU", BLUE)
 F1 = Quantity("F1 (%)", "F1", BLUE)
 
-LOSS, GAIN, UNCHANGED = VERMILION, BLUE, GREY
-"""Colours of a score that falls, rises, or does not change."""
+LOSS, UNCHANGED = VERMILION, GREY
+"""Colours of a score that falls, or does not change."""
 
 LAYER, HEAD = "Layer", "Head"
 """Titles of axes that count from 1."""

@@ -34,16 +34,8 @@ matplotlib.use("Agg")
 
 
 # Okabe & Ito (2008): distinguishable under the common kinds of colour blindness.
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#F0E442",
-    "#000000",
-)
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY, YELLOW, BLACK = "#CC79A7", "#56B4E9", "#F0E442", "#000000"
 GREY = "#8a8a8a"
 NOTE = "#555555"
 """Colour of footnotes and of remarks in a panel."""
@@ -111,16 +103,7 @@ def use_style() -> None:
 
 
 def page_figure(rows: int, columns: int, width: float, height: float, **subplots: Any) -> tuple[Figure, Any]:
-    """A figure of panels that fits a page.
-
-    Args:
-        rows, columns: number of rows and columns of panels.
-        width, height: size of the figure in inches; limited to the size of a page.
-        subplots: other arguments of `matplotlib.pyplot.subplots`.
-
-    Returns:
-        The figure, and its axes [row, column].
-    """
+    """A figure of panels of a size in inches, limited to a page, and its axes [row, column]."""
     use_style()
     size = (min(width, PAGE), min(height, TALLEST - 0.5))
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **subplots)
@@ -144,14 +127,7 @@ def minus_signs(text: str) -> str:
 
 
 def footnote(labels: RunLabel | Iterable[RunLabel], count: str = "") -> str:
-    """The one line below a figure: run, model, corpus, and n.
-
-    The caption (`studies/<id>/study.py`) says what a figure shows, how it was measured, and its caveats.
-
-    Args:
-        labels: models and corpora of the figure; more than two are counted, not named.
-        count: size of the sample, such as `n = 40 segments`.
-    """
+    """The one line below a figure: run, models and corpora (more than two are counted), and n, such as `n = 40 segments`."""
     every = [labels] if isinstance(labels, RunLabel) else list(labels)
     models = _listed([label.model for label in every], "models")
     corpora = _listed([label.corpus for label in every], "corpora")
@@ -181,14 +157,7 @@ class DrawnFigure:
     def write(
         self, files: Mapping[str, str | Path], labels: Mapping[str, RunLabel], run_title: str = "", **of_page: Any
     ) -> None:
-        """Save the figure with its footnote, and its numbers (`tsv`) with their page, if any; the report has the caption.
-
-        Args:
-            files: kind -> file.
-            labels: models and corpora; without any, the footnote names the run.
-            run_title: title of the run.
-            of_page: other arguments of `Table.write`.
-        """
+        """Save the figure with its footnote, and its numbers (`tsv`) with their page, if any; of_page: for `Table.write`."""
         pictures = {kind: path for kind, path in files.items() if kind in _FORMATS}
         below = footnote(labels.values(), self.note) if labels else f"{run_title}: {self.note}."
         save_figure(self.figure, pictures, below)
@@ -199,13 +168,7 @@ class DrawnFigure:
 
 
 def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str = "") -> None:
-    """Save a figure in several formats, without dates, and close it.
-
-    Args:
-        figure: the figure.
-        files: format (svg, png, pdf) -> file.
-        footnote: small grey line below the figure: run, model, corpus, n (see `footnote`).
-    """
+    """Save a figure with its footnote in several formats (svg, png, pdf -> file), without dates, and close it."""
     bounds = lay_out(figure, footnote)
     for kind, path in files.items():
         with whole_file(path) as part:
@@ -214,11 +177,7 @@ def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str =
 
 
 def lay_out(figure: Figure, footnote: str = "") -> Bbox:
-    """Fix the layout of a figure and write its footnote below; returns the bounds to save it with, in inches.
-
-    Layout and measuring are done once for all formats: otherwise each format would repeat both, and draw once more with any
-    layout engine (even "none").
-    """
+    """Fix the layout of a figure, once for all formats, and write its footnote below; returns the bounds to save, in inches."""
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for legend in figure.legends:
@@ -250,14 +209,9 @@ def _wrap(text: Text, words: str, width: float) -> None:
 
 
 def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iterable[Any] = (), **options: Any) -> Legend:
-    """Replace the legends of panels by one legend below all of them, where it covers no data.
+    """Replace the legends of panels by one legend below all of them, with each label once.
 
-    Args:
-        figure: the figure, in constrained layout.
-        axes: the panels. Each label occurs once in the legend, in the order of its first panel.
-        columns: columns of the legend; fewer if they do not fit into the figure.
-        extra: additional handles with their own labels.
-        options: other arguments of `Figure.legend`.
+    columns: fewer if they do not fit into the figure; extra: additional handles; options: for `Figure.legend`.
     """
     handles: dict[str, Any] = {}
     for axis in axes:
@@ -296,13 +250,9 @@ VALUE = "median"
 
 
 def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Three rows for each row of a table: its value and both ends of its interval.
+    """Three rows for each row of a table (value, ci_low, ci_high, and others): its value and both ends of its interval.
 
-    Args:
-        table: value, ci_low, ci_high, and other columns, which are repeated. An end beyond its value is set to it.
-
-    Returns:
-        The rows, without ci_low and ci_high.
+    An end beyond its value is set to it.
     """
     keys = table.drop(columns=["value", "ci_low", "ci_high"])
     ends = (table["value"], table["ci_low"].clip(upper=table["value"]), table["ci_high"].clip(lower=table["value"]))

@@ -27,12 +27,10 @@ _FIRST_WINDOW = len(SPECIAL) + 1
 
 @dataclass(frozen=True)
 class FeatureOptions:
-    """Choices that Equation 2 leaves open; the first value of each is the default.
+    """Choices that Equation 2 leaves open.
 
-    Attributes:
-        binning: floor: a token at distance d > 0 is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
-        diagonal: special: attention of a special token to itself counts as attention to that special token; self: as
-            attention of a token to itself.
+    binning: floor: a token at distance d > 0 is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
+    diagonal: special: attention of a special token to itself is attention to that special token; self: it is to itself.
     """
 
     binning: str = "floor"
@@ -77,12 +75,7 @@ def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DE
 
 
 def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp]) -> Floats:
-    """[..., 21] features of every head on one example, summing to 1.
-
-    Args:
-        maps: [..., n, n] attention without padding, rows sum to 1.
-        cells: [n, n] from `feature_of_cells`.
-    """
+    """[..., 21] features, summing to 1, of every map [..., n, n] without padding; cells: [n, n] from `feature_of_cells`."""
     n = len(cells)
     members = np.zeros((n * n, len(FEATURES)), np.float32)
     members[np.arange(n * n), cells.ravel()] = 1

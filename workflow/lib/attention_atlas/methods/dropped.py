@@ -46,14 +46,9 @@ RecordsByCorpus = Mapping[str, Annotated[CorpusRecords, read_records]]
 
 
 def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, str]] | None = None) -> Table:
-    """corpus, outcome (kept, or the reason of dropping), unit, n and share for every corpus of a study.
+    """corpus, outcome (kept, or the reason of dropping), unit, n and share (of the records) for every corpus of a study.
 
-    Shares are relative to the records, which are windows in a corpus of questions: the kept questions have a further row,
-    without a share. Text from which segments yield no record is counted in its own unit, without a share.
-
-    Args:
-        corpora: corpus -> its records.
-        scored: corpus -> number of its records that were scored, and why the others were not; default: all kept records.
+    scored: corpus -> number of its records that were scored, and why the others were not; default: all kept records.
     """
     rows: list[dict[str, Any]] = []
     for corpus, (examples, dropped, limit) in corpora.items():

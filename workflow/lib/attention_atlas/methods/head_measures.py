@@ -17,7 +17,6 @@ PATTERN = "Pattern of its maps"
 LINGUISTIC = "What it links in language"
 EFFECT = "Effect on the model"
 TRAINING = "Change in training"
-SENTENCES = "On sentences"
 REPEATED = "On repeated random tokens"
 NORM = "Weighted by value norms"
 CHOSEN = "Chosen patterns"
@@ -36,16 +35,10 @@ ADJUSTED = "p adjusted for all heads"
 class Measure:
     """A column of the atlas.
 
-    Attributes:
-        name, title: of the column, and in words.
-        item: table, figure or section of the paper.
-        unit: unit of the values; empty for names.
-        higher_means: what a larger value means.
-        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
-        chance: value of a head without the effect that is measured; None if it is not known in advance.
-        null: source of the values in its null distribution; empty if it has none, or if the chance value is known.
-        about: measure of the same head that names the object of the value, such as the relation of an accuracy.
-        shares: measures that correlate with it by definition, since they count the same weights or answers.
+    item: table, figure or section of the paper; unit: empty for names; part: whether it is a part of another measure (one task
+    of several, an end of an interval): shown, but not correlated; chance: value of a head without the effect, if it is known in
+    advance; null: source of the values in its null distribution; about: measure of the same head that names the object of the
+    value, such as the relation of an accuracy; shares: measures that count the same weights or answers.
     """
 
     name: str
@@ -62,10 +55,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Examples:
-    """Number of examples behind each value of a measure.
-
-    `unit`: sentences, words, ...; `select`: like `Source.select`, with the number in place of each measure.
-    """
+    """Number of examples behind each value: sentences, words, ...; `select`: like `Source.select`, with the number as value."""
 
     unit: str
     select: Select
@@ -74,10 +64,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Caution:
-    """A condition under which measures say nothing about single heads, read from a table of the study (`study/name`).
-
-    `reason`: from that table, which must have `columns`, to a sentence; empty if the measures can be used.
-    """
+    """A condition under which measures say nothing about single heads: from a table (`study/name`) to a sentence, or empty."""
 
     table: str
     columns: tuple[str, ...]
@@ -86,26 +73,12 @@ class Caution:
 
 @dataclass(frozen=True)
 class Source:
-    """Measures that come from one table of a study.
+    """Measures that come from one table (`study/name`) of a study, which must have `columns`.
 
-    Attributes:
-        table: `study/name`.
-        select: function that selects them from it.
-        measures: the measures.
-        columns: columns that the table must have.
-        examples: number of examples behind them; None if the table does not say.
-        caution: condition under which they say nothing; None if there is none.
-        group: heading of these measures on the page of the atlas.
-        model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
-        family: whether they are means over a family of models that are fine-tuned from that model.
-        attention_alone: whether they need only a model's attention. The atlas computes these on its sentences if no study of
-            the run does.
-        further: from the table to measures that it declares: a user's patterns, or one of `measures` with a title that
-            depends on the table.
-        chances: from the table to measure -> its value for a head without the effect, if this depends on the examples.
-        reasons: from the table to measure -> why it has no value.
-        no_null: sentence that explains why measures have neither a null distribution nor a chance value.
-        no_interval: sentence that explains why measures have no interval.
+    group: heading on the page of the atlas; model: key of the study's settings that names the model whose heads they are, if it
+    is not that of the study; family: whether they are means over models fine-tuned from it; attention_alone: whether the atlas
+    can compute them on its sentences. From the table: measures that it declares (`further`), measure -> its value for a head
+    without the effect (`chances`), measure -> why it has no value (`reasons`). no_null, no_interval: why measures have none.
     """
 
     table: str
@@ -172,7 +145,7 @@ def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Me
     return measure, low, high
 
 
-def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure, Measure]:
+def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, ...]:
     """A measure, the ends of its interval, and its p-value adjusted for all heads, which the page shows as q."""
     adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
     return (*with_interval(measure, interval), adjusted)

@@ -20,15 +20,10 @@ UNIT_COLUMNS = ("unit", "units")
 
 @dataclass(frozen=True)
 class Units:
-    """The independent units of a list of items.
+    """The independent units of a list of items: [item] number of its unit, from 0; how many; and what they are.
 
     Sentences, segments and windows of one document share its topic, words and author, so an interval that resamples them
     individually is too narrow.
-
-    Attributes:
-        of_item: [item] number of its unit, from 0 in the order of the items.
-        count: number of units.
-        name: documents, or the kind of the items themselves (segments, sentences, passages).
     """
 
     of_item: npt.NDArray[np.intp]
@@ -53,12 +48,7 @@ class Units:
 
 
 def independent_units(documents: Iterable[str | None], items: str) -> Units:
-    """Documents as units; the items themselves if any document is unknown or all items come from one document.
-
-    Args:
-        documents: [item] name of its document, None if unknown.
-        items: kind of the items (segments, sentences, passages), for the name of the units.
-    """
+    """Documents [item] as units; the items themselves (called `items`) if any is None, or all come from one document."""
     names = list(documents)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     if None in numbers or len(numbers) < 2:
@@ -73,14 +63,9 @@ def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
 
 
 def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units: Units | None = None) -> pd.DataFrame:
-    """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n.
+    """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n; items of NaN are ignored.
 
-    Items without a value (NaN) are ignored; a head for which all items are NaN has no row.
-
-    Args:
-        values: [item, layer, head].
-        resamples, seed: settings of the bootstrap.
-        units: what the bootstrap resamples, reported in two more columns, `unit` and `units` (their number); default: items.
+    units: what the bootstrap resamples, reported in two more columns, `unit` and `units` (their number); default: items.
     """
     has_value = ~np.isnan(values[:, 0, 0])
     columns = ["layer", "head", "value", "ci_low", "ci_high", "n"]
@@ -94,12 +79,7 @@ def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units
 
 
 def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
-    """Accuracy of every head in every direction: layer, head, direction, n, correct, accuracy (NaN if n is 0).
-
-    Args:
-        right: [item, direction, layer, head].
-        directions: names of the directions.
-    """
+    """layer, head, direction, n, correct, accuracy (NaN if n is 0) of every head, from [item, direction, layer, head]."""
     counts = right.sum(axis=0)
     frames = [head_rows(correct, "correct").assign(direction=name) for correct, name in zip(counts, directions, strict=True)]
     table = pd.concat(frames, ignore_index=True).assign(n=len(right))
@@ -108,12 +88,7 @@ def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
 
 
 def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.DataFrame:
-    """One map as rows: query, key (from 1), query_token, key_token, weight.
-
-    Args:
-        tokens: the n tokens.
-        weights: [n, n], row = query token.
-    """
+    """One map [n, n], row = query token, as rows: query, key (from 1), query_token, key_token, weight."""
     query, key = np.indices(weights.shape)
     names = np.asarray(tokens, dtype=object)
     return pd.DataFrame(
@@ -128,14 +103,7 @@ def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.Dat
 
 
 def interval_of_mean(values: npt.NDArray[np.float64], units: Units, resampling: Resampling, level: float) -> dict[str, float]:
-    """ci_low and ci_high of the mean of values [item], by bootstrap over units; empty for a single unit.
-
-    Args:
-        values: [item] values.
-        units: the units of the items.
-        resampling: settings of the bootstrap.
-        level: coverage; the interval is widened where units are few (`expanded_level`).
-    """
+    """ci_low and ci_high of the mean of values [item], by bootstrap over units, widened if they are few; empty for one unit."""
     if units.count < 2:
         return {}
     expanded = expanded_level(level, units.count)

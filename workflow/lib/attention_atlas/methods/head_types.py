@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,6 @@ def fits(means: Floats) -> Floats:
 
 
 Labels = npt.NDArray[np.intp]
-METHODS = ("kmeans", "mixture")
 _STARTS = 50
 _TIE = 1e-9
 
@@ -74,9 +73,7 @@ _TIE = 1e-9
 def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") -> tuple[Labels, Floats]:
     """[head] cluster of each head by its features [head, 21], not scaled; and [cluster, 21] means of the clusters' features.
 
-    Args:
-        count: number of clusters.
-        method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
+    method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
     """
     if len(features) < count:
         raise AtlasError(
@@ -99,11 +96,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
 def names(means: Floats) -> tuple[str, ...]:
     """Names of four clusters: the assignment of names with the largest total of `fits`.
 
-    The same fits say whether a cluster is named at all (`types_of`). Namings that differ only in the names of clusters that do
-    not fit them give all heads the same types: such a tie is no error.
-
-    Raises:
-        AtlasError: two namings fit equally well, so that the choice would be arbitrary.
+    Namings that differ only in names of clusters that do not fit them give all heads the same types: such a tie is no error.
     """
     table = fits(means)
     indices = range(len(TYPES))
@@ -124,14 +117,8 @@ def fitted_names(table: Floats, naming: Sequence[int]) -> tuple[str, ...]:
     return tuple(TYPES[kind] if table[k, kind] > 0 else UNNAMED for k, kind in enumerate(naming))
 
 
-@dataclass(frozen=True)
-class HeadTypes:
-    """Types of heads, as arrays [head].
-
-    Attributes:
-        clusters: the type of `TYPES` that the best naming assigns to the head's cluster, one type per cluster.
-        names: the same, or `UNNAMED` if the cluster does not fit the type.
-    """
+class HeadTypes(NamedTuple):
+    """[head] the type that the best naming assigns to the head's cluster; and the same, or `UNNAMED` if it does not fit."""
 
     clusters: tuple[str, ...]
     names: tuple[str, ...]

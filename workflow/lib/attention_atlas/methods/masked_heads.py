@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,27 +40,20 @@ class Experiment(Protocol):
     """A model and its task."""
 
     @property
-    def name(self) -> str:
-        """Name of the experiment."""
+    def name(self) -> str: ...
 
     @property
-    def model(self) -> PreTrainedModel:
-        """The model, in evaluation mode."""
+    def model(self) -> PreTrainedModel: ...
 
     @property
-    def pad(self) -> int:
-        """Id of the padding token."""
+    def pad(self) -> int: ...
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
         """Number of layers and heads of each kind of attention."""
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        """References or labels of examples.
-
-        Raises:
-            AtlasError: an example has none, or there is no example.
-        """
+        """References or labels of examples; AtlasError if one has none."""
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
         """Answers of the unchanged model, then of the model under each plan."""
@@ -70,8 +62,7 @@ class Experiment(Protocol):
         """The loss summed over the examples of a batch (and over the tokens of their translations)."""
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(NamedTuple):
     """A mask, identified by `KEYS`, and its plan."""
 
     masked: str
@@ -83,7 +74,7 @@ class Mask:
     @property
     def key(self) -> tuple[str, str, int, int]:
         """Values of `KEYS`."""
-        return self.masked, self.kind, self.layer, self.head
+        return self[:4]
 
 
 def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
@@ -112,11 +103,7 @@ def plan_without(heads: pd.DataFrame) -> Plan:
 
 
 def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Plan | None = None) -> Derivatives:
-    """Derivatives for all heads and examples, in the order of the examples; 0 for heads that `plan` masks already.
-
-    Raises:
-        AtlasError: the loss is not finite, or an example has no label or reference.
-    """
+    """Derivatives for all heads and examples, in the order of the examples; 0 for heads that `plan` masks already."""
     heads = heads_of(experiment.shape)
     rows = {example.record: row for row, example in enumerate(examples)}
     derivatives = np.zeros((3, len(examples), len(heads)))
@@ -181,8 +168,7 @@ def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> lis
     return [*masked, *remaining_places[: count - len(masked)]]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A pruning step; `half` says which examples use it: 0 (even positions), 1 (odd positions) or None (all)."""
 
     order: str

@@ -62,17 +62,11 @@ SCOPES = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Our side of one published value.
+    """Our side of one published value: a number, several (as list or by name), a text, or None; how it compares, and why.
 
-    Attributes:
-        value: number, list of numbers (by layer), numbers by name, or text; None when nothing was computed.
-        comparable: exact, close, setting, qualitative or no.
-        why: the reason, one sentence.
-        ci_low, ci_high, n: interval and size, where there are any.
-        holds: for qualitative comparisons, whether the claim holds here; None where the run does not decide it.
-        is_tested: for qualitative comparisons, whether the run has an interval for the claim.
-        numbers: the published numbers that ours correspond to, in the order of ours; empty for all numbers of the value.
-        obstacle: what this run lacks for a comparison, in a few words; empty where it lacks nothing.
+    holds, is_tested: for qualitative comparisons, whether the claim holds here (None where the run does not decide it), and
+    whether the run has an interval for it. numbers: the published numbers that ours correspond to; empty for all of the value.
+    obstacle: what this run lacks for a comparison, in a few words.
     """
 
     value: Any
@@ -146,11 +140,7 @@ def as_text(value: Any) -> str | None:
 
 
 def agrees(entry: Published, ours: Measured) -> bool:
-    """Whether ours is the published value: texts are equal, numbers lie within the rounding of the published ones.
-
-    The rounding is half a unit of the last printed digit, or the tolerance that is stated for a value read off a figure. Where
-    a printed number is a known misprint, the corrected one counts.
-    """
+    """Whether texts are equal, and numbers within the rounding of the published ones, or of the corrected ones of misprints."""
     numbers = ours.numbers or entry.numbers
     if isinstance(ours.value, dict):
         if list(ours.value) != [number.part for number in numbers]:
@@ -191,20 +181,12 @@ CLAIM_COLUMNS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim that can be tested on any model.
+    """A claim that can be tested on any model: it holds if the statistic lies above (or below) the threshold.
 
-    Attributes:
-        statement: the claim, with the place in the paper.
-        ours: what this run measured, in words.
-        statistic: what is measured, in a few words with its unit.
-        value: of the statistic; NaN where it cannot be computed.
-        ci_low, ci_high: its interval; NaN where there are too few examples for one.
-        n: how many independent units the interval is over.
-        unit: what they are: sentences, documents, examples, heads, random sets, ...
-        threshold, above: the claim holds if the statistic lies above the threshold (below it where `above` is False).
-        level: coverage of the interval.
-        is_confirmed: False if a further test that the claim needs does not confirm it; it is then undecided unless the
-            interval refutes it.
+    statement: with the place in the paper; ours: what this run measured, in words; statistic: in a few words with its unit;
+    value and interval: NaN where they cannot be computed; n: independent units (sentences, ...) of the interval, whose coverage
+    is `level`. is_confirmed: False if a further test that the claim needs does not confirm it; it is then undecided unless the
+    interval refutes it.
     """
 
     statement: str
@@ -222,7 +204,6 @@ class Claim:
 
     @property
     def is_tested(self) -> bool:
-        """Whether there is an interval."""
         return not (math.isnan(self.ci_low) or math.isnan(self.ci_high))
 
     @property
@@ -245,20 +226,13 @@ class Claim:
 
 
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
-    """One row for a claim about several things, such as every task or every type.
+    """One row for a claim about several things, such as every task: the part that decides.
 
-    It holds if all parts hold and does not hold if one part does not. Otherwise it is undecided if one part is, and not
-    tested if only parts without an interval stand in the way. The row shows the part that decides: one that does not hold,
-    else one that is undecided, else one that is not tested, else the one nearest to its threshold. If all parts hold, each
-    was tested at its own level (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance
-    sampling); a part that refutes the claim is one of many, so the intervals of k parts have the coverage
-    `level_of_parts(k)`.
-
-    Raises:
-        ValueError: no parts.
+    That is one that does not hold, else one that is undecided, else one that is not tested, else the one nearest to its
+    threshold. If all parts hold, each was tested at its own level (intersection-union test: Berger 1982, Multiparameter
+    hypothesis testing and acceptance sampling); a part that refutes the claim is one of many, so the intervals of k parts have
+    the coverage `level_of_parts(k)`.
     """
-    if not parts:
-        raise ValueError("a claim needs a part.")
     order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
     deciding = min(parts, key=lambda part: (order.index(part.verdict), _distance(part)))
     return replace(deciding, statement=statement, ours=ours)

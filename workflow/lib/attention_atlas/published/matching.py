@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -42,8 +41,7 @@ class Sameness(NamedTuple):
     obstacle: str = ""
 
 
-@dataclass(frozen=True)
-class MeasuredNumber:
+class MeasuredNumber(NamedTuple):
     """The measured value of one published number: in the published unit, with its interval, its n, and its (first) row."""
 
     value: Scalar
@@ -62,18 +60,14 @@ class Quantity(NamedTuple):
 
 
 class Tables:
-    """The tables of a run by name, with an index of the columns that select rows."""
+    """The tables of a run by name, with indices of the columns that select rows."""
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
         self.frames = frames
         self._row_indices: dict[tuple[str, ...], dict[tuple[str, ...], np.ndarray]] = {}
 
     def rows(self, cell: Cell) -> pd.DataFrame:
-        """The rows that a cell names.
-
-        Raises:
-            NotMeasured: there are none.
-        """
+        """The rows that a cell names, or NotMeasured."""
         if cell.artefact not in self.frames:
             raise NotMeasured(f"this run has no {cell.artefact}.tsv")
         frame = self.frames[cell.artefact]
@@ -97,12 +91,7 @@ class Tables:
         return frame.iloc[np.concatenate(selected)]
 
     def number(self, number: Number) -> MeasuredNumber:
-        """The measured value of a published number, in the published unit.
-
-        Raises:
-            NotMeasured: there is none, or it is a missing value.
-            AtlasError: several rows where one is meant.
-        """
+        """The measured value of a published number, in the published unit, or NotMeasured."""
         cell = number.cell
         if cell is None:
             raise NotMeasured("no table contains it")
@@ -149,14 +138,9 @@ class Tables:
 def measure(
     published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]
 ) -> dict[str, Measured]:
-    """The measured value of every published value that names a cell of our tables, or the reason why there is none.
+    """The measured value of every published value, or the reason why there is none, from the run's tables by name.
 
-    Args:
-        published, frames: of `load_published`, and the run's tables by name, layers and heads counted from 1.
-        labels: role -> model and corpus of the run.
-
-    Raises:
-        AtlasError: a published value names several rows where one is meant.
+    labels: role -> model and corpus of the run.
     """
     tables = Tables(frames)
     return {value.id: _measured(value, tables, labels) for value in published.values()}
@@ -168,11 +152,7 @@ def quantities(rows: Iterable[Quantity]) -> pd.DataFrame:
 
 
 def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
-    """Kind of comparison between a number of a run and a published one, and its reason; sample sizes are not considered.
-
-    Raises:
-        NotMeasured: the run names no model and corpus for its role.
-    """
+    """Kind of comparison between a number of a run and a published one, and its reason; sample sizes are not considered."""
     role = next((role for role in value.role.split("|") if role in labels), None)
     if value.role and role is None:
         raise NotMeasured(f"this run names nothing for {value.role.replace('|', ' or ')}")
@@ -180,15 +160,17 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
         return Sameness(value.comparable, value.why or _DEFAULT.get(value.comparable, ""))
     if role is not None:
         label = labels[role]
-        differences, obstacles = [], []
-        if "model" in value.same and label.model_reference != value.same["model"]:
-            differences.append(f"model {label.model} instead of {value.same['model']}")
-            obstacles.append("another model")
-        if "data" in value.same and label.corpus_reference != value.same["data"]:
-            differences.append(f"corpus {label.corpus} instead of {value.same['data']}")
-            obstacles.append("another corpus")
-        if differences:
-            return Sameness(NO, " and ".join(differences), " and ".join(obstacles))
+        compared = {
+            "model": ("model", label.model_reference, label.model),
+            "data": ("corpus", label.corpus_reference, label.corpus),
+        }
+        different = [
+            (f"{what} {ours} instead of {value.same[key]}", f"another {what}")
+            for key, (what, reference, ours) in compared.items()
+            if key in value.same and reference != value.same[key]
+        ]
+        if different:
+            return Sameness(NO, *map(" and ".join, zip(*different, strict=True)))
     same = [f"{name} {reference}" for name, reference in value.same.items()]
     if any(label.stand_in for label in labels.values()):
         named = " and ".join(same) or "its model or corpus"
@@ -198,7 +180,7 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
 
 
 def _with_size(value: Published, kind: Sameness, n: int | None) -> tuple[str, str]:
-    """Kind of comparison, and its reason with the number of units: an exact comparison needs the published number of units."""
+    """Kind of comparison, and its reason with the number of units; an exact one needs the published number."""
     if kind.comparable not in (EXACT, CLOSE):
         return kind.comparable, kind.why
     if value.size is None:

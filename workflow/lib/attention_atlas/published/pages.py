@@ -47,12 +47,7 @@ def verdict_counts(frame: pd.DataFrame) -> str:
 
 
 def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
-    """Published values beside ours, their page grouped by table or figure of the paper, with the verdict first.
-
-    Args:
-        frame: columns `compare.COLUMNS`; with a column study, values are grouped by study and place in the paper.
-        notes: paragraphs above the table.
-    """
+    """Published values beside ours (`compare.COLUMNS`), grouped by place in the paper (and study, if there is this column)."""
     with_study = "study" in frame
     page = frame.assign(
         place=frame["study"] + ": " + frame["item"] if with_study else frame["item"],
@@ -85,11 +80,7 @@ def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
 
 
 def claim_table(frame: pd.DataFrame) -> Table:
-    """Claims, with the verdict first.
-
-    Args:
-        frame: columns `CLAIM_COLUMNS`; with a column study, claims are grouped by study.
-    """
+    """Claims (`CLAIM_COLUMNS`), grouped by study if there is this column."""
     first = [name for name in ("study", "verdict", "claim", "ours", "statistic", "value") if name in frame]
     page = frame[first].assign(
         interval=[interval_text(low, high) for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)],

@@ -26,12 +26,10 @@ Value = Scalar | list[Scalar] | dict[str, Scalar] | None
 class Cell:
     """The place of a number in this project's tables.
 
-    Attributes:
-        artefact: the table, by the name of its file without suffix, or by that of a frame that the comparison derives.
-        where: column -> value of the row. `a|b` takes both; `last` is the largest number of the column.
-        column: of the number. `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
-        interval, n: columns of the interval (without `_low` and `_high`) and of the number of units; empty where there is none.
-        scale: factor from our unit to the published one.
+    artefact: the table's file without suffix, or a frame that the comparison derives. where: column -> value of the row; `a|b`
+    takes both, `last` is the largest number. column: `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
+    interval, n: columns of the interval (without `_low` and `_high`) and of the number of units, if any. scale: factor from our
+    unit to the published one.
     """
 
     artefact: str
@@ -44,14 +42,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Number:
-    """One published number (or text).
+    """One published number (or text), as printed or read off a figure (None where it is lost), and the place of ours.
 
-    Attributes:
-        value: as printed, or read off a figure; None where it is lost.
-        part: its name where an id has several numbers; empty where their order identifies them.
-        corrected: the value to compare with where the printed one is a known misprint.
-        cell: place of our number; None where no table has it.
-        decimals: printed decimals, with trailing zeros; None where they are those of the shortest text of the number.
+    part: its name where an id has several numbers; corrected: the value to compare with where the printed one is a known
+    misprint; decimals: as printed, with trailing zeros; None where they are those of the shortest text of the number.
     """
 
     value: Scalar | None
@@ -70,8 +64,7 @@ class Number:
 class Published:
     """One published value: a number, or several that belong together, such as one for each layer.
 
-    Fields are columns of the file, see workflow/resources/published/README.md. role: of the run's model and corpus that our
-    number is measured on; `a|b` takes the first that the run has. remark: names in braces are columns of our row.
+    Fields are columns of the file, see workflow/resources/published/README.md.
     """
 
     id: str
@@ -111,11 +104,7 @@ COLUMNS = ("id", "item", "quantity", *_OF_NUMBER, *_OF_VALUE[3:])
 
 
 def load_published(study: str) -> dict[str, Published]:
-    """Published values of a study: id -> value, in the order of the file.
-
-    Raises:
-        AtlasError: no such study, or a row that cannot be used; names file and line.
-    """
+    """Published values of a study: id -> value, in the order of the file."""
     path = _FOLDER / f"{study}.csv"
     if not path.is_file():
         raise AtlasError(f"{path}: there are no published values of study {study}.")
@@ -138,12 +127,7 @@ def load_published(study: str) -> dict[str, Published]:
 
 
 def printed(published: Mapping[str, Published], item: str, column: str, **where: object) -> Published | None:
-    """The published value of one cell of our tables, or None where nothing is printed for it.
-
-    Args:
-        published, item: of `load_published`, and the table or figure of the paper.
-        column, where: of our table; some or all columns and values that the list of published values has.
-    """
+    """The published value of one cell of our tables (some columns and values of it), or None where nothing is printed."""
     conditions = {name: str(value) for name, value in where.items()}.items()
     for value in published.values():
         cell = value.numbers[0].cell
@@ -155,12 +139,9 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
 def published_column(
     published: Mapping[str, Published], item: str, artefact: str, column: str, frame: pd.DataFrame
 ) -> list[float | None]:
-    """The published number of every row of one of our tables, in our unit; None where none is printed.
+    """The published number of every row of one of our tables (`frame`), in our unit; None where none is printed.
 
-    Args:
-        published, item: of `load_published`, and the table, figure or section of the paper.
-        artefact, column: our table, and its column beside which the numbers are shown.
-        frame: our table, with the columns that select rows, such as `kind`, `layer` and `head`.
+    item: table, figure or section of the paper; artefact, column: our table, and its column beside which the numbers are shown.
     """
     numbers: dict[tuple[tuple[str, str], ...], float] = {}
     for value in published.values():
@@ -179,11 +160,8 @@ def published_column(
 
 
 def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
-    """Published numbers of these values to draw, one row each; missing numbers are left out.
-
-    Returns:
-        id, published_model (that of the paper), value (in our unit; known misprints corrected), and a column for each key of
-        the numbers' places, such as task and layer.
+    """Published numbers of these values to draw, one row each: id, published_model, value (in our unit; misprints corrected),
+    and a column for each key of the numbers' places, such as task and layer.
     """
     values = load_published(study)
     rows = [
@@ -199,17 +177,12 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
 def rows_of_column(study: str, artefact: str, column: str) -> pd.DataFrame:
     """`published_rows` of the values whose place is this column of one of our tables."""
     cells = {name: value.numbers[0].cell for name, value in load_published(study).items()}
-    return published_rows(
-        study, [name for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)]
-    )
+    ids = [name for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)]
+    return published_rows(study, ids)
 
 
 def load_digitised(name: str) -> pd.DataFrame:
-    """Values that were read off a published figure, one row for each head: published/digitised/{name}.csv.
-
-    Raises:
-        AtlasError: there is no such table.
-    """
+    """Values that were read off a published figure, one row for each head: published/digitised/{name}.csv."""
     return read_table(_FOLDER / "digitised" / f"{name}.csv", separator=",")
 
 

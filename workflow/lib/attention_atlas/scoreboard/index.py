@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import struct
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby, islice
@@ -20,8 +19,6 @@ _ROWS, _COLUMNS, _CHARACTERS = 6, 5, 18
 _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
 _KINDS = {".html": "page", ".tsv": "TSV"}
 """Kinds of which an artefact may have several files."""
-_TALL = 1.25
-"""Ratio of height to width above which a thumbnail shows only the top of its figure."""
 _GENERATED = (
     "A demonstration on generated text with a small model: it shows that the workflow works, and nothing about the papers."
 )
@@ -48,28 +45,18 @@ article .links { margin-top: auto; padding-top: .6rem; }
 .thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; border-radius: 4px; overflow: hidden; background: #fff;
   border: 1px solid var(--line); text-decoration: none; }
 .thumbnail img { width: 100%; height: 100%; object-fit: contain; display: block; }
-.thumbnail .tall { object-fit: cover; object-position: top; }
 .thumbnail table { font-size: .68rem; line-height: 1.35; border-collapse: collapse; color: #333; width: 100%; }
 .thumbnail th, .thumbnail td { text-align: left; padding: .18rem .4rem; border-bottom: 1px solid #e4e4e4; white-space: nowrap; }
 .skipped td, .skipped th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; font-weight: 400; }
 """
 
 
-Preview = list[list[str]] | tuple[int, int] | None
-"""First rows of a table; width and height of a PNG."""
-
-
-def preview(path: str) -> Preview:
-    """What the index shows of a file, or decides by; None for other files."""
-    if path.endswith(".png"):
-        with open(path, "rb") as data:
-            # Its size is in the first bytes.
-            width, height = struct.unpack(">II", data.read(24)[16:])
-        return width, height
-    if path.endswith(".tsv"):
-        with open(path, encoding="utf-8", newline="") as lines:
-            return [row[:_COLUMNS] for row in islice(csv.reader(lines, delimiter="\t"), _ROWS + 1)]
-    return None
+def preview(path: str) -> list[list[str]]:
+    """First rows of a table; none of another file."""
+    if not path.endswith(".tsv"):
+        return []
+    with open(path, encoding="utf-8", newline="") as lines:
+        return [row[:_COLUMNS] for row in islice(csv.reader(lines, delimiter="\t"), _ROWS + 1)]
 
 
 @page(
@@ -81,7 +68,7 @@ def preview(path: str) -> Preview:
 )
 def index(
     scoreboard: pd.DataFrame,
-    built: Mapping[str, Annotated[Preview, preview]],
+    built: Mapping[str, Annotated[list[list[str]], preview]],
     entries: Sequence[Mapping[str, Any]],
     first_pages: Mapping[str, str],
     generated: bool,
@@ -89,14 +76,8 @@ def index(
 ) -> str:
     """The index page of a run.
 
-    Args:
-        scoreboard: verdicts by study.
-        built: file below the folder of the run -> its preview.
-        entries: artefacts in their order: `study` and `study_title`, `number`, `title`, `files` below the folder of the run,
-            and `skipped`, why the run does not build it.
-        first_pages: pages to read first -> title.
-        generated: whether its corpora are generated text.
-        run_title: title of the run.
+    built: file below the folder of the run -> its preview; entries: of the artefacts, see `study.entries`; first_pages: pages
+    to read first -> title; generated: whether its corpora are generated text.
     """
     shown = [entry for entry in entries if not entry["skipped"]]
     skipped = [entry for entry in entries if entry["skipped"]]
@@ -133,16 +114,13 @@ def _counts(built: Sequence[Mapping[str, Any]], skipped: Sequence[Mapping[str, A
     return f'{artefacts}{skips}. Of {total["claims"]} <a href="claims.html">claims of the papers</a>, {", ".join(verdicts)}.'
 
 
-def _card(entry: Mapping[str, Any], previews: Mapping[str, Preview]) -> str:
+def _card(entry: Mapping[str, Any], previews: Mapping[str, Sequence[Sequence[str]]]) -> str:
     files = list(entry["files"])
-    heading = f"<h3>{escape(entry['number'])}<span>{escape(entry['title'])}</span></h3>"
-    links = "".join(f'<li><a href="{escape(file)}">{escape(_link(file, files))}</a></li>' for file in _ordered(files))
-    return f'<article>\n{_thumbnail(entry, files, previews)}{heading}\n<ul class="links">{links}</ul>\n</article>'
-
-
-def _ordered(files: Sequence[str]) -> list[str]:
     order = {suffix: number for number, suffix in enumerate(_LINKS)}
-    return sorted(files, key=lambda file: order.get(PurePosixPath(file).suffix, len(order)))
+    ordered = sorted(files, key=lambda file: order.get(PurePosixPath(file).suffix, len(order)))
+    heading = f"<h3>{escape(entry['number'])}<span>{escape(entry['title'])}</span></h3>"
+    links = "".join(f'<li><a href="{escape(file)}">{escape(_link(file, files))}</a></li>' for file in ordered)
+    return f'<article>\n{_thumbnail(entry, files, previews)}{heading}\n<ul class="links">{links}</ul>\n</article>'
 
 
 def _link(file: str, files: Sequence[str]) -> str:
@@ -153,27 +131,20 @@ def _link(file: str, files: Sequence[str]) -> str:
     return f"{path.stem} ({_KINDS.get(path.suffix, kind)})" if is_one_of_several else kind
 
 
-def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], previews: Mapping[str, Preview]) -> str:
+def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], previews: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """The figure, or the first rows of the table, as a link to the full artefact."""
     by_suffix = {PurePosixPath(file).suffix: file for file in reversed(files)}
     label = escape(f"{entry['number']}: {entry['title']}", quote=True)
     if picture := by_suffix.get(".png"):
-        size = previews[picture]
-        shape = ' class="tall"' if isinstance(size, tuple) and size[1] > _TALL * size[0] else ""
         target = by_suffix.get(".svg", picture)
-        content = f'<img src="{escape(picture)}" alt="" loading="lazy"{shape}>'
+        content = f'<img src="{escape(picture)}" alt="" loading="lazy">'
     elif numbers := by_suffix.get(".tsv"):
-        rows = previews[numbers]
-        target, content = by_suffix.get(".html", numbers), _first_rows(rows if isinstance(rows, list) else [])
+        marked = [("td" if number else "th", row) for number, row in enumerate(previews[numbers])]
+        rows = ("".join(f"<{mark}>{escape(_short(cell))}</{mark}>" for cell in row) for mark, row in marked)
+        target, content = by_suffix.get(".html", numbers), f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
     else:
         return ""
     return f'<a class="thumbnail" href="{escape(target)}" aria-label="{label}">{content}</a>\n'
-
-
-def _first_rows(rows: Sequence[Sequence[str]]) -> str:
-    marked = [("td" if number else "th", row) for number, row in enumerate(rows)]
-    cells = ("".join(f"<{mark}>{escape(_short(cell))}</{mark}>" for cell in row) for mark, row in marked)
-    return "<table>" + "".join(f"<tr>{of_row}</tr>" for of_row in cells) + "</table>"
 
 
 def _short(cell: str) -> str:

@@ -94,11 +94,7 @@ def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
 
 
 def _joint(frames: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """The tables of all studies, with a column study.
-
-    Raises:
-        AtlasError: a table lacks a column.
-    """
+    """The tables of all studies, with a column study."""
     parts = [with_columns(frame, columns, study).assign(study=study) for study, frame in frames.items()]
     return pd.concat(parts or [pd.DataFrame(columns=["study", *columns])], ignore_index=True)[["study", *columns]]
 
@@ -114,10 +110,7 @@ def _compared(generated: bool) -> str:
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """One row for each study, and one for all of them; columns `SUMMARY`.
-
-    The numbers of values with each verdict add up to all values, and so do those with each scope.
-    """
+    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values, and so do scopes."""
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:
         study_values = values if study == "all" else values[values["study"] == study]
@@ -141,9 +134,8 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
 def _reasons(values: pd.DataFrame, scope: str) -> str:
     """Obstacles to a comparison, most frequent first, with the number of values."""
     counts = values.loc[values["scope"] == scope, "obstacle"].value_counts()
-    return "; ".join(
-        f"{reason} ({count})" for reason, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    return "; ".join(f"{reason} ({count})" for reason, count in ordered)
 
 
 def _glossary(words: Mapping[str, str]) -> str:
@@ -189,12 +181,11 @@ def _count_table(summary: pd.DataFrame, columns: dict[str, str], before: Sequenc
 
 
 def _claim(row: Mapping[Hashable, Any]) -> list[str]:
-    value, low, high, number = (row[name] for name in ("value", "ci_low", "ci_high", "n"))
+    low, high = row["ci_low"], row["ci_high"]
     interval = "" if pd.isna(low) else f"{low:.3g} to {high:.3g} ({100 * row['level']:.3g} %)"
-    units = "" if pd.isna(number) else f"{int(number)} {row['unit']}"
-    texts = [row[name] for name in ("study", "claim", "verdict", "statistic")]
-    filled = ["" if pd.isna(text) else str(text) for text in texts]
-    return [*filled, "" if pd.isna(value) else f"{value:.3g}", interval, units]
+    units = "" if pd.isna(row["n"]) else f"{int(row['n'])} {row['unit']}"
+    texts = ["" if pd.isna(row[name]) else str(row[name]) for name in ("study", "claim", "verdict", "statistic")]
+    return [*texts, "" if pd.isna(row["value"]) else f"{row['value']:.3g}", interval, units]
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

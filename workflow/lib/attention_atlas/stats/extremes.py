@@ -25,12 +25,7 @@ _ROUNDING = 1e-9
 
 
 def widths(deviations: Floats, level: float) -> Floats:
-    """[statistic] half-width of the interval of each statistic alone; NaN with too few draws for the level.
-
-    Args:
-        deviations: [statistic, draw].
-        level: coverage of the interval.
-    """
+    """[statistic] half-width of the interval of each alone from deviations [statistic, draw]; NaN with too few draws."""
     draws = deviations.shape[1]
     # The observed value counts as a draw: a value beyond the width has p <= 1 - level (`simultaneous.two_sided_p`).
     beyond = math.floor((1 - level) * (1 + draws) + 1e-9) - 1
@@ -41,12 +36,7 @@ def widths(deviations: Floats, level: float) -> Floats:
 
 
 def simultaneous_widths(deviations: Floats, level: float) -> Floats:
-    """[statistic] half-widths of simultaneous intervals of all statistics (maximum statistic, in units of spread).
-
-    Args:
-        deviations: [statistic, draw]; all statistics share the draws.
-        level: simultaneous coverage of all intervals.
-    """
+    """[statistic] half-widths of simultaneous intervals (maximum statistic, in units of spread); all share the draws."""
     spread = np.sqrt((deviations**2).mean(axis=1))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
     largest = (np.abs(deviations) * scale[:, None]).max(axis=0)
@@ -54,13 +44,7 @@ def simultaneous_widths(deviations: Floats, level: float) -> Floats:
 
 
 def largest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
-    """Interval of the largest of several true values.
-
-    Args:
-        values: [statistic] observed.
-        deviations: [statistic, draw].
-        level: coverage.
-    """
+    """Interval of the largest of several true values: [statistic] observed, deviations [statistic, draw]."""
     low = (values - simultaneous_widths(deviations, level)).max()
     return float(low), float((values + widths(deviations, level)).max())
 
@@ -75,17 +59,8 @@ def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, 
     """Interval of the largest of several true means, from a percentile interval of each mean with the same level.
 
     Like `largest_interval`, if deviations are not available: the end towards the other means comes from simultaneous intervals
-    by Bonferroni. Both ends use quantiles of Student's t instead of the normal distribution, since a percentile interval over
-    few units is too short.
-
-    Args:
-        values: [statistic] observed.
-        low, high: [statistic] ends of its percentile interval, bootstrap over units.
-        units: number of units of each mean, the smallest of any.
-        level: coverage of these intervals, and of the result.
-
-    Returns:
-        Lower and upper end; NaN with fewer than two units.
+    by Bonferroni. Both ends use quantiles of Student's t, since a percentile interval over few units is too short. `units`: the
+    smallest number of any mean; NaN with fewer than two.
     """
     if units < 2:
         return math.nan, math.nan
@@ -95,13 +70,9 @@ def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, 
 
 
 def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
-    """[statistic, draw] bootstrap means of units minus their mean, rescaled to Student's t for few units.
+    """[statistic, draw] bootstrap means of values [unit, statistic] minus their mean, rescaled to Student's t for few units.
 
     Resampled means of few units have too small a variance and too light tails; both are corrected.
-
-    Args:
-        values: [unit, statistic]; at least two units.
-        resamples, seed: settings of the bootstrap.
     """
     units = len(values)
     spread = values.std(axis=0, ddof=1) / math.sqrt(units)

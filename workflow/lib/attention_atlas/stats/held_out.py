@@ -21,11 +21,7 @@ class Resampling:
 
 
 def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
-    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
-
-    Args:
-        correct: [direction, layer, head] counts.
-    """
+    """(direction, layer, head), from 0, of the largest count; ties go to the larger layer, then head, then direction."""
     by_layer = np.moveaxis(correct, 0, -1)
     flat = by_layer.ravel()
     last = len(flat) - 1 - int(flat[::-1].argmax())
@@ -36,16 +32,7 @@ def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
 def heldout(
     right: Bools, fold: npt.NDArray[np.intp], choose: Callable[[npt.NDArray[np.integer]], tuple[int, ...]] = best_head
 ) -> Bools:
-    """Whether the alternative chosen on the other folds is right on each item; False if there is no other fold.
-
-    Args:
-        right: [item, ...] whether each alternative is right.
-        fold: [item] fold of each item.
-        choose: counts [...] -> the alternative.
-
-    Returns:
-        [item]
-    """
+    """[item] whether the alternative chosen on the other folds is right, of [item, ...]; False if there is no other fold."""
     counts = right.sum(axis=0)
     heldout_right = np.zeros(len(right), dtype=bool)
     for number in np.unique(fold):

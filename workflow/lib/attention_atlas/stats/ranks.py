@@ -25,19 +25,10 @@ def aucs(scores: Floats, positive: Bools) -> Floats:
 def clustered_auc_intervals(
     scores: Floats, positive: Bools, clusters: npt.NDArray[np.intp], level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Interval of each AUC of `aucs` for items that are dependent within clusters.
+    """Interval of each AUC of `aucs` for items that are dependent within clusters ([item] from 0); NaN for a single cluster.
 
     DeLong's variance with clusters as units (Obuchowski 1997, Nonparametric analysis of clustered ROC curve data), and
     Student's t with one degree of freedom fewer than clusters.
-
-    Args:
-        scores: [item, column].
-        positive: [item].
-        clusters: [item] number of its cluster, from 0.
-        level: coverage of each interval.
-
-    Returns:
-        Lower and upper end, [column], within 0 and 1; NaN for a single cluster.
     """
     from scipy.stats import rankdata
 

@@ -38,16 +38,8 @@ _Z = float(ndtri(0.975))
 def p_of_intervals(values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, null: float) -> Floats:
     """Two-sided p-value of each estimate, from the distance to the null value in standard errors.
 
-    The standard error is that of the half of the interval on the side of the null value, so p is below 0.05 exactly if the
-    interval excludes the null value, also for skewed intervals.
-
-    Args:
-        values: [estimate] the estimates.
-        low, high: [estimate] ends of their 95 % intervals.
-        null: value without an effect.
-
-    Returns:
-        [estimate] p; NaN where a number is missing or the interval has no width on that side.
+    The standard error is that of the half of the 95 % interval on the side of the null value, so p is below 0.05 exactly if the
+    interval excludes it, also for skewed intervals. NaN where a number is missing or the interval has no width on that side.
     """
     estimates, lower, upper = (np.asarray(numbers, dtype=float) for numbers in (values, low, high))
     standard_error = np.where(estimates > null, estimates - lower, upper - estimates) / _Z
@@ -67,13 +59,6 @@ def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
     p: share of the draws at least as far from their median as the value, which counts as a draw. Under the null hypothesis, p
     is at most a with a probability of at most a, for any distribution of the draws. q: p adjusted by Benjamini and Hochberg
     (1995) over all values; NaN if there are too few draws (`enough_draws`).
-
-    Args:
-        values: [value].
-        null: [draw]; NaN is ignored.
-
-    Raises:
-        ValueError: there is no draw.
     """
     observed, draws = np.asarray(values, dtype=np.float64), np.asarray(null, dtype=np.float64)
     draws = draws[~np.isnan(draws)]

@@ -6,8 +6,6 @@ Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More accurate tests
 differences). All heads share the exchanges, which gives the null distribution of the largest statistic over heads (Westfall
 and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws + 1) for any number of heads; Holm and
 Bonferroni multiply that by the number of heads.
-
-scipy has neither an adjustment by the maximum statistic nor Holm's.
 """
 
 from __future__ import annotations
@@ -34,17 +32,10 @@ def random_exchanges(units: int, draws: int, seed: int) -> Iterator[Floats]:
 
 
 def exchanged_differences(score: Callable[[Floats], Floats], base: Floats, changed: Floats, draws: int, seed: int) -> Floats:
-    """Differences of scores after random exchanges of pairs: the null distribution of every head's difference.
+    """[head, draw] differences of scores after random exchanges of pairs: the null distribution of every head's difference.
 
-    Args:
-        score: summed terms [..., part] -> scores [...].
-        base: [unit, part] terms without an intervention.
-        changed: [head, unit, part] terms under the intervention on each head.
-        draws: number of exchanges; the same for all heads.
-        seed: seed of the exchanges; equal seeds exchange the same units.
-
-    Returns:
-        [head, draw] score of the changed terms minus that of the base, after the exchange.
+    score: summed terms [..., part] -> scores [...]; base: [unit, part] terms without an intervention; changed: [head, unit,
+    part] terms under the intervention on each head. Equal seeds exchange the same units.
     """
     heads, units, parts = changed.shape
     # An exchange moves terms from changed to base: one matrix product computes the moved terms of all heads.
@@ -58,24 +49,13 @@ def exchanged_differences(score: Callable[[Floats], Floats], base: Floats, chang
 
 
 def two_sided_p(observed: Floats, null: Floats) -> Floats:
-    """[head] p: share of draws whose statistic is at least as far from 0 as the observed one, which counts as a draw.
-
-    Args:
-        observed: [head] statistic, 0 without an effect.
-        null: [head, draw] statistic under the null hypothesis, centred at 0.
-    """
+    """[head] p: share of draws whose statistic is at least as far from 0 as the observed one, which counts as a draw."""
     observed_size, null_size = _in_spreads(observed, null)
     return (1 + (null_size >= observed_size[:, None] - _ROUNDING).sum(axis=1)) / (1 + null.shape[1])
 
 
 def exchange_p(differences: Floats, draws: int, seed: int) -> Floats:
-    """[head] two-sided p of summed paired differences by random exchanges; like `two_sided_p`, a few draws at a time.
-
-    Args:
-        differences: [unit, head] integer differences between the two terms of each pair.
-        draws: number of exchanges; the same for all heads.
-        seed: seed of the exchanges.
-    """
+    """[head] two-sided p of summed paired integer differences [unit, head]; like `two_sided_p`, a few draws at a time."""
     observed = differences.sum(axis=0)
     beyond = np.zeros(differences.shape[1], dtype=np.intp)
     for exchanges in random_exchanges(len(differences), draws, seed):
@@ -91,11 +71,7 @@ def adjusted_p(observed: Floats, null: Floats) -> Floats:
     comparable with heads that change many. The head with the largest statistic is compared with the maximum over all heads in
     each draw, the next one with the maximum over all heads but the first, and so on. The probability that any head without an
     effect gets p <= a is at most a: exactly if the pairs of all heads are exchangeable together, approximately if those of
-    each head are, because exchanges keep the covariance between heads. The smallest p is 1 / (draws + 1).
-
-    Args:
-        observed: [head] statistic, 0 without an effect.
-        null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
+    each head are, because exchanges keep the covariance between heads. All heads share the draws.
     """
     observed_size, null_size = _in_spreads(observed, null)
     order = np.argsort(-observed_size, kind="stable")
@@ -111,15 +87,8 @@ def simultaneous_interval(observed: Floats, null: Floats, level: float = 0.95) -
     """Simultaneous intervals: they contain the effects of all heads with a probability of at least `level`.
 
     The inverted maximum-statistic test: an interval excludes 0 if the head is significant in the first step of `adjusted_p`.
-    Exchanges include the observed effect in the spread, so intervals of large effects are conservative.
-
-    Args:
-        observed: [head] statistic, 0 without an effect.
-        null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
-        level: simultaneous coverage.
-
-    Returns:
-        Lower and upper end, [head]; both equal the statistic if no draw differs from 0.
+    Exchanges include the observed effect in the spread, so intervals of large effects are conservative. Both ends equal the
+    statistic if no draw differs from 0.
     """
     spread, scale = _spreads(observed, null)
     # The observed statistic counts as a draw, as in the tests.
@@ -138,12 +107,6 @@ def count_p(significant: int, observed: Floats, null: Floats, level: float) -> f
 
     A binomial distribution would assume independent tests, but heads share the answers of the unchanged model. Each draw is
     tested like the observed statistic, and its significant heads are counted.
-
-    Args:
-        significant: number of heads with p < level.
-        observed: [head] statistic, 0 without an effect.
-        null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
-        level: level of the test of a single head.
     """
     from scipy.stats import rankdata
 
@@ -172,11 +135,8 @@ def _spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
 def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) -> Floats:
     """[test] p corrected for all tests; NaN if there are too few draws to reach the level (`too_few_draws`).
 
-    Args:
-        p: [test].
-        method: `holm` (Holm 1979) or `bh` (Benjamini and Hochberg 1995).
-        smallest: the smallest p that a test can have: 1 / (draws + 1), or 0 for an exact test.
-        level: level with which the corrected p is compared.
+    method: `holm` (Holm 1979) or `bh` (Benjamini and Hochberg 1995). smallest: the smallest p that a test can have: 1 / (draws
+    + 1), or 0 for an exact test.
     """
     from scipy.stats import false_discovery_control
 

@@ -99,8 +99,7 @@ MEASURES = (
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
         group=WHERE,
-        no_null="Models with random weights read only the sentences of the group 'On sentences', which compares these measures "
-        "with them where the atlas scores the model.",
+        no_null="Models with random weights do not read these texts.",
     ),
     Source(
         "clark2019/gradients",
