@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from workspaces import SMALL, Workspace
 
-from attention_atlas.atlas.page import data_of_page
 from attention_atlas.io.tables import read_table
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.requirements import without_missing
@@ -65,8 +64,6 @@ def test_pages_of_a_built_run_have_its_studies_and_no_dead_link(done, tmp_path, 
         assert owner.folder == "" or f"{{: #{artifact.id.replace('_', '-')} }}" in pages[owner.id]
     links = {link for page in pages.values() for link in re.findall(r"\]\(([\w/]+\.\w+)", page)}
     assert len(links) > 150
-    sources = data_of_page((tmp_path / "atlas/atlas.html").read_text(encoding="utf-8"))["sources"]
-    links |= {f"atlas/{place}" for places in sources.values() for place in places if place}
     assert [link for link in sorted(links) if not (tmp_path / link).is_file()] == []
 
 

@@ -69,8 +69,7 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     assert "to_next" not in heads, "a causal head does not look ahead"
     assert notes["to_next"] == "all heads have the value 0"
     findings = pd.read_csv(folder / "models_findings.tsv", sep="\t")
-    sep = findings[findings["finding"].str.startswith("Attention to [SEP] rises")]
-    assert sep["verdict"].tolist() == ["not tested: to_sep not measured"] * 2
+    assert not findings["finding"].str.contains("[SEP]", regex=False).any(), "not measured without this token"
     page = (folder / "atlas.html").read_text(encoding="utf-8")
     assert len(page.encode()) < 3_000_000
     data = data_of_page(page)
