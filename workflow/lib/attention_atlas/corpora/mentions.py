@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
@@ -193,14 +193,6 @@ def census_names() -> Names:
     """First names by gender of the US Census of 1990, from the package `names`."""
     male, female = (Path(str(files("names").joinpath(name))) for name in _CENSUS)
     return read_names(male, female)
-
-
-def names_of(lists: Mapping[str, str]) -> Names:
-    """First names of two lists, `masculine` and `feminine`; of the census without lists."""
-    return read_names(lists["masculine"], lists["feminine"]) if lists else census_names()
-
-
-FirstNames = Annotated[Names, names_of]  # first names, as a parameter of a function that a job calls
 
 
 def _shares(path: Path) -> dict[str, float]:
