@@ -300,6 +300,10 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "tenney2019.second_model: 'minilm' is the model of the study; name another one",
         ),
         (
+            {"runs": {"sample": {"tenney2019": {"second_model": "minilm-random-1"}}}},
+            "tenney2019.second_model is the random_model",
+        ),
+        (
             {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},
             "tenney2019.random_model: 'minilm-squad' is not random: set init: random_encoder",
         ),

@@ -97,6 +97,10 @@ def check(config: Config, run: str, place: str) -> None:
                 raise AtlasError(f"config: {place}.{key}: '{base}' is the model of the study; name another one.")
     if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
         raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
+    if "random_model" in settings and settings["random_model"] == settings.get("second_model"):
+        raise AtlasError(
+            f"config: {place}.second_model is the random_model, whose probes are only on its first and last layer."
+        )
 
 
 STUDY = Study(
