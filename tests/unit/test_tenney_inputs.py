@@ -27,7 +27,7 @@ def scores(group, run="sample", config=None):
 def test_each_task_has_its_files():
     folder = "results/sample/tenney2019/probes"
     for group, model in {"tasks": "minilm", "random": "minilm-random-1", "second": "minilm-squad"}.items():
-        assert scores(group) == {task: f"{folder}/{model}/{task}.scores.tsv" for task in ("pos", "roles", "coreference")}
+        assert scores(group) == {task: f"{folder}/{model}/{task}.scores.tsv" for task in ("pos", "roles")}
 
 
 def test_a_run_may_name_neither_a_random_model_nor_a_second_one():
@@ -39,7 +39,7 @@ def test_a_run_may_name_neither_a_random_model_nor_a_second_one():
         scores("second", config=config)
     without, inputs = StudyInputs(config, ID), [INPUTS, StudyInputs(config, ID)]
     assert [each.setting_if("random_model")(wildcards()) for each in inputs] == ["minilm-random-1", None]
-    assert list(without.labels("compared")(wildcards())) == ["pos", "roles", "coreference"]
+    assert list(without.labels("compared")(wildcards())) == ["pos", "roles"]
     tables, none = (each.of_run("second_model")(wildcards()) for each in inputs)
     assert tables["tasks"] == "results/sample/tenney2019/second_model/tasks.tsv"
     assert none == {}
