@@ -309,12 +309,10 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     folder = done.folder / "results/sample"
     heads, measures = (pd.read_csv(folder / f"atlas/{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 72
-    notes = measures.set_index("measure")["note"].dropna()
-    assert len(notes)
-    assert notes.str.contains("too few draws").all(), "three random models are too few for q"
     unused_tasks = set(TASKS) - set(FEW_TASKS)
     assert not [name for name in measures["measure"] if name.endswith(tuple(unused_tasks))], "of tasks that the run lacks"
-    assert set(measures[measures["note"].isna()]["measure"]) <= set(heads.columns)
+    assert measures["note"].isna().all(), "every measure has values"
+    assert set(measures["measure"]) <= set(heads.columns)
     assert heads["pattern_class"].isin(CLASSES).all()
     page = (folder / "atlas" / "atlas.html").read_text(encoding="utf-8")
     assert len(page.encode()) <= 3_000_000, "it opens fast"
@@ -385,8 +383,7 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
     assert (wide["sep_sum"] >= wide["sep"] - 1e-6).all()
     assert (wide["sep_sum"] + wide["cls"] <= 1.001).all()
     assert (tables["figure8"].groupby(["task", "action"]).size() == 72).all()
-    assert set(tables["figure8"].query("task == 'mrpc'")["action"]) == {"uniform", "zero", "mean"}
-    assert set(tables["figure8"].query("task == 'stsb'")["action"]) == {"uniform"}
+    assert set(tables["figure8"]["action"]) == set(tables["figure9"]["action"]) == {"uniform"}
     assert (tables["figure9"].groupby(["task", "action"]).size() == 6).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
     assert not comparison["comparable"].isin(["exact", "close"]).any()
