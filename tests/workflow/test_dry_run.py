@@ -82,7 +82,7 @@ def test_target_rules_can_be_planned(workspace):
 def test_the_attention_of_all_artefacts_is_declared(workspace):
     """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
     give_licensed_files(workspace)
-    targets = ("--config", "targets=[paper]", "--")
+    targets = ("--config", "targets=[sample,laptop,paper]", "--")
     declared, read = (jobs_in(workspace.snakemake("--dry-run", *targets, rule).stdout) for rule in ("attention", "all"))
     caches = [{job.outputs[0] for job in jobs if job.rule == "extract_attention"} for jobs in (declared, read)]
     assert caches[0] == caches[1] != set()

@@ -255,11 +255,18 @@ def head_importance(
                 drawn = resampled_counts(n, resamples, seed)
                 resampled = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in drawn]
                 ends = percentile_interval(np.concatenate(resampled))
-            agreement = spearman(values, importance(of, PAPER, batch))
-            columns = {"importance": values, "ci_low": ends[0], "ci_high": ends[1], "spearman": agreement, "n": n}
-            columns |= {"model": models[name], "task": name, "definition": definition}
-            unit = UNITS[BLEU if name == TRANSLATION else ACCURACY]
-            tables.append(of.heads.assign(**columns, unit=unit)[HEAD_IMPORTANCE])
+            rows = of.heads.assign(
+                model=models[name],
+                task=name,
+                definition=definition,
+                importance=values,
+                ci_low=ends[0],
+                ci_high=ends[1],
+                spearman=spearman(values, importance(of, PAPER, batch)),
+                n=n,
+                unit=UNITS[BLEU if name == TRANSLATION else ACCURACY],
+            )
+            tables.append(rows[HEAD_IMPORTANCE])
         statistics += agreement_statistics(of, name, batch, resamples, seed)
     return {"importance": pd.concat(tables, ignore_index=True), "statistics": statistics_table(statistics)}
 

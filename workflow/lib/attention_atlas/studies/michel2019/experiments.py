@@ -317,10 +317,16 @@ def timing(
         whole_spread = spread(speeds[WHOLE])
         for variant, variant_model in models.items():
             weights = list(variant_model.parameters())
-            row: dict[str, Any] = {"variant": variant, "batch": batch, "heads": len(heads) - len(pruned_heads[variant])}
-            row |= {"spread": whole_spread, "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE}
-            row |= {"parameters": sum(w.numel() for w in weights), "megabytes": sum(w.nbytes for w in weights) / 1e6}
-            row["length"] = np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs])
+            row = {
+                "variant": variant,
+                "batch": batch,
+                "heads": len(heads) - len(pruned_heads[variant]),
+                "spread": whole_spread,
+                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
+                "parameters": sum(w.numel() for w in weights),
+                "megabytes": sum(w.nbytes for w in weights) / 1e6,
+                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
+            }
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
     threads = torch.get_num_threads()
     device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"

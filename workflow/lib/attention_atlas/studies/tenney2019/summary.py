@@ -267,22 +267,45 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
     f1, mixing, resampled = task.f1().mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
-    divergences = {"k_s": float(divergence_of_weights(mixing).mean())}
-    divergences |= {"k_delta": np.nan if noise else float(divergence_of_gains(f1)), "within_noise": int(noise)}
-    row: dict[str, Any] = {"task": task.name, "f1_first": f1[0], "f1_last": f1[-1]}
-    row |= _ends("f1_last", percentile_interval(resampled[:, -1]))
-    row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
-    row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
-    row |= {"centre": float(centres.mean()), **_ends("centre", seed_interval(centres, seed)), **divergences}
-    row |= {"layers": len(f1) - 1, **task.step_limits(), "at_step_limit_first": task.step_limits(0)["at_step_limit"]}
-    row |= {"training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
+    divergences = {
+        "k_s": float(divergence_of_weights(mixing).mean()),
+        "k_delta": np.nan if noise else float(divergence_of_gains(f1)),
+        "within_noise": int(noise),
+    }
+    row = {
+        "task": task.name,
+        "f1_first": f1[0],
+        "f1_last": f1[-1],
+        **_ends("f1_last", percentile_interval(resampled[:, -1])),
+        "expected_layer": np.nan if noise else float(expected_layer(f1)),
+        **_ends("expected", None if noise else percentile_interval(expected_layer(resampled))),
+        "centre": float(centres.mean()),
+        **_ends("centre", seed_interval(centres, seed)),
+        **divergences,
+        "layers": len(f1) - 1,
+        **task.step_limits(),
+        "at_step_limit_first": task.step_limits(0)["at_step_limit"],
+        "training_targets": int(task.scores["training_targets"].iloc[0]),
+        **task.sizes,
+    }
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
-    layers: dict[str, Any] = {"model": model, "task": task.name, "layer": range(len(f1)), "weight": mixing.mean(axis=0)}
-    layers |= {"weight_low": weight_low, "weight_high": weight_high, "f1": f1}
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
-    of_gains = {"delta": differential_scores(f1), "share": shares_of_gain(f1), "share_low": share_low, "share_high": share_high}
-    layers |= {name: [np.nan, *values] for name, values in of_gains.items()}
-    return pd.DataFrame([row]), pd.DataFrame(layers | divergences | task.sizes)
+    layers = {
+        "model": model,
+        "task": task.name,
+        "layer": range(len(f1)),
+        "weight": mixing.mean(axis=0),
+        "weight_low": weight_low,
+        "weight_high": weight_high,
+        "f1": f1,
+        "delta": [np.nan, *differential_scores(f1)],
+        "share": [np.nan, *shares_of_gain(f1)],
+        "share_low": [np.nan, *share_low],
+        "share_high": [np.nan, *share_high],
+        **divergences,
+        **task.sizes,
+    }
+    return pd.DataFrame([row]), pd.DataFrame(layers)
 
 
 def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
@@ -293,7 +316,7 @@ def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
 
 def _first_and_last(task: _Task) -> pd.DataFrame:
     """The table `ends` of a task."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     early, answer, scores, sizes = task.rows(), task.constant, task.scores, task.sizes
     conditions = (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
     early_f1s, control_f1s, equal_f1s, shuffled_f1s = map(task.f1, conditions)
@@ -310,17 +333,30 @@ def _first_and_last(task: _Task) -> pd.DataFrame:
         for (name, of_control), value in zip(task.controls.items(), (control, frequencies, random), strict=True):
             interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
             differences[name] = {name: f1 - value, **_ends(name, interval)}
-        row: dict[str, Any] = {"task": task.name, "labels": int(scores["labels"].iloc[0])}
-        row |= {name: size for name, size in sizes.items() if name != "seeds"}
-        row |= {"layer": top, "f1": f1, **_ends("f1", percentile_interval(draws))}
-        row |= {"f1_random_encoder": random, **differences["above_random_encoder"]}
-        row |= {"f1_control_task": control, **differences["selectivity"], "f1_shuffled_labels": shuffled}
-        row["seeds_shuffled_labels"] = int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0
-        row |= {"f1_constant_answer": of_constant, "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None}
-        row |= {**differences["above_label_frequencies"], "f1_equal_steps": equal}
-        row["steps"] = float(early.loc[early["top"] == top, "steps"].mean())
-        row["equal_steps"] = task.steps(EQUAL) if top in equal_f1s else np.nan
-        rows.append(row | {**task.step_limits(top), "seeds": sizes["seeds"]})
+        rows.append(
+            {
+                "task": task.name,
+                "labels": int(scores["labels"].iloc[0]),
+                **{name: size for name, size in sizes.items() if name != "seeds"},
+                "layer": top,
+                "f1": f1,
+                **_ends("f1", percentile_interval(draws)),
+                "f1_random_encoder": random,
+                **differences["above_random_encoder"],
+                "f1_control_task": control,
+                **differences["selectivity"],
+                "f1_shuffled_labels": shuffled,
+                "seeds_shuffled_labels": int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0,
+                "f1_constant_answer": of_constant,
+                "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None,
+                **differences["above_label_frequencies"],
+                "f1_equal_steps": equal,
+                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
+                "equal_steps": task.steps(EQUAL) if top in equal_f1s else np.nan,
+                **task.step_limits(top),
+                "seeds": sizes["seeds"],
+            }
+        )
     return pd.DataFrame(rows)
 
 
