@@ -203,7 +203,12 @@ def _n_of(*measures: str) -> Select:
 
 def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
     """Why these measures have no value, by the note of the table."""
-    return lambda table: {measure: str(note) for note in table["note"].dropna().head(1) if note for measure in measures}
+
+    def reasons(table: pd.DataFrame) -> dict[str, str]:
+        notes = table["note"].fillna("")
+        return dict.fromkeys(measures, str(notes.iloc[0])) if (notes != "").any() else {}
+
+    return reasons
 
 
 def _q_of(measure: Measure) -> Measure:
