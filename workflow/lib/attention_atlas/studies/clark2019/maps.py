@@ -115,10 +115,8 @@ def figure5_weights(
     if coreference is not None and COREFERENCE in heads:
         best = coreference[(coreference["system"] == BEST_HEAD) & (coreference["mention_type"] == "all")].iloc[0]
         layer, head = map(int, heads[COREFERENCE] or (best["layer"], best["head"]))
-        options, windows = (
-            CoreferenceOptions(**coreference_options),
-            (coreference_examples or (), coreference_attention or iter(())),
-        )
+        windows = coreference_examples or (), coreference_attention or iter(())
+        options = CoreferenceOptions(**coreference_options)
         stretches = coreference_panels(*windows, options, (layer, head), best["direction"])
         frames += _panel_frames(stretches, COREFERENCE, (layer, head), best)
     if not frames:
