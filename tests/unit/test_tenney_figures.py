@@ -107,6 +107,15 @@ def test_f1_of_most_probes_at_the_step_limit_is_marked(tmp_path):
     assert not [text for text in texts if "*" in text]
 
 
+@pytest.mark.parametrize("tasks", [1, 2, len(TASKS)])
+def test_no_mark_of_figure_1_is_cut_at_the_ends_of_its_axis(tasks):
+    axis = figure1(tasks_table().iloc[:tasks]).figure.axes[0]
+    heights = np.concatenate([line.get_ydata() for line in axis.lines]).astype(float)
+    low, high = sorted(axis.get_ylim())
+    assert low + 0.2 < heights.min()
+    assert heights.max() < high - 0.2
+
+
 def test_figure_3_shows_text_of_corpora_in_all_of_its_files():
     assert STUDY.artifact("figure3").text_files == STUDY.artifact("figure3").files
 

@@ -107,7 +107,7 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         heights = [list(titles).index(task) + shift for task in marks["task"]]
         axis.plot(depth(marks["value"]), heights, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
     _ends_of_scores(axis, table, layers, published)
-    axis.set(xlim=(-0.5, layers + 0.5), xlabel=LAYER_LABEL, ylabel="")
+    axis.set(xlim=(-0.5, layers + 0.5), ylim=(len(table) - 0.5, -0.5), xlabel=LAYER_LABEL, ylabel="")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
