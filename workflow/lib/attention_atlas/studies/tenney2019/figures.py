@@ -35,14 +35,11 @@ from attention_atlas.figures.style import (
     use_style,
 )
 from attention_atlas.published.values import load_published, published_rows
-from attention_atlas.studies.tenney2019.summary import at_step_limit
 from attention_atlas.workflow.shown import figure
 
 LAYER_LABEL = "Layer (0: embeddings)"
 NOISE = "gain within noise"
 """Shown in place of statistics of a gain that the bootstrap does not distinguish from 0."""
-LIMITED = "*"
-"""Mark of F1 on layer 0 where most probes trained to the step limit."""
 _KINDS = {
     "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
     "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
@@ -58,15 +55,9 @@ _MOST_TARGETS, _MOST_SENTENCES = 4, 5
 """Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
 _SPAN, _LABEL_LINE = 26, 30
 """Largest number of letters in a line above a panel: of a target's span, and of a label."""
-_LABELS = {
-    "coreference": {"1": "coreferent", "0": "not coreferent"},
-    "pos": {"``": "`` (opening quotation mark)", "''": "'' (closing quotation mark)"},
-}
-"""Task -> labels of its corpora that do not speak for themselves -> what they mean."""
+_COREFERENCE = {"1": "coreferent", "0": "not coreferent"}
 _COLOURS = {1: BLUE, 0: ORANGE}
 """Whether a label is the right one -> its colour."""
-_LAYERS = {"large": 24, "base": 12}
-"""Published model -> its layers. Only BERT-large has published mixing weights."""
 
 
 @figure(
@@ -79,7 +70,7 @@ _LAYERS = {"large": 24, "base": 12}
 def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     """Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, with 95 % intervals, and F1
     on layer 0 and on all layers (Tenney et al. 2019, Figure 1). Hollow diamonds: published values of BERT, at the same relative
-    depth. Asterisk: most probes on layer 0 trained to the step limit.
+    depth.
     """
     table = summary_tasks
     layers = int(table["layers"].max())
@@ -111,17 +102,13 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
-    extra = [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)]
-    if len(at_step_limit(table)):
-        extra.append(Line2D([], [], linestyle="none", label=f"F1{LIMITED}: most probes at the step limit"))
-    legend_below(drawn, [axis], 3, extra)
+    legend_below(drawn, [axis], 3, [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)])
     return DrawnFigure(drawn, table, _counted(table))
 
 
 def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
     """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
     ours = table.set_index("task")
-    limited = at_step_limit(table)
     of_paper = [published.values(f".f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
     columns = {
         1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
@@ -133,8 +120,7 @@ def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: Pub
         for place, task in enumerate(table["task"]):
             if task in scores.index:
                 first, last = scores.loc[task]
-                mark = LIMITED if colour == "black" and task in limited else " "
-                axis.text(x, place, f"{first:.1f}{mark}  {last:.1f}", va="center", **style)
+                axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
 
 
 @figure(
@@ -184,10 +170,6 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
         weights, shares = published.weights(), published.shares()
         for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
             task_rows = rows[rows["task"] == task].sort_values("layer")
-            if not len(task_rows):
-                weight_axis.axis("off")
-                score_axis.axis("off")
-                continue
             _weights(weight_axis, task_rows, weights[weights["task"] == task])
             _shares(score_axis, task_rows, shares[shares["task"] == task])
         _label_axes(axes, rows, most)
@@ -314,20 +296,13 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     task = str(rows["task"].iloc[0])
     for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
         label = str(rows.loc[rows["gold"] == gold, "label"].iloc[0])
-        label = shorten(_LABELS.get(task, {}).get(label, label), _LABEL_LINE, placeholder="…")
+        label = shorten(_COREFERENCE.get(label, label), _LABEL_LINE, placeholder="…")
         place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
         axis.annotate(plain(label), (0, 1), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
     first, second = rows["span1"].iloc[0], rows["span2"].iloc[0]
-    lines = [EDGE_TASKS[task], _short(str(first))]
-    if isinstance(second, str) and second:
-        lines.append(f"→ {_short(second)}")
+    spans = [str(first), *([f"→ {second}"] if isinstance(second, str) and second else [])]
+    lines = [EDGE_TASKS[task], *(shorten(span, _SPAN, placeholder=" …") for span in spans)]
     axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
-
-
-def _short(span: str) -> str:
-    """A span, or where it is long its first and last words, which show how far it reaches."""
-    first, last = (shorten(text, _SPAN // 2, placeholder="") for text in (span, span[::-1]))
-    return span if len(span) <= _SPAN else f"{first} … {last[::-1]}"
 
 
 def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
@@ -365,9 +340,8 @@ class PublishedModel:
 
     def values(self, quantity: str) -> pd.DataFrame:
         """Published values of a quantity of all tasks: task, value, and layer where it has one."""
-        ids = [name for name in load_published("tenney2019") if name.startswith("t19.") and name.endswith(quantity)]
-        rows = published_rows("tenney2019", [name for name in ids if name.split(".")[1] == self.size])
-        return rows if len(rows) else pd.DataFrame(columns=["id", "value", "task", "layer"])
+        ids = [name for name in load_published("tenney2019") if name.startswith(f"t19.{self.size}.") and name.endswith(quantity)]
+        return published_rows("tenney2019", ids).reindex(columns=["value", "task", "layer"])
 
     def weights(self) -> pd.DataFrame:
         """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""
@@ -379,11 +353,11 @@ class PublishedModel:
         rows = self.values(".f1_by_layer").sort_values(["task", "layer"])
         scores = rows.groupby("task")["value"]
         span = scores.transform("max") - scores.transform("first")
-        shares = rows.assign(value=scores.diff() / span * self.layers / self.drawn_layers)
-        return shares[shares["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
+        rows["value"] = scores.diff() / span * self.layers / self.drawn_layers
+        return rows[rows["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
 
 
 def published_beside(layers: int) -> PublishedModel:
     """The published model drawn beside a model: that with as many layers, else BERT-large, as in the paper's figures."""
-    name = next((name for name, count in _LAYERS.items() if count == layers), "large")
-    return PublishedModel(name, _LAYERS[name], layers)
+    size, of_paper = ("base", 12) if layers == 12 else ("large", 24)
+    return PublishedModel(size, of_paper, layers)

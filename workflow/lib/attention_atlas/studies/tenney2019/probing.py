@@ -89,10 +89,9 @@ def probes(
 ) -> dict[str, pd.DataFrame]:
     """Train and evaluate the probes of a task on a model.
 
-    Hidden states of the word pieces in its targets are in `folder` meanwhile: those of all layers of a corpus take up to 135 GB
-    at the size of BERT-large. corpora: training and development; and cases, whose targets are always traced through the layers,
-    ambiguous or not. The model `study_model` has controls (and the table `constant`); of `random_model`, whose layers are
-    random, only layer 0 and the last are probed.
+    Hidden states of the word pieces in its targets are in `folder` meanwhile: up to 135 GB at the size of BERT-large. corpora:
+    training and development; and cases, whose targets are always traced through the layers, ambiguous or not. The model
+    `study_model` has controls (and the table `constant`); of `random_model`, only layer 0 and the last are probed.
     """
     plan = Plan(seeds, layer0, whole=True, controls=card.name == study_model)
     if card.name == random_model:
@@ -111,10 +110,8 @@ def probes(
             for part in ("training", "development", *(["cases"] if traced.get("cases") else []))
         }
         tables = probe_tables(targets, states, traced, plan, recipe_of(training, task_settings))
-    constant = pd.DataFrame(columns=CONSTANT)
-    if plan.controls:
-        constant = constant_answer(task, evaluated, _units(targets).of_item)
-    return {**tables, "constant": constant}
+    units = _units(targets).of_item
+    return tables | {"constant": constant_answer(task, evaluated, units) if plan.controls else pd.DataFrame(columns=CONSTANT)}
 
 
 def pieces_of_targets(example: Example, task: str) -> list[int]:
@@ -137,18 +134,16 @@ def probe_tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the probes of a task: scores, weights, counts (`COUNTS`) and cases (`CASES`).
 
-    states: training, development and cases -> their hidden states; traced: development and cases -> sentences whose targets are
-    traced. In `weights`, layer 0 of lexical probes is the words alone.
+    traced: development and cases -> sentences whose targets are traced. In `weights`, layer 0 of lexical probes is the words
+    alone.
     """
     device, layers = pick_device(), states["training"].layers
     if LEXICAL in plan.layer0 and not states["training"].lexical:
         raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
-    sizes = len(targets.labels), len(targets.training), len(targets.development)
-    _log.info("%s: %d labels, %d sentences to train on, %d to evaluate on", targets.task, *sizes)
-    parts = {"training": targets.training, "development": targets.development}
+    parts = {"training": targets.training, "development": targets.development, "cases": traced.get("cases", ())}
     states_of = {id(sentence.example): states[name] for name, part in parts.items() for sentence in part}
 
-    def of_both(example: Example) -> Half:
+    def states_of_example(example: Example) -> Half:
         return states_of[id(example)][example]
 
     units = _units(targets)
@@ -156,14 +151,13 @@ def probe_tables(
     tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
     by_source: dict[str, list[Any]] = {source: [] for source, sentences in traced.items() if sentences}
     for seed in plan.seeds:
-        trained = train_probes(targets, of_both, plan.keys(layers, seed), recipe, device)
-        counts = count_answers(trained.probes, targets.development, of_both, scored, recipe.batch, device)
+        trained = train_probes(targets, states_of_example, plan.keys(layers, seed), recipe, device)
+        counts = count_answers(trained.probes, targets.development, states_of_example, scored, recipe.batch, device)
         tables["scores"].append(_scores(targets, trained, counts, units))
         tables["weights"].append(_weights(targets.task, trained, layers))
         tables["counts"].append(_counts(targets, trained, counts, units))
         for source, traces in by_source.items():
-            of_source = states["cases"].__getitem__ if source == "cases" else of_both
-            traces.append(_traces(traced[source], trained, of_source, recipe.batch, device))
+            traces.append(_traces(traced[source], trained, states_of_example, recipe.batch, device))
         _log.info("%s, seed %d: F1 %.1f to %.1f", targets.task, seed, *f1_of(counts.sum(1))[[0, layers if plan.whole else 1]])
     cases = [
         {"source": source, "task": targets.task, **row}
@@ -235,8 +229,7 @@ def traced_cases(
 ) -> Iterator[dict[str, Any]]:
     """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
 
-    `gold` of a target has which labels are right; by_seed: probabilities [top, target, label] by the probes of each seed;
-    unambiguous: whether targets with a likely label are traced as well.
+    by_seed: probabilities [top, target, label]; unambiguous: whether targets with a likely label are traced as well.
     """
     raw = np.asarray(sum(by_seed) / len(by_seed))
     normalised = sum(of_seed / of_seed.sum(axis=-1, keepdims=True) for of_seed in by_seed) / len(by_seed)

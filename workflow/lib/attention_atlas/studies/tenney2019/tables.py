@@ -19,8 +19,7 @@ from attention_atlas.published.pages import claim_frame, claim_table, value_tabl
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.studies.tenney2019.claims import NONE_STOPPED, Results, stopped_early
 from attention_atlas.studies.tenney2019.claims import claims as tested_claims
-from attention_atlas.studies.tenney2019.summary import STEP_LIMITS
-from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EMBEDDINGS, EQUAL, Recipe, recipe_of
+from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, Recipe, recipe_of
 from attention_atlas.workflow.shown import table
 
 _SHORT = Recipe(evaluation_interval=100, max_steps=10_000)
@@ -63,8 +62,7 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "seed only; the interval uses the spread over seeds of the probes that they are compared with. "
         "Constant answer: the labels that have the highest F1 if every evaluated target gets them. "
         "Above label frequencies: difference in F1 from the better of these two. "
-        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; best at the step limit: "
-        "of those whose last evaluation was the best, so that F1 was still rising. More steps could raise the F1 of either.",
+        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise their F1.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
     names = {
@@ -72,16 +70,14 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "above_random_encoder": "Above random encoder",
         "f1_control_task": "F1, control task",
         "f1_shuffled_labels": "F1, shuffled labels",
-        "seeds_shuffled_labels": "Seeds, shuffled labels",
         "f1_constant_answer": "F1, constant answer",
         "labels_constant_answer": "Labels, constant answer",
         "above_label_frequencies": "Above label frequencies",
         "at_step_limit": "At the step limit",
-        "best_at_step_limit": "Best at the step limit",
         "f1_equal_steps": "F1, equal steps",
     }
     formats = {name: ".1f" for name in summary_ends if name.startswith(("f1", "selectivity", "above"))}
-    formats |= {"seeds_shuffled_labels": "d", "steps": ".0f", "equal_steps": ".0f"} | dict.fromkeys(STEP_LIMITS, ".0%")
+    formats |= {"steps": ".0f", "equal_steps": ".0f", "at_step_limit": ".0%"}
     page = summary_ends.assign(task=summary_ends["task"].map(EDGE_TASKS))
     return Table(summary_ends, notes, page, names, formats)
 
@@ -103,13 +99,9 @@ def options(summary_options: pd.DataFrame) -> Table:
         f"{EDGE_TASKS[str(row.task)]} {row.sentences}" + (f" of {row.units} documents" if row.unit == DOCUMENTS else "")
         for row in frame.drop_duplicates("task").itertuples()
     ]
-    equal = frame["condition"] == EQUAL
-    by_task = frame[~equal & (frame["layer0"] == EMBEDDINGS)].groupby("task")["steps"].first()
-    steps = pd.DataFrame({"steps": by_task, "equal_steps": frame[equal].set_index("task")["steps"]})
     notes = [
         "No expected layer is given where the total gain is within two standard errors of 0. "
-        f"Sentences evaluated: {', '.join(sizes)}. Probes of {frame['seeds'].iloc[0]} seeds.",
-        *([] if stopped_early(steps) else [f"Equal steps: {NONE_STOPPED}."]),
+        f"Sentences evaluated: {', '.join(sizes)}. Probes of {frame['seeds'].iloc[0]} seeds."
     ]
     formats = dict.fromkeys(("f1_first", "f1_last"), ".1f") | {"within_noise": "d", "steps": ".0f"}
     formats |= dict.fromkeys(("expected_layer", "centre", "k_s", "k_delta"), ".2f")
@@ -197,19 +189,16 @@ def _measured(
     derived = {**frames, "mixing_weights": weights, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
     measured = measure(published, derived, labels)
     for name, value in measured.items():
-        task, reasons = published[name].role, {}
+        task = published[name].role
         if value.comparable not in (EXACT, CLOSE) or task not in recipes:
             continue
-        training, evaluated = tasks.loc[tasks["task"] == task, ["training_targets", "targets"]].astype(int).iloc[0]
-        training_in_paper, evaluated_in_paper = PUBLISHED_TARGETS[task]
-        if differences := recipe_differences(task, recipes[task]):
-            reasons["different recipe"] = f"different recipe: {', '.join(differences)}"
-        if evaluated != evaluated_in_paper:
-            in_paper = f"(the authors' development set has {evaluated_in_paper})"
-            reasons["different number of targets"] = f"{evaluated} targets {in_paper}"
-        if training != training_in_paper:
-            in_paper = f"(the authors' set has {training_in_paper})"
-            reasons["different number of training targets"] = f"{training} training targets {in_paper}"
+        counts = tasks.loc[tasks["task"] == task, ["targets", "training_targets"]].astype(int).iloc[0]
+        differences = recipe_differences(task, recipes[task])
+        reasons = {"different recipe": f"different recipe: {', '.join(differences)}"} if differences else {}
+        names = ("targets", "development set"), ("training targets", "training set")
+        for (what, part), count, in_paper in zip(names, counts, reversed(PUBLISHED_TARGETS[task]), strict=True):
+            if count != in_paper:
+                reasons[f"different number of {what}"] = f"{count} {what} (the authors' {part} has {in_paper})"
         if reasons:
             why, obstacle = "; ".join([*reasons.values(), value.why]), " and ".join(reasons)
             measured[name] = replace(value, comparable=NO, why=why, obstacle=obstacle)
