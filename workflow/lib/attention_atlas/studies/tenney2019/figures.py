@@ -340,7 +340,9 @@ class PublishedModel:
 
     def values(self, quantity: str) -> pd.DataFrame:
         """Published values of a quantity of all tasks: task, value, and layer where it has one."""
-        ids = [name for name in load_published("tenney2019") if name.startswith(f"t19.{self.size}.") and name.endswith(quantity)]
+        ids = [
+            name for name in load_published("tenney2019") if name.startswith(f"t19.{self.size}.") and name.endswith(quantity)
+        ]
         return published_rows("tenney2019", ids).reindex(columns=["value", "task", "layer"])
 
     def weights(self) -> pd.DataFrame:

@@ -366,7 +366,12 @@ def answers(
 
 
 def count_answers(
-    probes: EdgeProbes, sentences: Sequence[ProbedSentence], states: States, scored: torch.Tensor, batch: int, device: str = "cpu"
+    probes: EdgeProbes,
+    sentences: Sequence[ProbedSentence],
+    states: States,
+    scored: torch.Tensor,
+    batch: int,
+    device: str = "cpu",
 ) -> Counts:
     """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels.
 

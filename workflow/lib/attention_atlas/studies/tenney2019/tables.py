@@ -13,9 +13,18 @@ from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.compare import (
+    CLOSE,
+    EXACT,
+    NO,
+    Measured,
+    claim_frame,
+    claim_table,
+    compare,
+    value_table,
+    verdict_counts,
+)
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.studies.tenney2019.claims import NONE_STOPPED, Results, stopped_early
 from attention_atlas.studies.tenney2019.claims import claims as tested_claims
@@ -62,7 +71,7 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "seed only; the interval uses the spread over seeds of the probes that they are compared with. "
         "Constant answer: the labels that have the highest F1 if every evaluated target gets them. "
         "Above label frequencies: difference in F1 from the better of these two. "
-        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise their F1.",
+        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise F1.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
     names = {

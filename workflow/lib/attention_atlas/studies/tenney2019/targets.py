@@ -128,7 +128,9 @@ def task_targets(
     truth = np.concatenate([sentence.truth for sentence in sentences])
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
     by_sentence = np.split(shuffled, np.cumsum([len(sentence.truth) for sentence in sentences])[:-1])
-    training_sentences = [replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, by_sentence, strict=True)]
+    training_sentences = [
+        replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, by_sentence, strict=True)
+    ]
     return TaskTargets(task, labels, pairs, tuple(training_sentences), tuple(development_sentences))
 
 
