@@ -270,7 +270,7 @@ def test_the_page_of_controls_says_where_no_probe_stopped_early(tables):
     last = tables["ends"][tables["ends"]["layer"] == LAYERS]
     assert early["steps"].tolist() == last["steps"].tolist()
     assert of_options.loc[equal, "steps"].tolist() == last["equal_steps"].tolist() == [RECIPE.equal_steps] * len(TASKS)
-    assert "Sentences evaluated: Parts of speech 8" in options(of_options).notes[0]
+    assert options(of_options).page["task"].iloc[0] == "Parts of speech"
     words = "all took the same number of steps in both conditions"
     for steps, said in ((30, False), (RECIPE.equal_steps, True)):
         shown = controls(tables["ends"].assign(steps=steps))

@@ -172,7 +172,16 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
             task_rows = rows[rows["task"] == task].sort_values("layer")
             _weights(weight_axis, task_rows, weights[weights["task"] == task])
             _shares(score_axis, task_rows, shares[shares["task"] == task])
-        _label_axes(axes, rows, most)
+        for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
+            axis.set_title(title, pad=14, fontsize=7)
+        layers = int(rows["layer"].max())
+        step = 1 if layers <= 8 else 3 if layers <= 12 else 6
+        for axis in axes[-1]:
+            axis.set_xlabel(LAYER_LABEL, fontsize=7)
+            axis.set(xlim=(layers - most - 0.6, layers + 0.6), xticks=range(0, layers + 1, step))
+        for axis in axes.flat:
+            axis.tick_params(labelsize=_SMALL)
+            axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
         if len(models) > 1:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
         if part is parts[0]:
@@ -184,19 +193,6 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
     noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
     legend_below(drawn, [], 2, [equal, loss, *beside.values(), noise])
     return DrawnFigure(drawn, table, _counted(table))
-
-
-def _label_axes(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
-    layers = int(rows["layer"].max())
-    for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
-        axis.set_title(title, pad=14, fontsize=7)
-    for axis in axes[-1]:
-        axis.set_xlabel(LAYER_LABEL, fontsize=7)
-        axis.set_xlim(layers - most - 0.6, layers + 0.6)
-        axis.set_xticks([layer for layer in range(layers + 1) if layers <= 8 or layer % (3 if layers <= 12 else 6) == 0])
-    for axis in axes.flat:
-        axis.tick_params(labelsize=_SMALL)
-        axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
 
 
 def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:

@@ -12,7 +12,6 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.methods.head_tables import DOCUMENTS
 from attention_atlas.published.compare import (
     CLOSE,
     EXACT,
@@ -61,14 +60,12 @@ def controls(summary_ends: pd.DataFrame) -> Table:
     seeds and documents, or sentences where these are unknown (unit). Not a table of the paper.
     """
     notes = [
-        "Random encoder: a model whose layers have random weights. It is not compared on layer 0: it has the words and "
-        "positions of the trained model, but untrained segment embeddings and layer normalisation, so that its layer 0 is "
-        "another input. "
+        "Random encoder: a model whose layers have random weights. Its layer 0 is not compared, since its segment embeddings "
+        "and layer normalisation are untrained. "
         "Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can memorise labels but "
         "learns nothing about the task; selectivity: difference in F1 from the control task. "
-        "Shuffled labels: trained on labels shuffled among all training targets, and evaluated on the true labels; where no "
-        "label has a probability of one half, such probes give no label and have an F1 of 0. They are trained for the first "
-        "seed only; the interval uses the spread over seeds of the probes that they are compared with. "
+        "Shuffled labels: trained on labels shuffled among all training targets, of the first seed only, and evaluated on the "
+        "true labels; where no label has a probability of one half, such probes have an F1 of 0. "
         "Constant answer: the labels that have the highest F1 if every evaluated target gets them. "
         "Above label frequencies: difference in F1 from the better of these two. "
         "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise F1.",
@@ -103,18 +100,10 @@ def options(summary_options: pd.DataFrame) -> Table:
     alone, as in the published code; gains as measured, or of the best score so far; early stopping, or the same number of steps
     for all tasks (centre of gravity only). Means over seeds.
     """
-    frame = summary_options
-    sizes = [
-        f"{EDGE_TASKS[str(row.task)]} {row.sentences}" + (f" of {row.units} documents" if row.unit == DOCUMENTS else "")
-        for row in frame.drop_duplicates("task").itertuples()
-    ]
-    notes = [
-        "No expected layer is given where the total gain is within two standard errors of 0. "
-        f"Sentences evaluated: {', '.join(sizes)}. Probes of {frame['seeds'].iloc[0]} seeds."
-    ]
+    notes = ["No expected layer is given where the total gain is within two standard errors of 0."]
     formats = dict.fromkeys(("f1_first", "f1_last"), ".1f") | {"within_noise": "d", "steps": ".0f"}
     formats |= dict.fromkeys(("expected_layer", "centre", "k_s", "k_delta"), ".2f")
-    return Table(frame, notes, frame.assign(task=frame["task"].map(EDGE_TASKS)), formats=formats)
+    return Table(summary_options, notes, summary_options.assign(task=summary_options["task"].map(EDGE_TASKS)), formats=formats)
 
 
 @table(
