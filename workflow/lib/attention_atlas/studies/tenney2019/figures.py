@@ -45,7 +45,6 @@ _KINDS = {
     "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
 }
 """Column -> columns of its interval, end of the published ids, colour, marker, place in its row, label."""
-_LOSS = "#f6dcab"
 _LINE: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
 """Style of published layers: a line, since there is no room for a mark at each layer."""
 _BAR: dict[str, Any] = {"saturation": 1, "native_scale": True, "linewidth": 0, "legend": False}
@@ -189,14 +188,13 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
                 name = _task_label(table, task, 12)
                 axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
-    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="negative gain")
     noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
-    legend_below(drawn, [], 2, [equal, loss, *beside.values(), noise])
+    legend_below(drawn, [], 2, [equal, *beside.values(), noise])
     return DrawnFigure(drawn, table, _counted(table))
 
 
 def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
-    _bars(axis, rows, "weight", color=BLUE)
+    _bars(axis, rows, "weight", BLUE)
     axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
@@ -209,19 +207,18 @@ def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
     if rows["within_noise"].iloc[0] or not np.isfinite(rows["k_delta"].iloc[0]):
         _above(axis, f"{f1_range} (noise)")
     else:
-        gains = rows[rows["layer"] > 0].assign(loss=lambda frame: frame["share"] < 0)
-        _bars(axis, gains, "share", hue="loss", palette={False: ORANGE, True: _LOSS})
+        _bars(axis, rows[rows["layer"] > 0], "share", ORANGE)
         _above(axis, f"K(Δ) = {rows['k_delta'].iloc[0]:.2f}   {f1_range}")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.axhline(0, color=BLACK, linewidth=0.6)
 
 
-def _bars(axis: Axes, rows: pd.DataFrame, name: str, **colours: Any) -> None:
+def _bars(axis: Axes, rows: pd.DataFrame, name: str, colour: str) -> None:
     """Bars of a column by layer, with its intervals."""
     bars = rows.rename(columns={name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"})
-    bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high", *(["loss"] if "loss" in bars else [])]])
+    bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high"]])
     error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}
-    sns.barplot(bars, x="layer", y="value", dodge=False, width=0.78, estimator=VALUE, ax=axis, **_BAR, **error_bars, **colours)
+    sns.barplot(bars, x="layer", y="value", width=0.78, estimator=VALUE, ax=axis, color=colour, **_BAR, **error_bars)
     axis.set(xlabel="", ylabel="")
 
 
