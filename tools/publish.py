@@ -23,15 +23,23 @@ from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.markdown import escaped, frame_table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.published.compare import COVERED, DIFFERS, MATCH  # noqa: E402
-from attention_atlas.published.pages import VERDICT_NOTE, interval_text, threshold_text  # noqa: E402
-from attention_atlas.scoreboard.tables import claim_counts, verdict_table  # noqa: E402
+from attention_atlas.published.compare import COVERED, DIFFERS, MATCH, VERDICT_NOTE  # noqa: E402
 from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.paths import Config  # noqa: E402
 from attention_atlas.workflow.requirements import without_missing  # noqa: E402
 from attention_atlas.workflow.study import studies, study_corpora  # noqa: E402
-from tools.results import configuration_of, jobs_to_do, made_by, overlays_of, run_parser, with_overlays  # noqa: E402
+from tools.results import (  # noqa: E402
+    claim_counts,
+    claims_table,
+    configuration_of,
+    jobs_to_do,
+    made_by,
+    overlays_of,
+    run_parser,
+    value_counts,
+    with_overlays,
+)
 
 LARGEST = 250_000
 """Bytes of a table or its page that is copied, and of a figure as SVG; a larger figure is published as PNG."""
@@ -66,16 +74,6 @@ def credit(corpus: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, (title, corpus.get("licence", ""))))
 
 
-def claims_table(claims: pd.DataFrame) -> str:
-    """Claims with statistic, threshold and interval."""
-    names = [name for name in ("study", "claim", "verdict", "ours", "statistic", "value") if name in claims]
-    columns = {
-        "holds if": [threshold_text(*pair) for pair in zip(claims["side"], claims["threshold"], strict=True)],
-        "interval": [interval_text(*ends) for ends in zip(claims["ci_low"], claims["ci_high"], strict=True)],
-    }
-    return frame_table(claims[names].assign(**columns, coverage=claims["level"], n=claims["n"], unit=claims["unit"]))
-
-
 def compared_table(values: pd.DataFrame) -> str:
     """How many published values have each verdict, and those that are compared with the run's."""
     counts = values["verdict"].value_counts().rename_axis("verdict").reset_index(name="values")
@@ -103,7 +101,7 @@ def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[
             write_text(out / f"{study.id}.md", "\n\n".join([*head, *parts]) + "\n")
             pages[study.id] = f"- [{escaped(study.title)}]({study.id}.md)"
     summary, claims = (read_table(folder / f"{name}.tsv") for name in ("scoreboard", "claims"))
-    parts = [f"# Results: {title}", made, "\n".join(pages.values()), "## Published values", verdict_table(summary)]
+    parts = [f"# Results: {title}", made, "\n".join(pages.values()), "## Published values", value_counts(summary)]
     parts += ["## Claims", claim_counts(summary), VERDICT_NOTE, claims_table(claims)]
     write_text(out / "index.md", "\n\n".join(parts) + "\n")
     return list(pages)

@@ -19,12 +19,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
+import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
+from attention_atlas.io.markdown import frame_table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY, claim_counts, results_page, verdict_table  # noqa: E402
+from attention_atlas.published.compare import VERDICT_NOTE, claim_page  # noqa: E402
+from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
 
@@ -144,8 +147,27 @@ def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
         raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
-    write_text(page, results_page(f"Results of the run `{run}`", code, summary, claims))
-    return page, "\n\n".join((code, verdict_table(summary), claim_counts(summary)))
+    values, counts = value_counts(summary), claim_counts(summary)
+    parts = [f"# Results of the run `{run}`", code, "## Published values", values, "## Claims", counts, VERDICT_NOTE]
+    write_text(page, "\n\n".join([*parts, claims_table(claims)]) + "\n")
+    return page, "\n\n".join((code, values, counts))
+
+
+def value_counts(summary: pd.DataFrame) -> str:
+    """Values of each study by verdict, as Markdown; verdicts without values are left out."""
+    kept = [name for name in VERDICT_COLUMNS.values() if summary[name].any()]
+    return frame_table(summary[["study", "values", *kept]])
+
+
+def claim_counts(summary: pd.DataFrame) -> str:
+    """Claims of each study by verdict, as Markdown."""
+    kept = [name for name in CLAIM_VERDICTS.values() if summary[name].any()]
+    return frame_table(summary[["study", "claims", *kept]].rename(columns=lambda name: name.removeprefix("claims_")))
+
+
+def claims_table(claims: pd.DataFrame) -> str:
+    """Claims with statistic, threshold and interval, as Markdown."""
+    return frame_table(claim_page(claims).rename(columns={"threshold": "holds if", "level": "coverage"}))
 
 
 def main() -> int:

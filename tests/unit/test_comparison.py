@@ -22,7 +22,7 @@ from attention_atlas.published.compare import (
     Measured,
     as_text,
     compare,
-    scope,
+    obstacle,
     verdict,
 )
 from attention_atlas.published.values import Number, Published, load_published
@@ -250,7 +250,6 @@ def test_numbers_of_the_sample_are_never_compared(tmp_path, tables):
     assert frame.loc["t1_dobj_acc", "why"].startswith(
         "model minilm instead of bert-base-uncased and corpus generated sample instead of wsj-sd-dev. Best"
     )
-    assert set(frame["scope"]) == {"setting", "claim", "not in this run", "never"}
     assert frame.loc[["t1_dobj_acc", "t1_det_baseline", "t3_structural"], "obstacle"].tolist() == [
         *("another model and another corpus", "another corpus", "another system, not rebuilt"),
     ]
@@ -415,7 +414,6 @@ def test_the_page_counts_the_verdicts_and_has_no_filler(tmp_path, tables):
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
     counts = frame["verdict"].value_counts()
     assert "183 published values: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts) in page
-    assert f"{(frame['scope'] == 'never').sum()} of them can never match" in page
     assert page.count("Generated text: not the papers&#x27; data, numbers are not comparable.") == 1
     for filler in ("&lt;NA&gt;", ">None<", ">nan<", ">NaN<"):
         assert filler not in page
@@ -483,25 +481,23 @@ def test_an_interval_that_contains_the_value_has_its_own_verdict():
 def test_verdicts_that_are_no_comparison():
     entry = one_value(50.0)
     assert verdict(entry, measured(None)) == "not computed"
-    assert verdict(entry, measured(None, QUALITATIVE, holds=True)) == "not computed"
+    assert verdict(entry, measured(None, QUALITATIVE, claimed="holds")) == "not computed"
     assert verdict(entry, measured(50.0, NO)) == "not comparable"
-    assert verdict(entry, measured(1.0, QUALITATIVE, holds=True)) == "holds"
-    assert verdict(entry, measured(50.0, QUALITATIVE, holds=False)) == "does not hold"
+    assert verdict(entry, measured(1.0, QUALITATIVE, claimed="holds")) == "holds"
     assert verdict(entry, measured(0.0, CLOSE)) == "differs"
     slip = replace(entry, numbers=(Number(50.0, "", 60.0, None),))
     assert [verdict(slip, measured(value)) for value in (60.0, 50.0)] == ["match", "differs"]
     assert [verdict(entry, measured(value, SETTING)) for value in (50.0, 60.0)] == ["not comparable"] * 2
 
 
-def test_scopes():
+def test_obstacles():
     entry = one_value(50.0)
-    assert scope(entry, measured(50.0)) == ("could match", "")
-    assert scope(entry, measured(50.0, CLOSE)) == ("could be covered", "")
-    assert scope(entry, measured(None, EXACT)) == ("not in this run", "not measured")
-    assert scope(entry, measured(50.0, NO, obstacle="another model")) == ("not in this run", "another model")
-    assert scope(entry, measured(50.0, QUALITATIVE))[0] == "claim"
-    assert scope(replace(entry, comparable=QUALITATIVE), measured(None, NO))[0] == "claim"
-    assert scope(replace(entry, never="another checkpoint"), measured(50.0, NO)) == ("never", "another checkpoint")
+    assert [obstacle(entry, measured(50.0, kind)) for kind in (EXACT, CLOSE)] == ["", ""]
+    assert obstacle(entry, measured(None, EXACT)) == "not measured"
+    assert obstacle(entry, measured(50.0, NO, obstacle="another model")) == "another model"
+    assert obstacle(entry, measured(50.0, QUALITATIVE, claimed="holds")) == ""
+    assert obstacle(replace(entry, comparable=SETTING), measured(50.0, SETTING)) == "a choice of the run"
+    assert obstacle(replace(entry, never="another checkpoint"), measured(50.0, NO)) == "another checkpoint"
 
 
 def test_rows_keep_the_order_and_say_what_is_missing():

@@ -404,7 +404,7 @@ def test_the_same_model_and_data_are_compared_and_faults_are_named(built):
     same = {task: RunLabel("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
     by_id = compared(built, same).set_index("id")
     assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "covered by our interval", "differs")
-    assert by_id.loc["k_f5_mrpc_L1", "scope"] == "could be covered"
+    assert by_id.loc["k_f5_mrpc_L1", "comparable"] == "close"
     assert "fine-tuned again" in by_id.loc["k_f5_mrpc_L1", "why"]
     faults = {name: value.fault for name, value in load_published("kovaleva2019").items() if value.fault}
     assert len(faults) == 6

@@ -412,9 +412,9 @@ def test_the_papers_own_classifier_is_compared(frames):
     frame = compared(frames, classification=RunLabel("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev"))
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
     assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "covered by our interval", "differs")
-    assert frame.loc["m19.tab3.L02", "scope"] == "could be covered"
+    assert frame.loc["m19.tab3.L02", "comparable"] == "close"
     assert frame.loc["m19.tab6.L01", "comparable"] == "close"
-    assert frame.loc["m19.tab1.L2H04", "scope"] == "not in this run"
+    assert frame.loc["m19.tab1.L2H04", "obstacle"] == "another model and another corpus"
     assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
 
 

@@ -119,7 +119,7 @@ def test_pages_have_every_artefact_with_its_rows_verdicts_and_claims(tmp_path):
     assert "Not built: The run names no coreference" in section(page, "Table 2")
     assert "| 1-1 | 7 | 0.25 |" in section(page, "Table 1")
     assert "| Table 1 | accuracy | 34.5 | 34.5 |" in section(page, "Comparison")
-    claim = "| a claim | undecided | x | mean \\| share | 1 | &gt; 0 | -1 to 3 | 0.95 | 30 | documents |"
+    claim = "| undecided | a claim | x | mean \\| share | 1 | -1 to 3 | &gt; 0 | 0.95 | 30 | documents |"
     assert claim in section(page, "Claims")
     assert f"| clark2019 {claim}" in files["index.md"]
     assert "Commit 1." in files["index.md"]

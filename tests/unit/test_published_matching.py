@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, scope, verdict
+from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, obstacle, verdict
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Cell, Number, Published
 
@@ -104,7 +104,7 @@ def test_what_a_run_has_not_says_why(place, why):
     measured = ours(published(number(1.0, place)))
     assert (measured.value, measured.comparable, measured.why) == (None, NO, why)
     with_reason = ours(published(number(1.0, place), absent="no such corpus"))
-    assert with_reason.why == (why if "model has" in why or "no column" in why else "no such corpus")
+    assert with_reason.why == (why if "model has" in why else "no such corpus")
 
 
 def test_a_missing_value_is_none():
@@ -138,7 +138,6 @@ def test_only_the_same_model_and_data_are_compared(settings, comparable, why):
     measured = ours(value, settings=settings)
     assert (measured.comparable, measured.why) == (comparable, why)
     assert verdict(value, measured) == ("match" if comparable == CLOSE else "not comparable")
-    assert scope(value, measured)[0] == ("could be covered" if comparable == CLOSE else "not in this run")
 
 
 def test_an_exact_value_says_that_model_data_recipe_and_size_are_the_same():
@@ -162,7 +161,7 @@ def test_what_stands_in_the_way_is_said_in_a_few_words():
     assert ours(both, settings=OTHER).obstacle == "another model and another corpus"
     assert ours(both).obstacle == "no such role in this run"
     never = published(number(0.11, ONE), comparable=NO, never="another checkpoint")
-    assert scope(never, ours(never)) == ("never", "another checkpoint")
+    assert obstacle(never, ours(never)) == "another checkpoint"
 
 
 def test_a_baseline_needs_the_data_alone():
@@ -236,7 +235,7 @@ def test_a_setting_is_not_compared():
         "fits": "not comparable",
         "batch": "not computed",
     }
-    assert {scope(value, measured[name])[0] for name, value in values.items()} == {"setting"}
+    assert obstacle(values["fits"], measured["fits"]) == "a choice of the run"
 
 
 def test_texts_are_compared_as_texts():
@@ -256,7 +255,7 @@ def test_a_stand_in_is_never_the_published_quantity_but_says_what_would_be_compa
     real, stand_in = (ours(value, settings={"task": replace(SAME["task"], stand_in=flag)}) for flag in (False, True))
     assert (real.comparable, verdict(value, real)) == (EXACT, "match")
     assert (stand_in.comparable, verdict(value, stand_in)) == (NO, "not comparable")
-    assert scope(value, stand_in) == ("not in this run", "generated stand-ins")
+    assert obstacle(value, stand_in) == "generated stand-ins"
     assert "would be compared, but model bert-base-uncased and data mrpc-dev is a generated stand-in" in stand_in.why
     without_role = published(number(0.11, place))
     assert ours(without_role, settings={"task": replace(SAME["task"], stand_in=True)}).comparable == NO

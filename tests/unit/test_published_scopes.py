@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.published.compare import ANOTHER_RUN, COULD_BE_COVERED, COULD_MATCH, NEVER, NO, SCOPES, Measured, scope
+from attention_atlas.published.compare import CLOSE, EXACT, NO
 from attention_atlas.published.matching import sameness
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -50,41 +50,33 @@ def labels(config, study, key="model") -> dict[str, RunLabel]:
     return {}
 
 
-def scopes(config, study) -> Counter[str]:
-    """Scope -> number of values, if the paper run has measured all that it can."""
-    return Counter(scope for _, scope in scopes_of_values(config, study))
-
-
-def scopes_of_values(config, study) -> list[tuple[Published, str]]:
-    """Every published value, and its scope."""
+def kinds_of_values(config, study) -> list[tuple[Published, str]]:
+    """Every published value, and how it compares if the paper run has measured all that it can."""
     values = []
     run_labels = labels(config, study)
     # Figure A.3 of Tenney et al. has a second model.
     second_labels = labels(config, study, "second_model") if study == "tenney2019" else {}
     second_models = {label.model_reference for label in second_labels.values()}
     for value in load_published(study).values():
-        measured = Measured(None, NO, "")
-        if any(number.cell for number in value.numbers):
+        kind = "never" if value.never else value.comparable
+        if kind in (EXACT, CLOSE):
             chosen = second_labels if value.same.get("model") in second_models else run_labels
-            kind = sameness(value, chosen) if value.role else None
-            measured = Measured(1.0, kind.comparable, kind.why, obstacle=kind.obstacle) if kind else Measured(1.0, NO, "")
-        values.append((value, scope(value, measured)[0]))
+            kind = sameness(value, chosen).comparable if value.role else NO
+        values.append((value, kind))
     return values
 
 
 def test_what_the_paper_run_could_match_is_what_the_documentation_says(config):
-    rows = {study: scopes(config, study) for study in STUDIES}
+    rows = {study: Counter(kind for _, kind in kinds_of_values(config, study)) for study in STUDIES}
     rows["all"] = sum(rows.values(), Counter())
-    columns = (COULD_MATCH, COULD_BE_COVERED, ANOTHER_RUN, NEVER)
     page = (ROOT / "docs/runs.md").read_text(encoding="utf-8")
     for study, counts in rows.items():
-        assert set(counts) <= set(SCOPES)
-        row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[column]) for column in columns) + " |"
+        row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[kind]) for kind in (EXACT, CLOSE, NO, "never")) + " |"
         assert row in page, row
-    assert rows["michel2019"][ANOTHER_RUN] > 0.6 * rows["michel2019"].total(), "most need the checkpoint converted from fairseq"
-    assert not rows["tenney2019"][COULD_MATCH], "probes are trained anew"
-    assert rows["all"][COULD_MATCH] == rows["clark2019"][COULD_MATCH], "all else needs training or a figure"
-    could = [value for value, kind in scopes_of_values(config, "clark2019") if kind == COULD_MATCH]
+    assert rows["michel2019"][NO] > 0.6 * rows["michel2019"].total(), "most need the checkpoint converted from fairseq"
+    assert not rows["tenney2019"][EXACT], "probes are trained anew"
+    assert rows["all"][EXACT] == rows["clark2019"][EXACT], "all else needs training or a figure"
+    could = [value for value, kind in kinds_of_values(config, "clark2019") if kind == EXACT]
     sized = sum(value.size is not None for value in could)
     assert f"{sized} of the {len(could)} have a published size" in page
     assert f"for the other {len(could) - sized}, no size is published" in page

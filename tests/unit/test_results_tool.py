@@ -26,11 +26,11 @@ def folder(tmp_path):
     rows = []
     for study, (values, matches, differing) in VALUES.items():
         row = dict.fromkeys(SUMMARY, 0) | {"study": study, "values": values, "match": matches, "differs": differing}
-        row |= {"why_never": "", "why_not_in_this_run": "", "scope_never": values, "claims": 2, "claims_hold": 1}
+        row |= {"obstacles": "", "claims": 2, "claims_hold": 1}
         rows.append(row | {"claims_not_tested": 1})
     write_table(pd.DataFrame(rows, columns=SUMMARY), tmp_path / "one" / "scoreboard.tsv")
     first = ["a2019", "heads gain", "ours", "holds", "gain | loss", 1.5, "above", 0.0, 0.25, 2.75, 0.95, 40, "documents"]
-    second = ["b2020", "no interval", "ours", "not tested", *[None] * 9]
+    second = ["b2020", "no interval", "ours", "not tested", None, None, "above", 0.0, *[None] * 5]
     write_table(pd.DataFrame([first, second], columns=CLAIMS), tmp_path / "one" / "claims.tsv")
     return tmp_path
 
@@ -44,14 +44,15 @@ def cells(page, line):
 def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     path, summary = write_results("one", folder / "one", "Commit 1.")
     page = path.read_text(encoding="utf-8")
-    verdicts = page[page.index("by verdict") : page.index("by scope")]
+    verdicts = page[page.index("## Published values") : page.index("## Claims")]
     assert cells(verdicts, "study") == ["study", "values", "match", "differs"], "verdicts of no value are left out"
     assert cells(verdicts, "b2020") == ["b2020", "3", "0", "1"]
     assert cells(verdicts, "all") == ["all", "8", "2", "1"]
     claims = page[page.index("## Claims") :]
     assert cells(claims, "all") == ["all", "2", "1", "1"]
-    assert cells(claims, "a2019 . heads gain")[2:] == ["holds", "gain \\| loss", "1.5", "0.25 to 2.75 (95 %)", "40 documents"]
-    assert cells(claims, "b2020 . no interval")[2:] == ["not tested", "", "", "", ""]
+    shown = ["heads gain", "ours", "gain \\| loss", "1.5", "0.25 to 2.75", "&gt; 0", "0.95", "40", "documents"]
+    assert cells(claims, "a2019 . holds")[2:] == shown
+    assert cells(claims, "b2020 . not tested")[2:] == ["no interval", "ours", "", "", "", "&gt; 0", "", "", ""]
     assert "Commit 1." in page
     assert "Commit 1." in summary
     assert "heads gain" not in summary

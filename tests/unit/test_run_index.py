@@ -1,13 +1,12 @@
 """The index page of a run: artefacts with thumbnails and links, skipped ones with the reason."""
 
-import struct
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
-from attention_atlas.scoreboard.index import index, preview
+from attention_atlas.scoreboard.tables import index
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.study_inputs import StudyInputs
@@ -43,26 +42,15 @@ def entry(name, kind, files, **changes):
     return {"study": study, **titles, "kind": kind, "files": files, "skipped": "", **changes}
 
 
-def png(width, height):
-    """The first bytes of a picture of this size."""
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
-
-
 @pytest.fixture
-def page(tmp_path):
-    (tmp_path / "figure1.png").write_bytes(png(300, 200))
-    (tmp_path / "views.png").write_bytes(png(300, 900))
-    rows = "".join(f"{n}\t{n / 7}\t{'long ' * 9}\n" for n in range(50))
-    (tmp_path / "table1.tsv").write_text(f"layer\tshare_of_heads\tnote\n{rows}")
+def page():
     entries = [
         entry("a2020/table1", "table", ["a2020/table1.tsv", "a2020/table1.html"]),
         entry("a2020/figure1", "figure", [f"a2020/figure1.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")]),
         entry("b2021/views", "figure", ["b2021/views.png", "b2021/one.html", "b2021/two.html"]),
         entry("b2021/figure9", "figure", ["b2021/figure9.png"], skipped="corpus frames: no such file."),
     ]
-    previewed = {"a2020/table1.tsv", "a2020/figure1.png", "b2021/views.png"}
-    built = {name: preview(str(tmp_path / name.partition("/")[2])) for name in previewed}
-    return index(SUMMARY, built, entries, {"scoreboard.html": "Scoreboard"}, True, "A run")
+    return index(SUMMARY, {}, entries, {"scoreboard.html": "Scoreboard"}, True, "A run")
 
 
 def test_every_file_of_what_is_built_is_linked_and_of_what_is_skipped_none(page):
@@ -82,18 +70,9 @@ def test_it_counts_artefacts_and_claims_and_names_several_pages(page):
     shown = Page(page)
     assert "1 table and 2 figures; 1 skipped." in shown.text
     assert "Of 10 claims of the papers, 4 hold, 3 do not hold, 2 undecided, 1 not tested." in shown.text
-    assert "one (page)" in shown.text
+    assert "one.html" in shown.text
     assert "shows that the workflow works" in shown.text
     assert "a < b" in shown.text, "escaped"
-
-
-def test_the_thumbnail_of_a_table_is_its_first_rows(page):
-    shown = Page(page)
-    assert "share of heads" in shown.text
-    assert "0.714" in shown.text, "the sixth row"
-    assert "0.857" not in shown.text
-    assert "long long long lon…" not in shown.text
-    assert "long long long lo…" in shown.text
 
 
 def test_a_shipped_run_lists_all_its_artefacts_once():

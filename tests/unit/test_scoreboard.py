@@ -4,14 +4,15 @@ import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.published.compare import COLUMNS, SCOPES, VERDICTS
-from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SCOPE_COLUMNS, SUMMARY, claims, comparison, scoreboard
+from attention_atlas.published.compare import COLUMNS, VERDICTS
+from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, claims, comparison, scoreboard
 
 
-def comparison_of(verdicts, scopes, obstacle="another model"):
+def comparison_of(verdicts, obstacles="another model"):
     """A comparison table."""
     facts = ["Table 1", "q", "1", "2", 0.5, 2.5, 9, "no", "why"]
-    rows = [[f"v{k}", *facts, *place, obstacle] for k, place in enumerate(zip(verdicts, scopes, strict=True))]
+    obstacles = [obstacles] * len(verdicts) if isinstance(obstacles, str) else obstacles
+    rows = [[f"v{k}", *facts, *place] for k, place in enumerate(zip(verdicts, obstacles, strict=True))]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -24,14 +25,9 @@ def shown(comparisons, claim_rows):
 
 def test_values_and_claims_are_counted_by_study():
     verdicts = ["match", "match", "differs", "covered by our interval", "not comparable", "not comparable"]
-    scopes = ["could match", "could match", "could match", "could be covered", "not in this run", "never"]
     comparisons = {
-        "a2019": comparison_of(verdicts, scopes),
-        "b2020": comparison_of(
-            ["not computed", "undecided", "not comparable"],
-            ["never", "claim", "setting"],
-            "another checkpoint",
-        ),
+        "a2019": comparison_of(verdicts),
+        "b2020": comparison_of(["not computed", "not computed", "not comparable"]),
     }
     rows = [["x", "1", "holds"], ["y", "2", "does not hold"], ["z", "3", "not tested"], ["w", "4", "undecided"]]
     tables = shown(comparisons, rows)
@@ -48,14 +44,8 @@ def test_values_and_claims_are_counted_by_study():
     assert counts("a2019", by_verdict) == {
         **{"match": 2, "covered_by_our_interval": 1, "differs": 1, "not_comparable": 2},
     }
-    assert counts("b2020", by_verdict) == dict.fromkeys(("not_computed", "undecided", "not_comparable"), 1)
-    by_scope = list(SCOPE_COLUMNS.values())
-    assert counts("a2019", by_scope) == {
-        **{"scope_could_match": 3, "scope_could_be_covered": 1},
-        **{"scope_not_in_this_run": 1, "scope_never": 1},
-    }
-    for columns in (by_verdict, by_scope):
-        assert (summary[columns].sum(axis=1) == summary["values"]).all(), "each value has one verdict and one scope"
+    assert counts("b2020", by_verdict) == {"not_computed": 2, "not_comparable": 1}
+    assert (summary[by_verdict].sum(axis=1) == summary["values"]).all(), "each value has one verdict"
     of_claims = ["claims", *CLAIM_VERDICTS.values()]
     assert summary[of_claims].values.tolist() == [[4, 1, 1, 1, 1], [0, 0, 0, 0, 0], [4, 1, 1, 1, 1]]
     assert tables[1].frame["study"].tolist() == ["a2019"] * 4
@@ -63,19 +53,14 @@ def test_values_and_claims_are_counted_by_study():
         assert table.notes[0].startswith("A number is compared only with that of the same model")
 
 
-def test_reasons_stand_with_their_counts_the_most_frequent_first():
-    verdicts, scopes = ["not comparable"] * 3, ["never", "never", "not in this run"]
-    a = comparison_of(verdicts, scopes, "time on other hardware")
-    b = comparison_of(["not comparable"], ["never"], "another checkpoint")
+def test_obstacles_stand_with_their_counts_the_most_frequent_first():
+    a = comparison_of(["match", *["not comparable"] * 3], ["", *["time on other hardware"] * 2, "another model"])
+    b = comparison_of(["not comparable"], "another checkpoint")
     *_, table = shown({"a2019": a, "b2020": b}, [])
-    summary = table.frame.set_index("study")
-    assert summary.loc["a2019", ["why_never", "why_not_in_this_run"]].tolist() == [
-        "time on other hardware (2)",
-        "time on other hardware (1)",
-    ]
-    assert summary.loc["all", "why_never"] == "time on other hardware (2); another checkpoint (1)"
-    for word in (*VERDICTS, *SCOPES):
-        assert f"{word}: " in " ".join(table.notes), "every verdict and scope is explained"
+    obstacles = table.frame.set_index("study")["obstacles"]
+    assert obstacles["a2019"] == "time on other hardware (2); another model (1)"
+    assert obstacles["all"] == "time on other hardware (2); another checkpoint (1); another model (1)"
+    assert all(f"{verdict}: " in " ".join(table.notes) for verdict in VERDICTS), "every verdict is explained"
 
 
 def test_a_table_of_another_kind_is_refused():

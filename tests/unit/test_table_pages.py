@@ -15,8 +15,7 @@ from page_cells import cells, headings
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table, installed_text
-from attention_atlas.published.compare import COLUMNS, VERDICTS
-from attention_atlas.published.pages import COLOURS, claim_table, value_table
+from attention_atlas.published.compare import COLOURS, COLUMNS, VERDICTS, claim_table, value_table
 from attention_atlas.scoreboard.tables import CLAIMS
 
 VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
@@ -85,7 +84,7 @@ def values_frame(count: int) -> pd.DataFrame:
         {
             **dict.fromkeys(COLUMNS),
             **{"id": f"v{k}", "item": f"Table {k % 3}", "quantity": "accuracy [%]", "published": "12.5", "ours": f"{k}"},
-            **{"why": REASON, "verdict": list(VERDICTS)[k % len(VERDICTS)], "scope": "never", "obstacle": "another model"},
+            **{"why": REASON, "verdict": list(VERDICTS)[k % len(VERDICTS)], "obstacle": "another model"},
             **{"ci_low": 1.0, "ci_high": 2.5, "n": 12, "comparable": "no"},
         }
         for k in range(count)

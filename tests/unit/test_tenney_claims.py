@@ -223,16 +223,6 @@ def test_the_order_of_the_tasks_that_can_be_placed_is_a_claim_of_its_own():
     assert "section placed" not in verdicts(results({"pos": 0.4, "relations": 1.7})), "one task is no order"
 
 
-def test_the_order_has_the_share_of_resamples_that_keep_it():
-    layers = {"pos": 1.0, "coreference": 3.0, "constituents": 1.001}
-    ours = verdicts(results(layers, noise=["coreference"]))["section"].ours
-    ((before, share, after),) = re.findall(r"one before\): (.+) \((\d+)%\)(.*)", ours)
-    assert before == "Parts of speech 1.00, Constituents 1.00"
-    assert 40 < int(share) < 60
-    assert after.startswith("; without an expected layer: Dependencies (not probed)")
-    assert verdicts(results(IN_ORDER))["section"].ours.count("(100%)") == len(IN_ORDER) - 1
-
-
 def test_claims_that_rest_on_layer_0_name_tasks_whose_probes_were_at_the_step_limit():
     rest = {"section", "abstract", "gain", "lower half", "agree"}
     words = "F1 on layer 0 is that of probes at the step limit in most seeds: Parts of speech, Semantic roles"

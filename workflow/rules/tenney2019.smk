@@ -1,33 +1,21 @@
 # Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline. Input: models, and examples with the targets of tasks; hidden
-# states exist while a job runs. Output: tables in results/{run}/tenney2019, of which studies/tenney2019/{tables,figures}.py make
-# tables and figures.
+# states exist while a job runs. Output: tables in results/{run}/tenney2019.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
 tenney2019 = StudyInputs(config, "tenney2019")
-PROBE_TABLES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
 probed_corpora = tenney2019.corpora_in_path(
     training=("tasks", "{wildcards.edge_task}", "training"),
     development=("tasks", "{wildcards.edge_task}", "development"),
     cases=("cases",),
 )
-tables_of_second = tenney2019.of_group_by_kind(
-    "second",
-    PROBE_TABLES,
-    scores="scores.tsv",
-    weights="weights.tsv",
-    counts="counts.parquet",
-)
+PROBE_TABLES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
+OF_ALL_PROBES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
+tables_of_second = tenney2019.of_group_by_kind("second", PROBE_TABLES, **OF_ALL_PROBES)
 tables_of_first = tenney2019.of_group_by_kind(
-    "tasks",
-    PROBE_TABLES,
-    scores="scores.tsv",
-    weights="weights.tsv",
-    counts="counts.parquet",
-    constant="constant.parquet",
+    "tasks", PROBE_TABLES, **OF_ALL_PROBES, constant="constant.parquet", cases="cases.tsv"
 ) | tenney2019.of_group_by_kind("random", PROBE_TABLES, random_scores="scores.tsv", random_counts="counts.parquet")
-cases_of_first = tenney2019.of_group_by_kind("tasks", PROBE_TABLES, cases="cases.tsv")
 
 
 use rule measured_by_model as tenney2019_probes with:
@@ -75,12 +63,12 @@ use rule measured as tenney2019_second_model with:
     benchmark:
         "results/{run}/benchmarks/tenney2019/second_model.tsv"
     params:
-        **tenney2019.parameters("summary:summary", "training", "tasks", "resamples", "seed"),
+        **tenney2019.parameters("summary:summary", "training", "tasks", "resamples", "seed", "sentences"),
         **tables_of_second,
         model=tenney2019.settings("second_model"),
 
 
-# As above, with the tables of controls and of the model with random layers.
+# As above, with the tables of controls and of the model with random layers, and the traces of Figure 3.
 use rule tenney2019_second_model as tenney2019_summary with:
     input:
         *map(leaves, tables_of_first.values()),
@@ -92,6 +80,7 @@ use rule tenney2019_second_model as tenney2019_summary with:
         ends="results/{run}/tenney2019/summary/ends.tsv",
         options="results/{run}/tenney2019/summary/options.tsv",
         resamples="results/{run}/tenney2019/summary/resamples.parquet",
+        traces="results/{run}/tenney2019/traces.tsv",
     log:
         "results/{run}/logs/tenney2019/summary.log",
     benchmark:
@@ -99,17 +88,3 @@ use rule tenney2019_second_model as tenney2019_summary with:
     params:
         **tables_of_first,
         model=tenney2019.model_name(),
-
-
-use rule measured as tenney2019_traces with:
-    input:
-        *map(leaves, cases_of_first.values()),
-    output:
-        traces="results/{run}/tenney2019/traces.tsv",
-    log:
-        "results/{run}/logs/tenney2019/traces.log",
-    benchmark:
-        "results/{run}/benchmarks/tenney2019/traces.tsv"
-    params:
-        **tenney2019.parameters("summary:traces", "sentences"),
-        **cases_of_first,

@@ -1,20 +1,20 @@
-"""Published values beside ours, each with a verdict, and whether a run could match it; claims of a paper and their verdicts."""
+"""Published values beside ours, each with a verdict; claims of a paper and their verdicts; and the pages of both."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, Table
 from attention_atlas.published.values import Number, Published, half_unit
 from attention_atlas.stats.levels import LEVEL
 
 COLUMNS = (
-    *("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict"),
-    *("scope", "obstacle"),
+    *("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict", "obstacle"),
 )
 
 # Kinds of comparison: model, data, recipe and size are the same; a retrained model, data made in the same way, or a value read
@@ -25,10 +25,9 @@ EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitati
 MATCH = "match"
 COVERED = "covered by our interval"
 DIFFERS = "differs"
-HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
-NOT_TESTED = "not tested"
 NOT_COMPARABLE = "not comparable"
 NOT_COMPUTED = "not computed"
+HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
 VERDICTS = {
     MATCH: "the same quantity, and ours rounds to the published number",
     COVERED: "the same quantity; ours does not round to the published number, but our interval contains it",
@@ -40,33 +39,22 @@ VERDICTS = {
     NOT_COMPARABLE: "another model or data set than the paper's, a setting of the run, or a value that no run can compare",
     NOT_COMPUTED: "this run has no such number",
 }
-"""Verdict -> what it means. Each published value has one."""
-
-COULD_MATCH = "could match"
-COULD_BE_COVERED = "could be covered"
-A_SETTING = "setting"
-A_CLAIM = "claim"
-ANOTHER_RUN = "not in this run"
-NEVER = "never"
-SCOPES = {
-    COULD_MATCH: "model, data, recipe and, where it is published, size are the same",
-    COULD_BE_COVERED: "same model and data, but retrained, resampled, of a different size, or read off a figure: our "
-    "interval may cover it, but an exact match would be a coincidence",
-    A_SETTING: "a choice of the run",
-    A_CLAIM: "a claim that is tested on any model",
-    ANOTHER_RUN: "a run with the published model and data could compare it; this one does not",
-    NEVER: "no run of this workflow can match it",
+"""Verdict -> what it means. Each published value has one; those of claims are also on claims that are no published value."""
+COLOURS = {
+    **dict.fromkeys((MATCH, COVERED, HOLDS), GOOD),
+    **dict.fromkeys((DIFFERS, DOES_NOT_HOLD), BAD),
+    UNDECIDED: OPEN,
+    **dict.fromkeys((NOT_COMPARABLE, NOT_COMPUTED, NOT_TESTED), NONE),
 }
-"""Scope of a value in a run -> what it means. Each published value has one."""
+"""Verdict -> its colour on pages. Grey: the run's number and the published one are not the same quantity."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """Our side of one published value: a number, several (as list or by name), a text, or None; how it compares, and why.
 
-    holds, is_tested: for qualitative comparisons, whether the claim holds here (None where the run does not decide it), and
-    whether the run has an interval for it. numbers: the published numbers that ours correspond to; empty for all of the value.
-    obstacle: what this run lacks for a comparison, in a few words.
+    numbers: the published numbers that ours correspond to; empty for all of the value. obstacle: what this run lacks for a
+    comparison, in a few words. claimed: of a claim, its verdict.
     """
 
     value: Any
@@ -75,10 +63,9 @@ class Measured:
     ci_low: float | None = None
     ci_high: float | None = None
     n: int | None = None
-    holds: bool | None = None
-    is_tested: bool = True
     numbers: Sequence[Number] = ()
     obstacle: str = ""
+    claimed: str = ""
 
 
 def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:
@@ -88,78 +75,26 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
         ours = measured.get(identifier, Measured(None, NO, "nothing in this run measures it"))
         texts = (identifier, entry.item, f"{entry.quantity} [{entry.unit}]", as_text(entry.value), as_text(ours.value))
         numbers = (ours.ci_low, ours.ci_high, ours.n)
-        rows.append((*texts, *numbers, ours.comparable, ours.why, verdict(entry, ours), *scope(entry, ours)))
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({"ci_low": float, "ci_high": float, "n": "Int64"})
+        rows.append((*texts, *numbers, ours.comparable, ours.why, verdict(entry, ours), obstacle(entry, ours)))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"ci_low": float, "ci_high": float, "n": "Int64"})
 
 
 def verdict(entry: Published, ours: Measured) -> str:
     """One of `VERDICTS`."""
     if ours.value is None:
         return NOT_COMPUTED
-    if ours.comparable == QUALITATIVE:
-        return claim_verdict(ours.holds) if ours.is_tested else NOT_TESTED
     if ours.comparable not in (EXACT, CLOSE):
-        return NOT_COMPARABLE
-    if agrees(entry, ours):
+        return ours.claimed or NOT_COMPARABLE
+    numbers = ours.numbers or entry.numbers
+    values = list(ours.value.values()) if isinstance(ours.value, dict) else ours.value
+    values = values if isinstance(values, list) else [values]
+    pairs = zip(numbers, values, strict=False)
+    if len(values) == len(numbers) and all(_within_rounding(*pair, entry.tolerance) for pair in pairs):
         return MATCH
-    return COVERED if covers(entry, ours) else DIFFERS
-
-
-def claim_verdict(holds: bool | None) -> str:
-    """The verdict on a claim that is tested; None where the run does not decide it."""
-    if holds is None:
-        return UNDECIDED
-    return HOLDS if holds else DOES_NOT_HOLD
-
-
-def scope(entry: Published, ours: Measured) -> tuple[str, str]:
-    """One of `SCOPES`, and in a few words the obstacle to a comparison (empty where there is none)."""
-    if entry.comparable == SETTING:
-        return A_SETTING, ours.obstacle
-    if QUALITATIVE in (entry.comparable, ours.comparable):
-        return A_CLAIM, ours.obstacle
-    if entry.never:
-        return NEVER, entry.never
-    if ours.value is not None and ours.comparable in (EXACT, CLOSE):
-        return COULD_MATCH if ours.comparable == EXACT else COULD_BE_COVERED, ""
-    return ANOTHER_RUN, ours.obstacle or "not measured"
-
-
-def as_text(value: Any) -> str | None:
-    """A value as the text of a table cell: numbers with at most four significant digits, several separated by semicolons."""
-    if value is None:
-        return None
-    if isinstance(value, list | tuple):
-        return "; ".join(str(as_text(item)) for item in value)
-    if isinstance(value, dict):
-        return "; ".join(f"{name} {as_text(item)}" for name, item in value.items())
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)
-
-
-def agrees(entry: Published, ours: Measured) -> bool:
-    """Whether texts are equal, and numbers within the rounding of the published ones, or of the corrected ones of misprints."""
-    numbers = ours.numbers or entry.numbers
-    if isinstance(ours.value, dict):
-        if list(ours.value) != [number.part for number in numbers]:
-            return False
-        values = list(ours.value.values())
-    else:
-        values = ours.value if isinstance(ours.value, list) else [ours.value]
-    if len(values) != len(numbers) or isinstance(ours.value, list | dict) != (len(numbers) > 1):
-        return False
-    return all(_within_rounding(number, value, entry.tolerance) for number, value in zip(numbers, values, strict=True))
-
-
-def covers(entry: Published, ours: Measured) -> bool:
-    """Whether our interval contains the published number; False where either is missing, or for several numbers."""
-    numbers = ours.numbers or entry.numbers
-    if len(numbers) != 1 or ours.ci_low is None or ours.ci_high is None:
-        return False
+    if len(numbers) > 1 or ours.ci_low is None or ours.ci_high is None:
+        return DIFFERS
     target = numbers[0].target
-    return isinstance(target, int | float) and ours.ci_low <= target <= ours.ci_high
+    return COVERED if isinstance(target, int | float) and ours.ci_low <= target <= ours.ci_high else DIFFERS
 
 
 def _within_rounding(number: Number, value: Any, tolerance: float | None) -> bool:
@@ -170,6 +105,49 @@ def _within_rounding(number: Number, value: Any, tolerance: float | None) -> boo
     return abs(target - value) <= half_unit(number, tolerance) * (1 + 2e-6) + 1e-12 * abs(target)
 
 
+def obstacle(entry: Published, ours: Measured) -> str:
+    """Why a published value is not compared, in a few words; empty where it is, and of a claim that this run has."""
+    if ours.value is not None and (ours.claimed or ours.comparable in (EXACT, CLOSE)):
+        return ""
+    is_setting = ours.value is not None and entry.comparable == SETTING
+    return "a choice of the run" if is_setting else entry.never or ours.obstacle or "not measured"
+
+
+def as_text(value: Any) -> str | None:
+    """A value as the text of a table cell: numbers with at most four significant digits, several separated by semicolons."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return "; ".join(str(as_text(item)) for item in value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {as_text(item)}" for name, item in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def verdict_counts(frame: pd.DataFrame) -> str:
+    """How many values have each verdict, in words."""
+    verdicts = frame["verdict"].value_counts()
+    return f"{len(frame)} published values: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS if name in verdicts)}."
+
+
+def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
+    """Published values beside ours (`COLUMNS`), grouped by place in the paper (and study, if there is this column)."""
+    with_study = "study" in frame
+    place = frame["study"] + ": " + frame["item"] if with_study else frame["item"]
+    page = frame.assign(place=place, interval=intervals(frame))
+    columns = ["place", "verdict", "quantity", "published", "ours", "interval", "n", "why", "obstacle", "id"]
+    names = {"ours": "this run", "interval": "95 % interval"}
+    names["place"] = "study and place" if with_study else "place in the paper"
+    layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
+    return Table(frame, notes, page[columns], names, {"n": "d"}, layout)
+
+
+def intervals(frame: pd.DataFrame) -> list[str | None]:
+    """The interval of each row as one text; None where there is none."""
+    ends = zip(frame["ci_low"], frame["ci_high"], strict=True)
+    return [None if pd.isna(low) or pd.isna(high) else f"{low:.4g} to {high:.4g}" for low, high in ends]
+
+
 # --- claims -------------------------------------------------------------------------------------------------------------
 
 CLAIM_COLUMNS = (
@@ -177,16 +155,21 @@ CLAIM_COLUMNS = (
     *("ci_low", "ci_high", "level", "n", "unit"),
 )
 """`side` of the threshold, above or below, is that on which the interval of a claim that holds lies."""
+VERDICT_NOTE = (
+    "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
+    "on the other side, and is undecided if it contains the threshold. It is not tested if there is no interval, such as where "
+    "the run lacks a part of the claim. Intervals resample the unit that the table names. A claim about several tasks, types "
+    "or layers is represented by the one that decides it; “this run” has them all."
+)
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim that can be tested on any model: it holds if the statistic lies above (or below) the threshold.
 
-    statement: with the place in the paper; ours: what this run measured, in words; statistic: in a few words with its unit;
-    value and interval: NaN where they cannot be computed; n: independent units (sentences, ...) of the interval, whose coverage
-    is `level`. is_confirmed: False if a further test that the claim needs does not confirm it; it is then undecided unless the
-    interval refutes it.
+    ours: what this run measured, in words; value and interval: NaN where they cannot be computed; n: independent units of the
+    interval, whose coverage is `level`. is_confirmed: False if a further test that the claim needs does not confirm it; it is
+    then undecided unless the interval refutes it.
     """
 
     statement: str
@@ -225,6 +208,13 @@ class Claim:
         return claim_verdict(self.holds) if self.is_tested else NOT_TESTED
 
 
+def claim_verdict(holds: bool | None) -> str:
+    """The verdict on a claim that is tested; None where the run does not decide it."""
+    if holds is None:
+        return UNDECIDED
+    return HOLDS if holds else DOES_NOT_HOLD
+
+
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     """One row for a claim about several things, such as every task: the part that decides.
 
@@ -234,12 +224,39 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     the coverage `level_of_parts(k)`.
     """
     order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
-    deciding = min(parts, key=lambda part: (order.index(part.verdict), _distance(part)))
+
+    def distance(part: Claim) -> float:
+        if not part.is_tested:
+            return 0.0
+        return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high
+
+    deciding = min(parts, key=lambda part: (order.index(part.verdict), distance(part)))
     return replace(deciding, statement=statement, ours=ours)
 
 
-def _distance(part: Claim) -> float:
-    """How far the near end of the interval lies on the claim's side of the threshold; negative where it does not."""
-    if not part.is_tested:
-        return 0.0
-    return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high
+def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
+    """Claims as a frame, columns `CLAIM_COLUMNS`."""
+    rows = [
+        vars(claim) | {"claim": claim.statement, "verdict": claim.verdict, "side": "above" if claim.above else "below"}
+        for claim in claims
+    ]
+    return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
+
+
+def claim_table(frame: pd.DataFrame) -> Table:
+    """Claims (`CLAIM_COLUMNS`), grouped by study if there is this column."""
+    names = {"ours": "this run", "threshold": "holds if", "level": "coverage of the interval", "n": "n", "unit": "n counts"}
+    formats = {"value": ".4g", "level": ".4g", "n": "d"}
+    layout = Layout("study" if "study" in frame else "", {"verdict": COLOURS})
+    return Table(frame, [VERDICT_NOTE], claim_page(frame), names, formats, layout)
+
+
+def claim_page(frame: pd.DataFrame) -> pd.DataFrame:
+    """Claims as they are shown: with the interval, and the threshold with its side, as texts."""
+    first = [name for name in ("study", "verdict", "claim", "ours", "statistic", "value") if name in frame]
+    sides = zip(frame["side"], frame["threshold"], strict=True)
+    return frame[first].assign(
+        interval=intervals(frame),
+        threshold=[f"{'>' if side == 'above' else '<'} {threshold:.4g}" for side, threshold in sides],
+        **{name: frame[name] for name in ("level", "n", "unit")},
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +26,6 @@ class NotMeasured(Exception):
 
 class SmallerModel(NotMeasured):
     """The run's model has no such layer or head."""
-
-
-class MissingColumn(NotMeasured):
-    """A table of the run lacks the column of a published value, whatever the run's corpora and models."""
 
 
 class Sameness(NamedTuple):
@@ -60,35 +55,31 @@ class Quantity(NamedTuple):
 
 
 class Tables:
-    """The tables of a run by name, with indices of the columns that select rows."""
+    """The tables of a run by name, with the columns that select rows as texts."""
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
         self.frames = frames
-        self._row_indices: dict[tuple[str, ...], dict[tuple[str, ...], np.ndarray]] = {}
+        self._texts: dict[tuple[str, str], pd.Series] = {}
 
     def rows(self, cell: Cell) -> pd.DataFrame:
         """The rows that a cell names, or NotMeasured."""
         if cell.artefact not in self.frames:
             raise NotMeasured(f"this run has no {cell.artefact}.tsv")
         frame = self.frames[cell.artefact]
-        for name in cell.where:
+        selected = np.ones(len(frame), np.bool_)
+        for name, value in cell.where.items():
             if name not in frame:
-                raise MissingColumn(f"no column {name} in {cell.artefact}.tsv")
-        if not cell.where:
-            return frame
-        columns = tuple(cell.where)
-        row_indices = self._index(cell.artefact, columns)
-        values = [
-            [f"{frame[name].max():g}"] if value == "last" and pd.api.types.is_numeric_dtype(frame[name]) else value.split("|")
-            for name, value in cell.where.items()
-        ]
-        selected = [row_indices[key] for key in product(*values) if key in row_indices]
-        if not selected:
+                raise NotMeasured(f"no column {name} in {cell.artefact}.tsv")
+            if (cell.artefact, name) not in self._texts:
+                self._texts[cell.artefact, name] = _as_text(frame[name])
+            choices = [f"{frame[name].max():g}"] if value == "last" else value.split("|")
+            selected &= self._texts[cell.artefact, name].isin(choices).to_numpy()
+        if cell.where and not selected.any():
             for name, unit in (("layer", "layers"), ("head", "heads per layer")):
                 if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
                     raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
             raise NotMeasured(f"no row with {in_words(cell.where)} in {cell.artefact}.tsv of this run")
-        return frame.iloc[np.concatenate(selected)]
+        return frame[selected]
 
     def number(self, number: Number) -> MeasuredNumber:
         """The measured value of a published number, in the published unit, or NotMeasured."""
@@ -103,7 +94,7 @@ class Tables:
         interval_columns = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
         absent = [name for name in (column, *interval_columns, *([cell.n] if cell.n else [])) if name not in rows]
         if absent:
-            raise MissingColumn(f"no column {absent[0]} in {cell.artefact}.tsv")
+            raise NotMeasured(f"no column {absent[0]} in {cell.artefact}.tsv")
         if rows[column].isna().all():
             raise NotMeasured("this run has no value for it")
         if aggregate in ("max", "min"):
@@ -126,22 +117,11 @@ class Tables:
         low, high = (scaled(name) for name in interval_columns) if interval_columns else (None, None)
         return MeasuredNumber(int(value) if whole else value, (low, high), n, row)
 
-    def _index(self, artefact: str, columns: tuple[str, ...]) -> dict[tuple[str, ...], np.ndarray]:
-        key = (artefact, *columns)
-        if key not in self._row_indices:
-            texts = [_as_text(self.frames[artefact][name]) for name in columns]
-            numbers = pd.Series(range(len(texts[0]))).groupby(texts).indices
-            self._row_indices[key] = {name if isinstance(name, tuple) else (name,): rows for name, rows in numbers.items()}
-        return self._row_indices[key]
-
 
 def measure(
     published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]
 ) -> dict[str, Measured]:
-    """The measured value of every published value, or the reason why there is none, from the run's tables by name.
-
-    labels: role -> model and corpus of the run.
-    """
+    """Our side of every published value, from the run's tables by name; labels: role -> model and corpus of the run."""
     tables = Tables(frames)
     return {value.id: _measured(value, tables, labels) for value in published.values()}
 
@@ -197,49 +177,39 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
     compared = [number for number in value.numbers if number.cell is not None]
     if not compared:
         return Measured(None, NO, _sentences(value.why or "nothing in this run measures it", value.fault))
-    ours: list[tuple[Number, MeasuredNumber]] = []
-    missing: NotMeasured | None = None
     try:
         kind = sameness(value, labels)
     except NotMeasured as error:
         return Measured(None, NO, _sentences(str(error), value.fault), obstacle="no such role in this run")
+    ours: list[tuple[Number, MeasuredNumber]] = []
+    obstacle, missing = kind.obstacle, ""
     for number in compared:
         try:
             ours.append((number, tables.number(number)))
         except NotMeasured as error:
-            missing = missing or error
-    obstacle = kind.obstacle
-    if missing and not obstacle:
-        obstacle = "a smaller model" if isinstance(missing, SmallerModel) else "not measured"
-    if missing and not ours:
-        return Measured(None, NO, _sentences(_reason(value, missing), value.fault), obstacle=obstacle)
+            is_smaller = isinstance(error, SmallerModel)
+            obstacle = obstacle or ("a smaller model" if is_smaller else "not measured")
+            absent = value.absent or (value.why if value.comparable == NO else "")
+            missing = missing or (str(error) if is_smaller or not absent else absent)
+    if not ours:
+        return Measured(None, NO, _sentences(missing, value.fault), obstacle=obstacle)
     first = ours[0][1]
     comparable, why = _with_size(value, kind, first.n)
     if missing:
         count_note = f"{len(ours)} of {len(compared)} values"
-        why = _sentences(why, count_note) if comparable == NO else _sentences(count_note, _reason(value, missing))
+        why = _sentences(why, count_note) if comparable == NO else _sentences(count_note, missing)
         comparable = NO
-    parts = [number.part for number, _ in ours]
-    low, high = first.interval if len(compared) == 1 else (None, None)
-    values = [measured_number.value for _, measured_number in ours]
-    several = len(compared) > 1 and not parts[0]
+    numbers, measured_numbers = zip(*ours, strict=True)
+    parts, values = [number.part for number in numbers], [number.value for number in measured_numbers]
     return Measured(
-        values if several else joined(values, parts),
+        values if len(compared) > 1 and not parts[0] else joined(values, parts),
         comparable,
         _sentences(why, value.remark.format_map(first.row), value.fault),
-        low,
-        high,
+        *(first.interval if len(compared) == 1 else (None, None)),
         first.n,
-        numbers=[number for number, _ in ours],
-        obstacle=obstacle,
+        numbers,
+        obstacle,
     )
-
-
-def _reason(value: Published, error: NotMeasured) -> str:
-    """Why there is no number: a smaller model, a missing column, the listed reason of the published value, or a missing row."""
-    if isinstance(error, SmallerModel | MissingColumn):
-        return str(error)
-    return value.absent or (value.why if value.comparable == NO else "") or str(error)
 
 
 def in_words(where: Mapping[str, str]) -> str:
@@ -250,8 +220,8 @@ def in_words(where: Mapping[str, str]) -> str:
 def _as_text(column: pd.Series) -> pd.Series:
     """A column as texts: whole numbers without a decimal point, whatever their type."""
     if pd.api.types.is_float_dtype(column):
-        return column.map(lambda number: "" if pd.isna(number) else f"{number:g}").reset_index(drop=True)
-    return column.astype(str).reset_index(drop=True)
+        return column.map(lambda number: "" if pd.isna(number) else f"{number:g}")
+    return column.astype(str)
 
 
 def _sentences(*parts: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import product
@@ -24,13 +24,7 @@ Value = Scalar | list[Scalar] | dict[str, Scalar] | None
 
 @dataclass(frozen=True)
 class Cell:
-    """The place of a number in this project's tables.
-
-    artefact: the table's file without suffix, or a frame that the comparison derives. where: column -> value of the row; `a|b`
-    takes both, `last` is the largest number. column: `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
-    interval, n: columns of the interval (without `_low` and `_high`) and of the number of units, if any. scale: factor from our
-    unit to the published one.
-    """
+    """The place of a number in this project's tables, see workflow/resources/published/README.md."""
 
     artefact: str
     where: Mapping[str, str]
@@ -44,8 +38,7 @@ class Cell:
 class Number:
     """One published number (or text), as printed or read off a figure (None where it is lost), and the place of ours.
 
-    part: its name where an id has several numbers; corrected: the value to compare with where the printed one is a known
-    misprint; decimals: as printed, with trailing zeros; None where they are those of the shortest text of the number.
+    decimals: as printed, with trailing zeros; None where they are those of the shortest text of the number.
     """
 
     value: Scalar | None
@@ -121,7 +114,7 @@ def load_published(study: str) -> dict[str, Published]:
             differing = [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]
             if differing:
                 raise AtlasError(f"{path}:{line}: {differing[0]} differs from that of the other rows of {value.id}.")
-            value = Published(**{**vars(value), "numbers": earlier.numbers + value.numbers})
+            value = replace(value, numbers=earlier.numbers + value.numbers)
         values[value.id] = value
     return values
 
@@ -129,11 +122,8 @@ def load_published(study: str) -> dict[str, Published]:
 def printed(published: Mapping[str, Published], item: str, column: str, **where: object) -> Published | None:
     """The published value of one cell of our tables (some columns and values of it), or None where nothing is printed."""
     conditions = {name: str(value) for name, value in where.items()}.items()
-    for value in published.values():
-        cell = value.numbers[0].cell
-        if value.item == item and cell is not None and cell.column == column and conditions <= cell.where.items():
-            return value
-    return None
+    cells = ((value, value.numbers[0].cell) for value in published.values() if value.item == item)
+    return next((value for value, cell in cells if cell and cell.column == column and conditions <= cell.where.items()), None)
 
 
 def published_column(
@@ -144,13 +134,9 @@ def published_column(
     item: table, figure or section of the paper; artefact, column: our table, and its column beside which the numbers are shown.
     """
     numbers: dict[tuple[tuple[str, str], ...], float] = {}
-    for value in published.values():
-        for number in value.numbers:
-            cell, printed_number = number.cell, number.value
-            if value.item != item or cell is None or (cell.artefact, cell.column) != (artefact, column):
-                continue
-            if isinstance(printed_number, str | None):
-                continue
+    for number in (number for value in published.values() if value.item == item for number in value.numbers):
+        cell, printed_number = number.cell, number.value
+        if cell and (cell.artefact, cell.column) == (artefact, column) and not isinstance(printed_number, str | None):
             for choice in product(*(text.split("|") for text in cell.where.values())):
                 numbers.setdefault(tuple(zip(cell.where, choice, strict=True)), float(printed_number / cell.scale))
     names = dict.fromkeys(tuple(name for name, _ in key) for key in numbers)
@@ -208,7 +194,6 @@ def half_unit(number: Number, tolerance: float | None) -> float:
     """Half a unit of the last digit of the printed (or corrected) number; or the tolerance of a value read off a figure."""
     if tolerance is not None:
         return tolerance
-    # Without printed decimals, the shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
     decimals = (_decimals(str(number.target)) or 0) if number.decimals is None else number.decimals
     return 0.5 * 10.0**-decimals
 

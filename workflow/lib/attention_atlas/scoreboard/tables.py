@@ -1,47 +1,73 @@
-"""The scoreboard: every published value of all studies beside ours, a summary by study with reasons, and all claims."""
+"""The scoreboard: every published value and claim of all studies beside ours, a summary, and the index page of a run.
+
+The index page has every artefact with links to its files, and figures with a thumbnail, by study. It works without a network.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from html import escape
+from itertools import groupby
+from pathlib import PurePosixPath
 from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io import markdown
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import with_columns
 from attention_atlas.published.compare import (
-    ANOTHER_RUN,
     CLAIM_COLUMNS,
     COLUMNS,
     DOES_NOT_HOLD,
     HOLDS,
-    NEVER,
     NOT_TESTED,
-    SCOPES,
     UNDECIDED,
     VERDICTS,
+    claim_table,
+    value_table,
+    verdict_counts,
 )
-from attention_atlas.published.pages import VERDICT_NOTE, claim_table, value_table, verdict_counts
-from attention_atlas.workflow.shown import table
+from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
-SCOPE_COLUMNS = {scope: f"scope_{scope.replace(' ', '_')}" for scope in SCOPES}
 CLAIM_VERDICTS = {
     HOLDS: "claims_hold",
     DOES_NOT_HOLD: "claims_do_not_hold",
     UNDECIDED: "claims_undecided",
     NOT_TESTED: "claims_not_tested",
 }
-SUMMARY = [
-    *("study", "values"),
-    *VERDICT_COLUMNS.values(),
-    *SCOPE_COLUMNS.values(),
-    *("why_never", "why_not_in_this_run"),
-    *("claims", *CLAIM_VERDICTS.values()),
-]
+SUMMARY = ["study", "values", *VERDICT_COLUMNS.values(), "obstacles", "claims", *CLAIM_VERDICTS.values()]
 CLAIMS = ["study", *CLAIM_COLUMNS]
+_LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
+_GENERATED = (
+    "A demonstration on generated text with a small model: it shows that the workflow works, and nothing about the papers."
+)
+_CSS = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --dim: #595959; --line: #d9d9d9; --paper: #fff; --card: #fafafa;
+  --link: #0b57a4; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --dim: #b0b0b0; --line: #3c4047; --paper: #16181c; --card: #1e2126; --link: #8ab8ec; }
+}
+* { box-sizing: border-box; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 1.2rem; max-width: 90rem; color: var(--ink);
+  background: var(--paper); overflow-wrap: break-word; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; padding-top: .8rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 0; } h3 span { display: block; font-weight: 400; color: var(--dim); font-size: .87rem; }
+p { margin: .3rem 0; max-width: 60rem; } .dim { color: var(--dim); }
+a { color: var(--link); }
+nav ul, .links { list-style: none; padding: 0; margin: .6rem 0; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; }
+.links { margin: .5rem 0 0; font-size: .87rem; gap: .2rem .9rem; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(19rem, 100%), 1fr)); gap: 1rem; }
+article { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .8rem; display: flex;
+  flex-direction: column; min-width: 0; }
+article .links { margin-top: auto; padding-top: .6rem; }
+.thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; border-radius: 4px; overflow: hidden; background: #fff;
+  border: 1px solid var(--line); text-decoration: none; }
+.thumbnail img { width: 100%; height: 100%; object-fit: contain; display: block; }
+.skipped td, .skipped th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; font-weight: 400; }
+"""
 
 
 @table(
@@ -56,15 +82,13 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
     """How many published values of each study match, differ, or are not comparable, with the reasons, and how many claims hold.
     comparison.tsv has every published value beside this run's, claims.tsv every claim.
     """
+    glossary = "; ".join(f"{verdict}: {meaning}" for verdict, meaning in VERDICTS.items())
     notes = [
         _compared(generated),
-        "Each value has one verdict. " + _glossary(VERDICTS),
-        "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
-        "A claim of claims.tsv that is also a published value is counted in both.",
+        f"Each value has one verdict. {glossary}. Obstacles: why values are not comparable or not computed, with their number.",
     ]
-    texts = ("study", "why_never", "why_not_in_this_run")
-    counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
-    return Table(summary_rows(comparison, claims), notes, formats=counts, layout=Layout(folded=texts[1:]))
+    formats = dict.fromkeys((name for name in SUMMARY if name not in ("study", "obstacles")), "d")
+    return Table(summary_rows(comparison, claims), notes, formats=formats, layout=Layout(folded=("obstacles",)))
 
 
 @table(
@@ -110,83 +134,100 @@ def _compared(generated: bool) -> str:
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values, and so do scopes."""
+    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values."""
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:
         study_values = values if study == "all" else values[values["study"] == study]
         study_claims = claims if study == "all" else claims[claims["study"] == study]
-        verdicts = study_values["verdict"].value_counts()
-        scopes = study_values["scope"].value_counts()
+        verdicts = study_values["verdict"].value_counts().reindex(list(VERDICTS), fill_value=0)
         decided = study_claims["verdict"].value_counts().reindex(list(CLAIM_VERDICTS), fill_value=0)
-        rows.append(
-            [
-                *(study, len(study_values)),
-                *(int(verdicts.get(verdict, 0)) for verdict in VERDICTS),
-                *(int(scopes.get(scope, 0)) for scope in SCOPES),
-                _reasons(study_values, NEVER),
-                _reasons(study_values, ANOTHER_RUN),
-                *(int(decided.sum()), *(int(count) for count in decided)),
-            ]
-        )
+        obstacles = study_values["obstacle"].replace("", None).value_counts()
+        ordered = sorted(obstacles.items(), key=lambda item: (-item[1], str(item[0])))
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in ordered)
+        rows.append([study, len(study_values), *verdicts, reasons, decided.sum(), *decided])
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def _reasons(values: pd.DataFrame, scope: str) -> str:
-    """Obstacles to a comparison, most frequent first, with the number of values."""
-    counts = values.loc[values["scope"] == scope, "obstacle"].value_counts()
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    return "; ".join(f"{reason} ({count})" for reason, count in ordered)
+# --- the index page -----------------------------------------------------------------------------------------------------
 
 
-def _glossary(words: Mapping[str, str]) -> str:
-    return "; ".join(f"{word}: {meaning}" for word, meaning in words.items()) + "."
+@page(
+    id="index",
+    title="All tables and figures",
+    reads=("scoreboard",),
+    gathers=("built",),
+    settings=("entries", "first_pages", "generated"),
+)
+def index(
+    scoreboard: pd.DataFrame,
+    built: Mapping[str, str],
+    entries: Sequence[Mapping[str, Any]],
+    first_pages: Mapping[str, str],
+    generated: bool,
+    run_title: str,
+) -> str:
+    """The index page of a run.
+
+    built: all files that it links; entries: of the artefacts, see `study.entries`; first_pages: pages to read first -> title;
+    generated: whether its corpora are generated text.
+    """
+    shown = [entry for entry in entries if not entry["skipped"]]
+    skipped = [entry for entry in entries if entry["skipped"]]
+    sections, menu = [], []
+    for (study, title), group in groupby(shown, lambda entry: (entry["study"], entry["study_title"])):
+        cards = [_card(entry) for entry in group]
+        menu.append(f'<li><a href="#{study}">{escape(title)}</a> ({len(cards)})</li>')
+        sections.append(f'<section id="{study}">\n<h2>{escape(title)}</h2>\n<div class="cards">\n' + "\n".join(cards))
+        sections.append("</div>\n</section>")
+    if skipped:
+        menu.append(f'<li><a href="#skipped">Skipped</a> ({len(skipped)})</li>')
+        sections.append(_skipped(skipped))
+    note = f'<p class="dim">{escape(_GENERATED)}</p>\n' if generated else ""
+    first = "".join(f'<li><a href="{escape(file)}">{escape(title)}</a></li>' for file, title in first_pages.items())
+    return (
+        "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(run_title)}: tables and figures</title><style>{_CSS}</style></head>\n<body>\n<header>\n"
+        f"<h1>{escape(run_title)}</h1>\n<p>{_counts(shown, skipped, scoreboard)}</p>\n{note}"
+        f"<ul class='links'>{first}</ul>\n</header>\n<nav aria-label='Studies'><ul>{''.join(menu)}</ul></nav>\n<main>\n"
+        + "\n".join(sections)
+        + "\n</main>\n</body>\n</html>\n"
+    )
 
 
-# --- Markdown -----------------------------------------------------------------------------------------------------------
+def _counts(built: Sequence[Mapping[str, Any]], skipped: Sequence[Mapping[str, Any]], scoreboard: pd.DataFrame) -> str:
+    """Artefacts, and verdicts on the claims of all studies."""
+    figures = sum(entry["kind"] == "figure" for entry in built)
+    numbers = {"table": len(built) - figures, "figure": figures}
+    artefacts = " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in numbers.items())
+    skips = f"; {len(skipped)} skipped" if skipped else ""
+    total = scoreboard.set_index("study").loc["all"]
+    verdicts = (f"{total[name]} {name.removeprefix('claims_').replace('_', ' ')}" for name in CLAIM_VERDICTS.values())
+    return f'{artefacts}{skips}. Of {total["claims"]} <a href="claims.html">claims of the papers</a>, {", ".join(verdicts)}.'
 
 
-def results_page(title: str, made_by: str, summary: pd.DataFrame, claims: pd.DataFrame) -> str:
-    """Markdown of the results of a run: its title, the code that made it, columns `SUMMARY`, and columns `CLAIMS`."""
-    parts = [
-        f"# {title}",
-        made_by,
-        "## Published values by verdict",
-        verdict_table(summary),
-        "## Published values by scope: whether this run could match them",
-        _count_table(summary, {column: scope for scope, column in SCOPE_COLUMNS.items()}),
-        "## Claims",
-        claim_counts(summary),
-        VERDICT_NOTE,
-        _table(("study", "claim", "verdict", "statistic", "value", "interval", "n"), map(_claim, claims.to_dict("records"))),
-    ]
-    return "\n\n".join(parts) + "\n"
+def _card(entry: Mapping[str, Any]) -> str:
+    """An artefact: the picture of a figure, its title, and links to its files."""
+    suffixes = [PurePosixPath(file).suffix for file in entry["files"]]
+    order = [*_LINKS, *suffixes]
+    ordered = sorted(zip(suffixes, entry["files"], strict=True), key=lambda pair: order.index(pair[0]))
+    names = [PurePosixPath(file).name if suffixes.count(suffix) > 1 else _LINKS.get(suffix, suffix) for suffix, file in ordered]
+    files = [file for _, file in ordered]
+    links = "".join(f'<li><a href="{escape(file)}">{escape(name)}</a></li>' for name, file in zip(names, files, strict=True))
+    thumbnail = ""
+    if ".png" in suffixes:
+        picture = entry["files"][suffixes.index(".png")]
+        target = entry["files"][suffixes.index(".svg")] if ".svg" in suffixes else picture
+        label = escape(f"{entry['number']}: {entry['title']}", quote=True)
+        image = f'<img src="{escape(picture)}" alt="" loading="lazy">'
+        thumbnail = f'<a class="thumbnail" href="{escape(target)}" aria-label="{label}">{image}</a>\n'
+    heading = f"<h3>{escape(entry['number'])}<span>{escape(entry['title'])}</span></h3>"
+    return f'<article>\n{thumbnail}{heading}\n<ul class="links">{links}</ul>\n</article>'
 
 
-def verdict_table(summary: pd.DataFrame) -> str:
-    """Values of each study by verdict; verdicts without values are left out."""
-    return _count_table(summary, {column: verdict for verdict, column in VERDICT_COLUMNS.items()})
-
-
-def claim_counts(summary: pd.DataFrame) -> str:
-    """Claims of each study by verdict."""
-    columns = {column: verdict for verdict, column in CLAIM_VERDICTS.items()}
-    return _count_table(summary, {"claims": "claims", **columns}, ())
-
-
-def _count_table(summary: pd.DataFrame, columns: dict[str, str], before: Sequence[str] = ("values",)) -> str:
-    total = summary.set_index("study").loc["all"]
-    kept = {column: name for column, name in columns.items() if int(total[column]) > 0}
-    names = ("study", *before, *kept.values())
-    return _table(names, ([str(value) for value in row] for row in summary[["study", *before, *kept]].itertuples(index=False)))
-
-
-def _claim(row: Mapping[Hashable, Any]) -> list[str]:
-    low, high = row["ci_low"], row["ci_high"]
-    interval = "" if pd.isna(low) else f"{low:.3g} to {high:.3g} ({100 * row['level']:.3g} %)"
-    units = "" if pd.isna(row["n"]) else f"{int(row['n'])} {row['unit']}"
-    texts = ["" if pd.isna(row[name]) else str(row[name]) for name in ("study", "claim", "verdict", "statistic")]
-    return [*texts, "" if pd.isna(row["value"]) else f"{row['value']:.3g}", interval, units]
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return markdown.table(names, ([cell.replace("|", "\\|") for cell in row] for row in rows))
+def _skipped(entries: Sequence[Mapping[str, Any]]) -> str:
+    rows = "\n".join(
+        f"<tr><th scope='row'>{escape(entry['study'])}: {escape(entry['number'])}</th><td>{escape(entry['skipped'])}</td></tr>"
+        for entry in entries
+    )
+    return f'<section id="skipped">\n<h2>Skipped</h2>\n<table class="skipped">\n{rows}\n</table>\n</section>'

@@ -116,13 +116,13 @@ def measured_claim(tested: Tested) -> Measured:
     interval = f"{100 * claim.level:.4g} % interval over {claim.n} {claim.unit}"
     if tested.shown is None:
         why = f"{words}. Statistic: {claim.statistic}; must lie {side} {claim.threshold:g}; {interval}"
-        return Measured(float(claim.value), QUALITATIVE, why, low, high, claim.n, claim.holds, claim.is_tested)
+        return Measured(float(claim.value), QUALITATIVE, why, low, high, claim.n, claimed=claim.verdict)
     ends = "" if low is None or high is None else f" ({low:.4g} to {high:.4g}: {interval})"
     why = (
         f"{words}. Statistic: {claim.statistic}, {claim.value:.4g}{ends}; must lie {side} {claim.threshold:g}. "
         "The verdict is on this statistic; the layers themselves are not tested"
     )
-    return Measured(tested.shown, QUALITATIVE, why, holds=claim.holds, is_tested=claim.is_tested)
+    return Measured(tested.shown, QUALITATIVE, why, claimed=claim.verdict)
 
 
 def claim_of(

@@ -14,9 +14,8 @@ from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.options import NOTES
-from attention_atlas.published.compare import compare
+from attention_atlas.published.compare import VERDICT_NOTE, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import VERDICT_NOTE, claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.antecedents import BASELINES, CoreferenceOptions
 from attention_atlas.studies.clark2019.antecedents import NOTES as COREFERENCE_NOTES

@@ -14,9 +14,8 @@ from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import PROFILE, TITLES, TYPES, UNNAMED, profiles
 from attention_atlas.methods.head_types import fits as fits_of
-from attention_atlas.published.compare import compare
+from attention_atlas.published.compare import claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.guan2020.claims import claims as tested_claims
 from attention_atlas.studies.guan2020.claims import drops_of

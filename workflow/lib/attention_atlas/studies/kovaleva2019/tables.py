@@ -14,9 +14,8 @@ from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENC
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import Claim, all_hold, compare
+from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.kovaleva2019.changes import RAISED_PARTS
 from attention_atlas.studies.kovaleva2019.names import (

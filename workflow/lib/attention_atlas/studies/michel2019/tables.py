@@ -13,9 +13,8 @@ from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.names import CLASSIFICATION, HEAD, KEYS, OTHERS, TRANSLATION
-from attention_atlas.published.compare import compare
+from attention_atlas.published.compare import claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
 from attention_atlas.studies.michel2019.ablations import SPEARMAN, TRIMMED

@@ -11,9 +11,8 @@ from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import Claim, compare
+from attention_atlas.published.compare import Claim, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import measure
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.stats.simultaneous import largest_size_interval
 from attention_atlas.studies.stefanik2021.head_measures import removal_caution

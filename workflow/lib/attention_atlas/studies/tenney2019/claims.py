@@ -7,7 +7,7 @@ probe seeds alone. A claim about several tasks is tested task by task, or pair b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise, product
 
@@ -105,11 +105,10 @@ def order_by_expected_layers(results: Results, stages: Stages, place: str, paper
         words = f"expected layer: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
         return Claim("", "", words, layers[later] - layers[earlier], *interval, n, unit, level=level)
 
-    missing = [task for task in chain(*stages) if task not in layers]
-    reasons = {task: "gain within noise" if task in draws else "not probed" for task in missing}
-    ours = f"expected layers (share of resamples that have the task after the one before): {_in_order_of_run(layers, draws)}"
-    if missing:
-        words = ", ".join(f"{EDGE_TASKS[task]} ({reasons[task]})" for task in missing)
+    reasons = {task: "gain within noise" if task in draws else "not probed" for task in chain(*stages) if task not in layers}
+    ours = f"expected layers: {_listed(layers, '.2f')}"
+    if reasons:
+        words = ", ".join(f"{EDGE_TASKS[task]} ({reason})" for task, reason in reasons.items())
         ours = f"{ours}; without an expected layer: {words}"
     ours += _undefined(draws, layers) + _undertrained(results, layers)
     words = "Tasks come in the order of the pipeline, by expected layers"
@@ -144,11 +143,10 @@ def _in_order(
     """Every task of a stage comes before every task of the next stage.
 
     Tasks that cannot be placed (missing: task -> why) leave the order of all tasks untested, unless the others refute it or
-    leave it undecided; the order of the others is then a second claim. layers, paper: task -> layer, here and in the paper;
-    difference: claim of an earlier and a later task, at a level; units: what intervals resample, and how many.
+    leave it undecided; the order of the others is then a second claim. difference: claim of an earlier and a later task.
     """
 
-    def statement(without: Mapping[str, str]) -> str:
+    def statement(without: Collection[str]) -> str:
         kept = [[EDGE_TASKS[task] for task in stage if task not in without] for stage in stages]
         left_out = f", without {_names(without)}" if without else ""
         return f"{words}: {', '.join(' and '.join(stage) for stage in kept if stage)} ({place}{left_out})"
@@ -302,14 +300,6 @@ def _undertrained(results: Results, tasks: Iterable[str]) -> str:
 
 def _names(tasks: Iterable[str]) -> str:
     return ", ".join(EDGE_TASKS[task] for task in tasks)
-
-
-def _in_order_of_run(layers: Mapping[str, float], draws: Mapping[str, Floats]) -> str:
-    """Tasks by expected layer, each with the share of resamples that have it after the task before it."""
-    order = sorted(layers, key=layers.__getitem__)
-    differences = {later: draws[later] - draws[earlier] for earlier, later in pairwise(order)}
-    shares = {task: f" ({pd.Series(values).dropna().gt(0).mean():.0%})" for task, values in differences.items()}
-    return ", ".join(f"{EDGE_TASKS[task]} {layers[task]:.2f}{shares.get(task, '')}" for task in order)
 
 
 def _listed(values: Mapping[str, float], format_spec: str) -> str:

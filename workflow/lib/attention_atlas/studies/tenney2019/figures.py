@@ -35,20 +35,16 @@ from attention_atlas.figures.style import (
     use_style,
 )
 from attention_atlas.published.values import load_published, published_rows
-from attention_atlas.studies.tenney2019.summary import at_step_limit
 from attention_atlas.workflow.shown import figure
 
 LAYER_LABEL = "Layer (0: embeddings)"
 NOISE = "gain within noise"
 """Shown in place of statistics of a gain that the bootstrap does not distinguish from 0."""
-LIMITED = "*"
-"""Mark of F1 on layer 0 where most probes trained to the step limit."""
 _KINDS = {
     "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
     "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
 }
 """Column -> columns of its interval, end of the published ids, colour, marker, place in its row, label."""
-_LOSS = "#f6dcab"
 _LINE: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
 """Style of published layers: a line, since there is no room for a mark at each layer."""
 _BAR: dict[str, Any] = {"saturation": 1, "native_scale": True, "linewidth": 0, "legend": False}
@@ -58,15 +54,9 @@ _MOST_TARGETS, _MOST_SENTENCES = 4, 5
 """Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
 _SPAN, _LABEL_LINE = 26, 30
 """Largest number of letters in a line above a panel: of a target's span, and of a label."""
-_LABELS = {
-    "coreference": {"1": "coreferent", "0": "not coreferent"},
-    "pos": {"``": "`` (opening quotation mark)", "''": "'' (closing quotation mark)"},
-}
-"""Task -> labels of its corpora that do not speak for themselves -> what they mean."""
+_COREFERENCE = {"1": "coreferent", "0": "not coreferent"}
 _COLOURS = {1: BLUE, 0: ORANGE}
 """Whether a label is the right one -> its colour."""
-_LAYERS = {"large": 24, "base": 12}
-"""Published model -> its layers. Only BERT-large has published mixing weights."""
 
 
 @figure(
@@ -79,7 +69,7 @@ _LAYERS = {"large": 24, "base": 12}
 def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     """Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, with 95 % intervals, and F1
     on layer 0 and on all layers (Tenney et al. 2019, Figure 1). Hollow diamonds: published values of BERT, at the same relative
-    depth. Asterisk: most probes on layer 0 trained to the step limit.
+    depth.
     """
     table = summary_tasks
     layers = int(table["layers"].max())
@@ -111,17 +101,13 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
-    extra = [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)]
-    if len(at_step_limit(table)):
-        extra.append(Line2D([], [], linestyle="none", label=f"F1{LIMITED}: most probes at the step limit"))
-    legend_below(drawn, [axis], 3, extra)
+    legend_below(drawn, [axis], 3, [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)])
     return DrawnFigure(drawn, table, _counted(table))
 
 
 def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
     """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
     ours = table.set_index("task")
-    limited = at_step_limit(table)
     of_paper = [published.values(f".f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
     columns = {
         1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
@@ -133,8 +119,7 @@ def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: Pub
         for place, task in enumerate(table["task"]):
             if task in scores.index:
                 first, last = scores.loc[task]
-                mark = LIMITED if colour == "black" and task in limited else " "
-                axis.text(x, place, f"{first:.1f}{mark}  {last:.1f}", va="center", **style)
+                axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
 
 
 @figure(
@@ -184,13 +169,18 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
         weights, shares = published.weights(), published.shares()
         for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
             task_rows = rows[rows["task"] == task].sort_values("layer")
-            if not len(task_rows):
-                weight_axis.axis("off")
-                score_axis.axis("off")
-                continue
             _weights(weight_axis, task_rows, weights[weights["task"] == task])
             _shares(score_axis, task_rows, shares[shares["task"] == task])
-        _label_axes(axes, rows, most)
+        for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
+            axis.set_title(title, pad=14, fontsize=7)
+        layers = int(rows["layer"].max())
+        step = 1 if layers <= 8 else 3 if layers <= 12 else 6
+        for axis in axes[-1]:
+            axis.set_xlabel(LAYER_LABEL, fontsize=7)
+            axis.set(xlim=(layers - most - 0.6, layers + 0.6), xticks=range(0, layers + 1, step))
+        for axis in axes.flat:
+            axis.tick_params(labelsize=_SMALL)
+            axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
         if len(models) > 1:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
         if part is parts[0]:
@@ -198,27 +188,13 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
                 name = _task_label(table, task, 12)
                 axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
-    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="negative gain")
     noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
-    legend_below(drawn, [], 2, [equal, loss, *beside.values(), noise])
+    legend_below(drawn, [], 2, [equal, *beside.values(), noise])
     return DrawnFigure(drawn, table, _counted(table))
 
 
-def _label_axes(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
-    layers = int(rows["layer"].max())
-    for axis, title in zip(axes[0], ("Mixing weights s", "Share of the gain by layer"), strict=True):
-        axis.set_title(title, pad=14, fontsize=7)
-    for axis in axes[-1]:
-        axis.set_xlabel(LAYER_LABEL, fontsize=7)
-        axis.set_xlim(layers - most - 0.6, layers + 0.6)
-        axis.set_xticks([layer for layer in range(layers + 1) if layers <= 8 or layer % (3 if layers <= 12 else 6) == 0])
-    for axis in axes.flat:
-        axis.tick_params(labelsize=_SMALL)
-        axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
-
-
 def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
-    _bars(axis, rows, "weight", color=BLUE)
+    _bars(axis, rows, "weight", BLUE)
     axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
@@ -231,19 +207,18 @@ def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
     if rows["within_noise"].iloc[0] or not np.isfinite(rows["k_delta"].iloc[0]):
         _above(axis, f"{f1_range} (noise)")
     else:
-        gains = rows[rows["layer"] > 0].assign(loss=lambda frame: frame["share"] < 0)
-        _bars(axis, gains, "share", hue="loss", palette={False: ORANGE, True: _LOSS})
+        _bars(axis, rows[rows["layer"] > 0], "share", ORANGE)
         _above(axis, f"K(Δ) = {rows['k_delta'].iloc[0]:.2f}   {f1_range}")
     axis.plot(published["layer"], published["value"], **_LINE)
     axis.axhline(0, color=BLACK, linewidth=0.6)
 
 
-def _bars(axis: Axes, rows: pd.DataFrame, name: str, **colours: Any) -> None:
+def _bars(axis: Axes, rows: pd.DataFrame, name: str, colour: str) -> None:
     """Bars of a column by layer, with its intervals."""
     bars = rows.rename(columns={name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"})
-    bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high", *(["loss"] if "loss" in bars else [])]])
+    bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high"]])
     error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}
-    sns.barplot(bars, x="layer", y="value", dodge=False, width=0.78, estimator=VALUE, ax=axis, **_BAR, **error_bars, **colours)
+    sns.barplot(bars, x="layer", y="value", width=0.78, estimator=VALUE, ax=axis, color=colour, **_BAR, **error_bars)
     axis.set(xlabel="", ylabel="")
 
 
@@ -314,20 +289,13 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     task = str(rows["task"].iloc[0])
     for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
         label = str(rows.loc[rows["gold"] == gold, "label"].iloc[0])
-        label = shorten(_LABELS.get(task, {}).get(label, label), _LABEL_LINE, placeholder="…")
+        label = shorten(_COREFERENCE.get(label, label), _LABEL_LINE, placeholder="…")
         place: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
         axis.annotate(plain(label), (0, 1), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
     first, second = rows["span1"].iloc[0], rows["span2"].iloc[0]
-    lines = [EDGE_TASKS[task], _short(str(first))]
-    if isinstance(second, str) and second:
-        lines.append(f"→ {_short(second)}")
+    spans = [str(first), *([f"→ {second}"] if isinstance(second, str) and second else [])]
+    lines = [EDGE_TASKS[task], *(shorten(span, _SPAN, placeholder=" …") for span in spans)]
     axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
-
-
-def _short(span: str) -> str:
-    """A span, or where it is long its first and last words, which show how far it reaches."""
-    first, last = (shorten(text, _SPAN // 2, placeholder="") for text in (span, span[::-1]))
-    return span if len(span) <= _SPAN else f"{first} … {last[::-1]}"
 
 
 def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
@@ -365,9 +333,10 @@ class PublishedModel:
 
     def values(self, quantity: str) -> pd.DataFrame:
         """Published values of a quantity of all tasks: task, value, and layer where it has one."""
-        ids = [name for name in load_published("tenney2019") if name.startswith("t19.") and name.endswith(quantity)]
-        rows = published_rows("tenney2019", [name for name in ids if name.split(".")[1] == self.size])
-        return rows if len(rows) else pd.DataFrame(columns=["id", "value", "task", "layer"])
+        ids = [
+            name for name in load_published("tenney2019") if name.startswith(f"t19.{self.size}.") and name.endswith(quantity)
+        ]
+        return published_rows("tenney2019", ids).reindex(columns=["value", "task", "layer"])
 
     def weights(self) -> pd.DataFrame:
         """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""
@@ -379,11 +348,11 @@ class PublishedModel:
         rows = self.values(".f1_by_layer").sort_values(["task", "layer"])
         scores = rows.groupby("task")["value"]
         span = scores.transform("max") - scores.transform("first")
-        shares = rows.assign(value=scores.diff() / span * self.layers / self.drawn_layers)
-        return shares[shares["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
+        rows["value"] = scores.diff() / span * self.layers / self.drawn_layers
+        return rows[rows["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
 
 
 def published_beside(layers: int) -> PublishedModel:
     """The published model drawn beside a model: that with as many layers, else BERT-large, as in the paper's figures."""
-    name = next((name for name, count in _LAYERS.items() if count == layers), "large")
-    return PublishedModel(name, _LAYERS[name], layers)
+    size, of_paper = ("base", 12) if layers == 12 else ("large", 24)
+    return PublishedModel(size, of_paper, layers)

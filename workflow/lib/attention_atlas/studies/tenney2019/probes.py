@@ -2,9 +2,8 @@
 
 Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the word pieces of a span by
 self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes of different top layers
-and seeds share every tensor operation; no two probes share parameters, so training them together is the same as training each
-alone. Library trainers have one learning rate, one best checkpoint and one stopping point for all parameters; these differ by
-probe.
+share every tensor operation but no parameters, so training them together is the same as training each alone. Library trainers
+have one learning rate, one best checkpoint and one stopping point for all parameters; these differ by probe.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +37,12 @@ from attention_atlas.studies.tenney2019.targets import (
     f1_of,
 )
 
-Value = TypeVar("Value")
 Counts = npt.NDArray[np.int64]
 States = Callable[[Example], Half]
 """Hidden states [row, n, width] of an example."""
 SIZE = 256
 """Width of a span (published code)."""
 MIX_DROPOUT, CLASS_DROPOUT = 0.2, 0.3
-CLIP = 5.0
-"""Largest norm of the gradient of a probe (published code)."""
 _GAIN = 0.01
 """Smallest gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
 
@@ -101,14 +96,13 @@ class _Side(nn.Module):
 
 
 def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """[probe, target, longest, ...] values [probe, place, ...] at places [target, longest]."""
     if devices.on_gpu(values):  # There index_select adds in any order on the way back: sums would differ from run to run.
         return values[:, places]
     return values.index_select(1, places.flatten()).unflatten(1, places.shape)
 
 
 class EdgeProbes(nn.Module):
-    """Probes for one task, with a sigmoid for each of `labels` outputs; the two spans of pairs have separate projections.
+    """Probes for one task; the two spans of pairs have separate projections.
 
     rows, width: of the states of a word piece: the layers with the input of the first (L + 1), and, if stored, the words alone.
     """
@@ -154,9 +148,9 @@ class EdgeProbes(nn.Module):
 
 
 def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-    """Word pieces in any span, each once, however many spans share it: only these are mixed and projected.
+    """[place] word pieces in any span, each once, counted through the padded sentences: only these are mixed and projected.
 
-    [place] word piece, counted through the padded sentences; for each side places [target, longest], and which are inside.
+    And, for each side, places [target, longest], and which of them are inside.
     """
     flat, inside = [], []
     for side_spans in spans:
@@ -175,11 +169,9 @@ def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
     return nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(dim=(1, 2))
 
 
-def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> None:
-    """Clip the gradient norm of each probe; the first axis of all parameters is the probe."""
+def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = 5.0) -> None:
+    """Clip the gradient norm of each probe (published code); the first axis of all parameters is the probe."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    if not gradients:
-        return
     squares = sum(gradient.flatten(1).square().sum(1) if gradient.ndim > 1 else gradient.square() for gradient in gradients)
     factors = (largest / (torch.as_tensor(squares).sqrt() + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
@@ -187,11 +179,7 @@ def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> 
 
 
 def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_factor: float = 1.0) -> torch.optim.Optimizer:
-    """Adam in its AMSGrad form (published code).
-
-    `mixing_rate_factor` multiplies the rate for mixing weights and their scale: with the published 1, ten thousand steps move
-    a weight's logit by about one, whatever the data.
-    """
+    """Adam in its AMSGrad form (published code); mixing weights and their scale have `mixing_rate_factor` times the rate."""
     mixing = [probes.mix, probes.scale]
     others = [parameter for parameter in probes.parameters() if not any(parameter is of_mix for of_mix in mixing)]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": mixing, "lr": learning_rate * mixing_rate_factor}]
@@ -199,7 +187,7 @@ def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_facto
 
 
 def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt: int) -> torch.Tensor:
-    """[probe, *shape] initial weights of a linear layer of torch, by the seed of each probe and the number of the parameter."""
+    """[probe, *shape] initial weights of a linear layer of torch, by the seed of each probe and of the parameter."""
     bound = 1 / math.sqrt(inputs)
     drawn: dict[int, torch.Tensor] = {}
     for key in keys:
@@ -321,10 +309,8 @@ class _EarlyStopping:
 def collate(
     batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], pinned: bool = False
 ) -> dict[str, torch.Tensor]:
-    """Tensors of a batch on the host; pinned: in memory from where a GPU copies while it computes.
-
-    states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the sentence of each; first and, for
-    pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label] where probes differ in it.
+    """Tensors of a batch on the host: states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the
+    sentence of each; first and, for pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label].
     """
     values = [states(sentence.example) for sentence in batch]
     (rows, _, width), longest = values[0].shape, max(value.shape[1] for value in values)
@@ -346,7 +332,7 @@ def collate(
 def _on_device(
     batches: Iterable[Sequence[ProbedSentence]], states: States, keys: Sequence[ProbeKey], device: str
 ) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, list[Spans], torch.Tensor]]:
-    """Each batch with its states, spans of each side, and truth; while a GPU computes, a thread prepares the next batch."""
+    """Each batch with its states, spans and truth; while a GPU computes, a thread prepares the next batch in pinned memory."""
     pinned = device != "cpu" and torch.cuda.is_available()
     on_host = ((batch, collate(batch, states, keys, pinned)) for batch in batches)
     for batch, host_tensors in on_host if device == "cpu" else ahead(on_host):
@@ -356,15 +342,13 @@ def _on_device(
         yield batch, tensors["states"].float(), spans, tensors["truth"]
 
 
-def ahead(values: Iterable[Value]) -> Iterator[Value]:
-    """The values of an iterable, each prepared by a thread while the one before it is used."""
-    iterator = iter(values)
+def ahead(values: Iterator[Any]) -> Iterator[Any]:
+    """The values of an iterator, each prepared by a thread while the one before it is used."""
     with ThreadPoolExecutor(1) as thread:
-        # A list of the next value; empty at the end.
-        waiting = thread.submit(lambda: list(islice(iterator, 1)))
-        while ready := waiting.result():
-            waiting = thread.submit(lambda: list(islice(iterator, 1)))
-            yield from ready
+        waiting = thread.submit(next, values, None)
+        while (ready := waiting.result()) is not None:
+            waiting = thread.submit(next, values, None)
+            yield ready
 
 
 def answers(
@@ -398,11 +382,9 @@ def count_answers(
     for batch_sentences, logits, truth in answers(probes, sentences, states, batch, device):
         predicted, gold = (logits >= 0) & scored, truth & scored
         # [probe, target, kind]
-        kinds = torch.stack([predicted & gold, predicted & ~gold, ~predicted & gold], dim=-1).sum(dim=2)
-        sizes = torch.tensor([len(sentence.first) for sentence in batch_sentences], device=kinds.device)
-        rows = torch.repeat_interleave(torch.arange(len(batch_sentences), device=kinds.device), sizes)
-        sums = kinds.new_zeros(len(probes.keys), len(batch_sentences), 3).index_add_(1, rows, kinds)
-        counts[:, [place[id(sentence)] for sentence in batch_sentences]] = sums.cpu().numpy()
+        kinds = torch.stack([predicted & gold, predicted & ~gold, ~predicted & gold], dim=-1).sum(dim=2).cpu().numpy()
+        starts = np.cumsum([0, *(len(sentence.first) for sentence in batch_sentences[:-1])])
+        counts[:, [place[id(sentence)] for sentence in batch_sentences]] = np.add.reduceat(kinds, starts, axis=1)
     return counts
 
 

@@ -89,10 +89,9 @@ def probes(
 ) -> dict[str, pd.DataFrame]:
     """Train and evaluate the probes of a task on a model.
 
-    Hidden states of the word pieces in its targets are in `folder` meanwhile: those of all layers of a corpus take up to 135 GB
-    at the size of BERT-large. corpora: training and development; and cases, whose targets are always traced through the layers,
-    ambiguous or not. The model `study_model` has controls (and the table `constant`); of `random_model`, whose layers are
-    random, only layer 0 and the last are probed.
+    Hidden states of the word pieces in its targets are in `folder` meanwhile: up to 135 GB at the size of BERT-large. corpora:
+    training and development; and cases, whose targets are always traced through the layers, ambiguous or not. The model
+    `study_model` has controls (and the table `constant`); of `random_model`, only layer 0 and the last are probed.
     """
     plan = Plan(seeds, layer0, whole=True, controls=card.name == study_model)
     if card.name == random_model:
@@ -111,10 +110,8 @@ def probes(
             for part in ("training", "development", *(["cases"] if traced.get("cases") else []))
         }
         tables = probe_tables(targets, states, traced, plan, recipe_of(training, task_settings))
-    constant = pd.DataFrame(columns=CONSTANT)
-    if plan.controls:
-        constant = constant_answer(task, evaluated, _units(targets).of_item)
-    return {**tables, "constant": constant}
+    units = _units(targets).of_item
+    return tables | {"constant": constant_answer(task, evaluated, units) if plan.controls else pd.DataFrame(columns=CONSTANT)}
 
 
 def pieces_of_targets(example: Example, task: str) -> list[int]:
@@ -137,40 +134,34 @@ def probe_tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the probes of a task: scores, weights, counts (`COUNTS`) and cases (`CASES`).
 
-    states: training, development and cases -> their hidden states; traced: development and cases -> sentences whose targets are
-    traced. In `weights`, layer 0 of lexical probes is the words alone.
+    traced: development and cases -> sentences whose targets are traced. In `weights`, layer 0 of lexical probes is the words
+    alone.
     """
     device, layers = pick_device(), states["training"].layers
     if LEXICAL in plan.layer0 and not states["training"].lexical:
         raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; remove it from layer0.")
-    sizes = len(targets.labels), len(targets.training), len(targets.development)
-    _log.info("%s: %d labels, %d sentences to train on, %d to evaluate on", targets.task, *sizes)
-    parts = {"training": targets.training, "development": targets.development}
+    parts = {"training": targets.training, "development": targets.development, "cases": traced.get("cases", ())}
     states_of = {id(sentence.example): states[name] for name, part in parts.items() for sentence in part}
 
-    def of_both(example: Example) -> Half:
+    def states_of_example(example: Example) -> Half:
         return states_of[id(example)][example]
 
-    units = _units(targets)
     scored = torch.from_numpy(targets.scored).to(device)
-    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
+    tables: list[dict[str, pd.DataFrame]] = []
     by_source: dict[str, list[Any]] = {source: [] for source, sentences in traced.items() if sentences}
     for seed in plan.seeds:
-        trained = train_probes(targets, of_both, plan.keys(layers, seed), recipe, device)
-        counts = count_answers(trained.probes, targets.development, of_both, scored, recipe.batch, device)
-        tables["scores"].append(_scores(targets, trained, counts, units))
-        tables["weights"].append(_weights(targets.task, trained, layers))
-        tables["counts"].append(_counts(targets, trained, counts, units))
+        trained = train_probes(targets, states_of_example, plan.keys(layers, seed), recipe, device)
+        counts = count_answers(trained.probes, targets.development, states_of_example, scored, recipe.batch, device)
+        tables.append(_tables_of_seed(targets, trained, counts, layers))
         for source, traces in by_source.items():
-            of_source = states["cases"].__getitem__ if source == "cases" else of_both
-            traces.append(_traces(traced[source], trained, of_source, recipe.batch, device))
+            traces.append(_traces(traced[source], trained, states_of_example, recipe.batch, device))
         _log.info("%s, seed %d: F1 %.1f to %.1f", targets.task, seed, *f1_of(counts.sum(1))[[0, layers if plan.whole else 1]])
     cases = [
         {"source": source, "task": targets.task, **row}
         for source, traces in by_source.items()
         for row in traced_cases(traces[0][0], targets.labels, [by_seed for _, by_seed in traces], source == "cases")
     ]
-    frames = {name: pd.concat(by_seed, ignore_index=True) for name, by_seed in tables.items()}
+    frames = {name: pd.concat([of_seed[name] for of_seed in tables], ignore_index=True) for name in tables[0]}
     return {**frames, "cases": pd.DataFrame(cases, columns=CASES)}
 
 
@@ -180,32 +171,26 @@ def _units(targets: TaskTargets) -> Units:
     return independent_units(documents.values(), "sentences")
 
 
-def _scores(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
+def _tables_of_seed(targets: TaskTargets, trained: Trained, counts: Counts, layers: int) -> dict[str, pd.DataFrame]:
+    """The tables scores, weights and counts of the probes of a seed."""
+    units, keys = _units(targets), trained.probes.keys
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
     sizes = {"labels": len(targets.labels), "training_targets": training, "targets": evaluated}
     steps = {"steps": trained.steps, "best_step": trained.best_steps}
-    rows = pd.DataFrame([{"task": targets.task, **key.columns} for key in trained.probes.keys])
-    return rows.assign(f1=f1_of(counts.sum(axis=1)), **sizes, **steps, unit=units.name, units=units.count)
-
-
-def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
+    scores = pd.DataFrame([{"task": targets.task, **key.columns} for key in keys])
+    scores = scores.assign(f1=f1_of(counts.sum(axis=1)), **sizes, **steps, unit=units.name, units=units.count)
     mixing, scales = (tensor.detach().cpu().double().numpy() for tensor in (trained.probes.weights, trained.probes.scale))
-    rows = []
-    for key, of_rows, scale in zip(trained.probes.keys, mixing, scales, strict=True):
-        by_layer = [of_rows[-1 if key.lexical else 0], *of_rows[1 : layers + 1]]
-        rows += [{"task": task, **key.columns, "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
-    return pd.DataFrame(rows)
-
-
-def _counts(targets: TaskTargets, trained: Trained, counts: Counts, units: Units) -> pd.DataFrame:
-    """Sums by sentence: the predicates of one sentence are not independent."""
     records = [sentence.example.record for sentence in targets.development]
-    frames = []
-    for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
-        frame = pd.DataFrame(probe_counts, columns=ANSWERS).groupby(records, sort=False).sum()
-        frame = frame.rename_axis("record").reset_index().assign(unit_number=units.of_item)
-        frames.append(frame.assign(task=targets.task, **key.columns)[COUNTS])
-    return pd.concat(frames, ignore_index=True)
+    weights, frames = [], []
+    for key, of_rows, scale, probe_counts in zip(keys, mixing, scales, counts, strict=True):
+        columns = {"task": targets.task, **key.columns}
+        by_layer = [of_rows[-1 if key.lexical else 0], *of_rows[1 : layers + 1]]
+        weights += [{**columns, "layer": layer, "weight": weight, "scale": scale} for layer, weight in enumerate(by_layer)]
+        # The predicates of one sentence are not independent.
+        by_record = pd.DataFrame(probe_counts, columns=ANSWERS).groupby(records, sort=False).sum()
+        by_record = by_record.rename_axis("record").reset_index().assign(unit_number=units.of_item)
+        frames.append(by_record.assign(**columns)[COUNTS])
+    return {"scores": scores, "weights": pd.DataFrame(weights), "counts": pd.concat(frames)}
 
 
 def _traces(
@@ -235,8 +220,7 @@ def traced_cases(
 ) -> Iterator[dict[str, Any]]:
     """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
 
-    `gold` of a target has which labels are right; by_seed: probabilities [top, target, label] by the probes of each seed;
-    unambiguous: whether targets with a likely label are traced as well.
+    by_seed: probabilities [top, target, label]; unambiguous: whether targets with a likely label are traced as well.
     """
     raw = np.asarray(sum(by_seed) / len(by_seed))
     normalised = sum(of_seed / of_seed.sum(axis=-1, keepdims=True) for of_seed in by_seed) / len(by_seed)

@@ -13,15 +13,14 @@ from attention_atlas.workflow.paths import Config, Pair, has_files, study_model
 from attention_atlas.workflow.study import Artifact, Paper, Role, Study, shown_artifacts, study_corpora
 
 ID = "tenney2019"
-PARTS = ("training", "development")
-"""Keys of the corpora of a task."""
+PARTS, MODELS = ("training", "development"), ("random_model", "second_model")
+"""Keys of the corpora of a task, and of the models beside that of the study."""
 
 
 def task_corpora(config: Config, entry: Mapping[str, Any]) -> list[str]:
     """Corpora of a task, and the treebanks that they name."""
-    names = [entry[part] for part in PARTS]
-    trees = [config["corpora"][name].get("trees") for name in names]
-    return [*names, *filter(None, trees)]
+    trees = [config["corpora"][entry[part]].get("trees") for part in PARTS]
+    return [*(entry[part] for part in PARTS), *filter(None, trees)]
 
 
 def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
@@ -42,8 +41,7 @@ def corpora(config: Config, run: str) -> list[str]:
 
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
     """The model with random layers, and the second model, which claims and the comparison also use."""
-    settings = config["runs"][run][ID]
-    return [settings[key] for key in ("random_model", "second_model") if key in settings]
+    return [config["runs"][run][ID][key] for key in MODELS if key in config["runs"][run][ID]]
 
 
 def examples(config: Config, run: str) -> list[Pair]:
@@ -90,16 +88,16 @@ def check(config: Config, run: str, place: str) -> None:
                 targets = ", ".join(config["corpora"][corpus]["edge_tasks"])
                 raise AtlasError(f"config: {where}: corpus '{corpus}' has targets for {targets}, not for {task}.")
     base = study_model(config, run, ID)
-    for key in ("random_model", "second_model"):
-        if key in settings:
-            check_known(settings[key], config["models"], "model", f"{place}.{key}")
-            if settings[key] == base:
-                raise AtlasError(f"config: {place}.{key}: '{base}' is the model of the study; name another one.")
-    if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
-        raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
-    if "random_model" in settings and settings["random_model"] == settings.get("second_model"):
+    for key in filter(settings.get, MODELS):
+        check_known(settings[key], config["models"], "model", f"{place}.{key}")
+        if settings[key] == base:
+            raise AtlasError(f"config: {place}.{key}: '{base}' is the model of the study; name another one.")
+    random, second = map(settings.get, MODELS)
+    if random and config["models"][random]["init"] == "pretrained":
+        raise AtlasError(f"config: {place}.random_model: '{random}' is not random: set init: random_encoder.")
+    if random and random == second:
         raise AtlasError(
-            f"config: {place}.second_model is the random_model, whose probes are only on its first and last layer."
+            f"config: {place}.second_model is the random_model, of which only the first and last layer are probed."
         )
 
 
@@ -114,7 +112,7 @@ STUDY = Study(
     examples=examples,
     corpora=corpora,
     models=models,
-    optional={"cases": (), "random_model": (), "second_model": ()},
+    optional=dict.fromkeys(("cases", *MODELS), ()),
     check=check,
     groups={
         "tasks": evaluated,

@@ -17,7 +17,6 @@ from attention_atlas.methods.head_tables import UNIT_COLUMNS
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.targets import (
     ANSWERS,
-    CASES,
     CONDITIONS,
     CONTROL_TASK,
     EARLY,
@@ -33,9 +32,6 @@ from attention_atlas.studies.tenney2019.targets import (
 Floats = npt.NDArray[np.float64]
 Frames = Mapping[str, pd.DataFrame]
 """Task -> a table of its probes."""
-STEP_LIMITS = ["at_step_limit", "best_at_step_limit"]
-"""Share of probes that trained to the largest number of steps, since early stopping did not end them before; and of those whose
-best evaluation was at that last step, so that their F1 was still rising. More steps could raise the F1 of either."""
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
 _PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps", "best_step"]
 _ERRORS = 2.0
@@ -60,10 +56,7 @@ def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
 
 
 def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
-    """[..., L] gain of each layer from 1 on in the cumulative scores [..., L + 1] (equation 3); may be negative.
-
-    running_max: use the best score so far, which never falls.
-    """
+    """[..., L] gain of each layer from 1 on in cumulative scores [..., L + 1] (equation 3), or in the best score so far."""
     by_layer = np.asarray(scores, dtype=np.float64)
     return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
 
@@ -94,12 +87,10 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
     """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
 
     Where the corpus does not name its documents, sentences are resampled instead (`unit_number` of `COUNTS`). A resample is the
-    sum of two parts: the mean F1 over seeds on resampled documents, and the mean deviation of resampled
-    seeds from that mean, drawn separately for each layer, because probes of different layers are trained separately. Deviations
-    are scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S.
-    The interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All
-    conditions share the resampled documents, not the seeds. For a control trained with one seed, the deviation of that seed is
-    taken to be that of the probes of the task itself (condition `EARLY`).
+    mean F1 over seeds on resampled documents, plus the mean deviation of resampled seeds from that mean, drawn separately for
+    each layer, because probes of different layers are trained separately. Deviations are scaled by sqrt(S / (S - 1)) for S
+    seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. All conditions share the resampled
+    documents, not the seeds. A control of one seed has the deviations of the probes of the task itself (condition `EARLY`).
     """
     rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
     if not len(rows):
@@ -161,39 +152,40 @@ def summary(
     model: str,
     resamples: int,
     seed: int,
+    sentences: int,
     constant: Frames = {},  # noqa: B006
+    cases: Frames = {},  # noqa: B006
     random_scores: Frames = {},  # noqa: B006
     random_counts: Frames = {},  # noqa: B006
 ) -> dict[str, pd.DataFrame]:
     """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    probe_scores: `layer` is the top one of a probe on the layers 0 to l. tasks: one row for each task (Figure 1);
-    `at_step_limit_first` is over the probes on layer 0, `STEP_LIMITS` over all. layers: one row for each task and layer (Figure
-    2). ends: scores on layer 0 and on all layers, with controls. resamples: statistics of each task in each resample, for the
-    intervals of claims: `expected_layer` is missing where layers gain nothing; the others are F1 on all layers less that on
-    layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the model with random layers.
+    probe_scores: `layer` is the top one of a probe on the layers 0 to l. tasks: one row for each task (Figure 1). layers: one
+    row for each task and layer (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples: statistics of
+    each task in each resample, for the intervals of claims: `expected_layer` is missing where layers gain nothing; the others
+    are F1 on all layers less that on layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the
+    model with random layers. traces: those of Figure 3, if there are `cases`.
     """
     tables: dict[str, list[pd.DataFrame]] = {}
     for number, task in enumerate(scores):
-        task_scores, task_counts = scores[task], counts[task]
+        task_scores, task_counts, answer = scores[task], counts[task], constant.get(task, pd.DataFrame())
         if task in random_scores:
             task_scores = pd.concat([task_scores, random_scores[task].assign(condition=RANDOM_ENCODER)])
             task_counts = pd.concat([task_counts, random_counts[task].assign(condition=RANDOM_ENCODER)], ignore_index=True)
         conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
         f1 = {name: resampled_f1(task_counts, resamples, seed + number, condition=name) for name in conditions}
-        answer = constant.get(task, pd.DataFrame())
-        f1[_CONSTANT_ANSWER] = np.empty((resamples, 0))
         if len(answer):
             f1[_CONSTANT_ANSWER] = resampled_f1_of_answers(answer, resamples, seed + number)[:, None]
         max_steps = recipe_of(training, tasks[task]).max_steps
         of_task = _Task(task, task_scores, weights[task], task_counts, answer, max_steps, f1)
         row, layers = _by_task_and_layer(of_task, model, seed)
         frames = {"probe_scores": task_scores.rename(columns={"top": "layer"})[_PROBE_SCORES], "tasks": row, "layers": layers}
-        frames |= {"mixing_weights": weights[task], "ends": _first_and_last(of_task), "resamples": of_task.statistics()}
+        frames |= {"mixing_weights": weights[task], "ends": _first_and_last(of_task), "resamples": _statistics(of_task)}
         frames["options"] = _options(of_task, resamples, seed + number)
         for name, frame in frames.items():
             tables.setdefault(name, []).append(frame)
-    return {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
+    joined = {name: pd.concat(frames, ignore_index=True) for name, frames in tables.items()}
+    return joined | ({"traces": traces(cases, sentences)} if cases else {})
 
 
 @dataclass(frozen=True)
@@ -202,7 +194,7 @@ class _Task:
 
     `resampled` has by condition the F1 [resample, top] of its probes: for each top layer, or only on layer 0 and on all layers.
     Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
-    has no column. The constant answer reads no layer: it has one column, or none where it was not computed.
+    has no column. The constant answer reads no layer: it has one column, and is missing where it was not computed.
     """
 
     name: str
@@ -219,52 +211,44 @@ class _Task:
         first = self.scores.iloc[0]
         sentences = int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
         units = {name: first[name] for name in UNIT_COLUMNS}
-        return {"sentences": sentences, "targets": int(first["targets"]), **units, "seeds": len(self.f1())}
+        return {"sentences": sentences, "targets": int(first["targets"]), **units, "seeds": self.rows()["seed"].nunique()}
 
     def rows(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """Scores of a kind of probes."""
         return self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
 
-    def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
-        """[seed, top] F1."""
-        return self.rows(condition, layer0).pivot(index="seed", columns="top", values="f1")
+    def mean(self, column: str = "f1", condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.Series:
+        """[top] mean over seeds."""
+        return self.rows(condition, layer0).groupby("top")[column].mean()
 
-    def steps(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> float:
-        """Steps of the probes on all layers, mean over seeds."""
-        rows = self.rows(condition, layer0)
-        return float(rows.loc[rows["top"] == rows["top"].max(), "steps"].mean())
-
-    def step_limits(self, top: int | None = None) -> dict[str, float]:
-        """`STEP_LIMITS` of the probes of all seeds on layers 0 to `top`; of those of every top layer if it is None."""
+    def at_step_limit(self, top: int) -> float:
+        """Share of probes on layers 0 to `top` that trained to the largest number of steps: more could raise their F1."""
         rows = self.rows()
-        if top is not None:
-            rows = rows[rows["top"] == top]
-        shares = [float((rows[name] >= self.max_steps).mean()) for name in ("steps", "best_step")]
-        return dict(zip(STEP_LIMITS, shares, strict=True))
+        return float((rows.loc[rows["top"] == top, "steps"] >= self.max_steps).mean())
 
     @property
     def controls(self) -> dict[str, Floats]:
         """Column of a difference in F1 -> resampled F1 [resample, top] of the control; of label frequencies: the larger one."""
-        by_labels = [self.resampled[name][:, -1:] for name in (SHUFFLED_LABELS, _CONSTANT_ANSWER)]
-        by_labels = [f1 for f1 in by_labels if f1.shape[1]] or by_labels
+        by_labels = [self.resampled[name][:, -1:] for name in (SHUFFLED_LABELS, _CONSTANT_ANSWER) if name in self.resampled]
         return {
             "selectivity": self.resampled[CONTROL_TASK],
-            "above_label_frequencies": np.max(by_labels, axis=0),
+            "above_label_frequencies": np.max([f1 for f1 in by_labels if f1.shape[1]] or by_labels, axis=0),
             "above_random_encoder": self.resampled[RANDOM_ENCODER],
         }
 
-    def statistics(self) -> pd.DataFrame:
-        """The table `resamples`."""
-        early = self.resampled[EARLY]
-        last = early[:, -1]
-        columns: dict[str, Any] = {"expected_layer": expected_layer(early), "gain": last - early[:, 0]}
-        columns |= {name: last - f1[:, -1] if f1.shape[1] else np.nan for name, f1 in self.controls.items()}
-        return pd.DataFrame({"task": self.name, "resample": range(len(last)), **columns})
+
+def _statistics(task: _Task) -> pd.DataFrame:
+    """The table `resamples` of a task."""
+    early = task.resampled[EARLY]
+    last = early[:, -1]
+    columns: dict[str, Any] = {"expected_layer": expected_layer(early), "gain": last - early[:, 0]}
+    columns |= {name: last - f1[:, -1] if f1.shape[1] else np.nan for name, f1 in task.controls.items()}
+    return pd.DataFrame({"task": task.name, "resample": range(len(last)), **columns})
 
 
 def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `tasks` and `layers` of a task."""
-    f1, mixing, resampled = task.f1().mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
+    f1, mixing, resampled = task.mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
     divergences = {
@@ -283,8 +267,7 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
         **_ends("centre", seed_interval(centres, seed)),
         **divergences,
         "layers": len(f1) - 1,
-        **task.step_limits(),
-        "at_step_limit_first": task.step_limits(0)["at_step_limit"],
+        "at_step_limit_first": task.at_step_limit(0),
         "training_targets": int(task.scores["training_targets"].iloc[0]),
         **task.sizes,
     }
@@ -316,27 +299,22 @@ def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
 
 def _first_and_last(task: _Task) -> pd.DataFrame:
     """The table `ends` of a task."""
-    rows = []
-    early, answer, scores, sizes = task.rows(), task.constant, task.scores, task.sizes
-    conditions = (EARLY, CONTROL_TASK, EQUAL, SHUFFLED_LABELS)
-    early_f1s, control_f1s, equal_f1s, shuffled_f1s = map(task.f1, conditions)
+    rows, sizes, answer = [], task.sizes, task.constant
+    points = {condition: task.mean(condition=condition) for condition in CONDITIONS}
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
-    random_f1s = task.f1(RANDOM_ENCODER).drop(columns=0, errors="ignore")
+    points[RANDOM_ENCODER] = points[RANDOM_ENCODER].drop(0, errors="ignore")
     of_constant = float(f1_of(answer[ANSWERS].sum())) if len(answer) else np.nan
-    for column, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
-        f1, draws = float(early_f1s[top].mean()), task.resampled[EARLY][:, column]
-        random, control, equal, shuffled = (
-            float(f1s[top].mean()) if top in f1s else np.nan for f1s in (random_f1s, control_f1s, equal_f1s, shuffled_f1s)
-        )
-        frequencies = np.fmax(shuffled, of_constant) if top in shuffled_f1s else np.nan
-        differences = {}
+    for column, top in ((0, 0), (-1, int(points[EARLY].index.max()))):
+        f1, equal, control, random, shuffled = (float(points[condition].get(top, np.nan)) for condition in CONDITIONS)
+        frequencies = np.nan if np.isnan(shuffled) else np.fmax(shuffled, of_constant)
+        draws, differences = task.resampled[EARLY][:, column], {}
         for (name, of_control), value in zip(task.controls.items(), (control, frequencies, random), strict=True):
             interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
             differences[name] = {name: f1 - value, **_ends(name, interval)}
         rows.append(
             {
                 "task": task.name,
-                "labels": int(scores["labels"].iloc[0]),
+                "labels": int(task.scores["labels"].iloc[0]),
                 **{name: size for name, size in sizes.items() if name != "seeds"},
                 "layer": top,
                 "f1": f1,
@@ -346,14 +324,13 @@ def _first_and_last(task: _Task) -> pd.DataFrame:
                 "f1_control_task": control,
                 **differences["selectivity"],
                 "f1_shuffled_labels": shuffled,
-                "seeds_shuffled_labels": int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0,
                 "f1_constant_answer": of_constant,
                 "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None,
                 **differences["above_label_frequencies"],
                 "f1_equal_steps": equal,
-                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
-                "equal_steps": task.steps(EQUAL) if top in equal_f1s else np.nan,
-                **task.step_limits(top),
+                "steps": task.mean("steps")[top],
+                "equal_steps": task.mean("steps", EQUAL).get(top, np.nan),
+                "at_step_limit": task.at_step_limit(top),
                 "seeds": sizes["seeds"],
             }
         )
@@ -364,13 +341,14 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
     """The table `options` of a task."""
     rows: list[dict[str, Any]] = []
     for layer0, condition in ((EMBEDDINGS, EARLY), (LEXICAL, EARLY), (EMBEDDINGS, EQUAL)):
-        f1 = task.f1(condition, layer0).mean().to_numpy()
+        f1 = task.mean("f1", condition, layer0).to_numpy()
         if not len(f1):
             continue
         mixing = weights_on_all_layers(task.weights, condition, layer0)
         row = {"task": task.name, "layer0": layer0, "gains": None, "condition": condition, "expected_layer": np.nan}
         row |= {"centre": centre_of_gravity(mixing).mean(), "k_s": divergence_of_weights(mixing).mean(), "k_delta": np.nan}
-        row |= {"f1_first": np.nan, "f1_last": f1[-1], "within_noise": None, "steps": task.steps(condition, layer0)}
+        row |= {"f1_first": np.nan, "f1_last": f1[-1], "within_noise": None}
+        row["steps"] = task.mean("steps", condition, layer0).iloc[-1]
         if condition == EQUAL:
             rows.append(row)
             continue
@@ -390,14 +368,11 @@ def traces(cases: Frames, sentences: int) -> pd.DataFrame:
     tasks, then those where the prediction changes for the most targets between the first and the last layer; at most
     `sentences` of the development set.
     """
-    frames = [frame for frame in cases.values() if len(frame)]
-    table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)
-    key = ["task", "source", "id", "target"]
-    case_rows = table[table["source"] == "cases"]
-    development_rows = table[table["source"] == "development"]
-    chosen = list(dict.fromkeys(case_rows["id"]))
-    if len(development_rows):
-        wide = development_rows.pivot_table(index=key, columns=["gold", "top"], values="probability")
+    table = pd.concat([frame for frame in cases.values() if len(frame)] or list(cases.values()))
+    chosen = list(dict.fromkeys(table.loc[table["source"] == "cases", "id"]))
+    in_doubt = table[table["source"] == "development"]
+    if len(in_doubt):
+        wide = in_doubt.pivot_table(index=["task", "id", "target"], columns=["gold", "top"], values="probability")
         lead = wide[1] - wide[0]
         flips = (lead.iloc[:, 0] * lead.iloc[:, -1] < 0).rename("flips").reset_index()
         ranked = flips.groupby("id").agg(targets=("flips", "size"), tasks=("task", "nunique"), flips=("flips", "sum"))

@@ -12,15 +12,22 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.compare import (
+    CLOSE,
+    EXACT,
+    NO,
+    Measured,
+    claim_frame,
+    claim_table,
+    compare,
+    value_table,
+    verdict_counts,
+)
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.studies.tenney2019.claims import NONE_STOPPED, Results, stopped_early
 from attention_atlas.studies.tenney2019.claims import claims as tested_claims
-from attention_atlas.studies.tenney2019.summary import STEP_LIMITS
-from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EMBEDDINGS, EQUAL, Recipe, recipe_of
+from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, Recipe, recipe_of
 from attention_atlas.workflow.shown import table
 
 _SHORT = Recipe(evaluation_interval=100, max_steps=10_000)
@@ -53,18 +60,15 @@ def controls(summary_ends: pd.DataFrame) -> Table:
     seeds and documents, or sentences where these are unknown (unit). Not a table of the paper.
     """
     notes = [
-        "Random encoder: a model whose layers have random weights. It is not compared on layer 0: it has the words and "
-        "positions of the trained model, but untrained segment embeddings and layer normalisation, so that its layer 0 is "
-        "another input. "
+        "Random encoder: a model whose layers have random weights. Its layer 0 is not compared, since its segment embeddings "
+        "and layer normalisation are untrained. "
         "Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can memorise labels but "
         "learns nothing about the task; selectivity: difference in F1 from the control task. "
-        "Shuffled labels: trained on labels shuffled among all training targets, and evaluated on the true labels; where no "
-        "label has a probability of one half, such probes give no label and have an F1 of 0. They are trained for the first "
-        "seed only; the interval uses the spread over seeds of the probes that they are compared with. "
+        "Shuffled labels: trained on labels shuffled among all training targets, of the first seed only, and evaluated on the "
+        "true labels; where no label has a probability of one half, such probes have an F1 of 0. "
         "Constant answer: the labels that have the highest F1 if every evaluated target gets them. "
         "Above label frequencies: difference in F1 from the better of these two. "
-        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; best at the step limit: "
-        "of those whose last evaluation was the best, so that F1 was still rising. More steps could raise the F1 of either.",
+        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise F1.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
     names = {
@@ -72,16 +76,14 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "above_random_encoder": "Above random encoder",
         "f1_control_task": "F1, control task",
         "f1_shuffled_labels": "F1, shuffled labels",
-        "seeds_shuffled_labels": "Seeds, shuffled labels",
         "f1_constant_answer": "F1, constant answer",
         "labels_constant_answer": "Labels, constant answer",
         "above_label_frequencies": "Above label frequencies",
         "at_step_limit": "At the step limit",
-        "best_at_step_limit": "Best at the step limit",
         "f1_equal_steps": "F1, equal steps",
     }
     formats = {name: ".1f" for name in summary_ends if name.startswith(("f1", "selectivity", "above"))}
-    formats |= {"seeds_shuffled_labels": "d", "steps": ".0f", "equal_steps": ".0f"} | dict.fromkeys(STEP_LIMITS, ".0%")
+    formats |= {"steps": ".0f", "equal_steps": ".0f", "at_step_limit": ".0%"}
     page = summary_ends.assign(task=summary_ends["task"].map(EDGE_TASKS))
     return Table(summary_ends, notes, page, names, formats)
 
@@ -98,22 +100,10 @@ def options(summary_options: pd.DataFrame) -> Table:
     alone, as in the published code; gains as measured, or of the best score so far; early stopping, or the same number of steps
     for all tasks (centre of gravity only). Means over seeds.
     """
-    frame = summary_options
-    sizes = [
-        f"{EDGE_TASKS[str(row.task)]} {row.sentences}" + (f" of {row.units} documents" if row.unit == DOCUMENTS else "")
-        for row in frame.drop_duplicates("task").itertuples()
-    ]
-    equal = frame["condition"] == EQUAL
-    by_task = frame[~equal & (frame["layer0"] == EMBEDDINGS)].groupby("task")["steps"].first()
-    steps = pd.DataFrame({"steps": by_task, "equal_steps": frame[equal].set_index("task")["steps"]})
-    notes = [
-        "No expected layer is given where the total gain is within two standard errors of 0. "
-        f"Sentences evaluated: {', '.join(sizes)}. Probes of {frame['seeds'].iloc[0]} seeds.",
-        *([] if stopped_early(steps) else [f"Equal steps: {NONE_STOPPED}."]),
-    ]
+    notes = ["No expected layer is given where the total gain is within two standard errors of 0."]
     formats = dict.fromkeys(("f1_first", "f1_last"), ".1f") | {"within_noise": "d", "steps": ".0f"}
     formats |= dict.fromkeys(("expected_layer", "centre", "k_s", "k_delta"), ".2f")
-    return Table(frame, notes, frame.assign(task=frame["task"].map(EDGE_TASKS)), formats=formats)
+    return Table(summary_options, notes, summary_options.assign(task=summary_options["task"].map(EDGE_TASKS)), formats=formats)
 
 
 @table(
@@ -197,19 +187,16 @@ def _measured(
     derived = {**frames, "mixing_weights": weights, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
     measured = measure(published, derived, labels)
     for name, value in measured.items():
-        task, reasons = published[name].role, {}
+        task = published[name].role
         if value.comparable not in (EXACT, CLOSE) or task not in recipes:
             continue
-        training, evaluated = tasks.loc[tasks["task"] == task, ["training_targets", "targets"]].astype(int).iloc[0]
-        training_in_paper, evaluated_in_paper = PUBLISHED_TARGETS[task]
-        if differences := recipe_differences(task, recipes[task]):
-            reasons["different recipe"] = f"different recipe: {', '.join(differences)}"
-        if evaluated != evaluated_in_paper:
-            in_paper = f"(the authors' development set has {evaluated_in_paper})"
-            reasons["different number of targets"] = f"{evaluated} targets {in_paper}"
-        if training != training_in_paper:
-            in_paper = f"(the authors' set has {training_in_paper})"
-            reasons["different number of training targets"] = f"{training} training targets {in_paper}"
+        counts = tasks.loc[tasks["task"] == task, ["targets", "training_targets"]].astype(int).iloc[0]
+        differences = recipe_differences(task, recipes[task])
+        reasons = {"different recipe": f"different recipe: {', '.join(differences)}"} if differences else {}
+        names = ("targets", "development set"), ("training targets", "training set")
+        for (what, part), count, in_paper in zip(names, counts, reversed(PUBLISHED_TARGETS[task]), strict=True):
+            if count != in_paper:
+                reasons[f"different number of {what}"] = f"{count} {what} (the authors' {part} has {in_paper})"
         if reasons:
             why, obstacle = "; ".join([*reasons.values(), value.why]), " and ".join(reasons)
             measured[name] = replace(value, comparable=NO, why=why, obstacle=obstacle)

@@ -19,8 +19,6 @@ from attention_atlas.errors import AtlasError
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 ControlLabels = Callable[[Example, EdgeTarget], tuple[str, ...]]
-_CONTINUED_ROLE_PREFIXES = ("R-", "C-")
-_NO_RELATION = ("Other", "no_relation")
 
 EMBEDDINGS, LEXICAL = "embeddings", "lexical"
 """Layer 0 as the input of the first layer (words, positions, segments), and as the words alone."""
@@ -48,19 +46,18 @@ def f1_of(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Training recipe of probes; the defaults are those of the published code."""
+    """Training recipe of probes (see the schema of the study); the defaults are those of the published code."""
 
-    batch: int = 32  # sentences per step; for semantic roles, predicates with their arguments
+    batch: int = 32
     learning_rate: float = 1e-4
-    mixing_rate_factor: float = 1.0  # see `probes.optimiser`
+    mixing_rate_factor: float = 1.0
     evaluation_interval: int = 1000
     max_steps: int = 250_000
-    equal_steps: int = 10_000  # of probes that take a fixed number
-    # Evaluations in a row without a gain of 1e-4 (of 1) that are tolerated; the next one halves the learning rate, as in torch.
+    equal_steps: int = 10_000
     halve_after: int = 5
-    patience: int = 20  # evaluations in a row without any gain that are tolerated; the next such one ends training
-    min_learning_rate: float = 1e-6  # below it training ends
-    evaluation_sentences: int = 5000  # at the start of the development set, which an evaluation in training reads
+    patience: int = 20
+    min_learning_rate: float = 1e-6
+    evaluation_sentences: int = 5000
 
 
 def recipe_of(training: Mapping[str, Any], task: Mapping[str, Any]) -> Recipe:
@@ -94,31 +91,23 @@ class TaskTargets:
 
     @property
     def scored(self) -> Flags:
-        """[label] which of them count in F1 (published code).
-
-        Coreference: one chain only. Roles: arguments and modifiers, without those of relative clauses and continuations.
-        Relations: without those that are none.
-        """
+        """[label] which of them count in F1."""
         return np.asarray([_is_scored(self.task, label) for label in self.labels])
 
 
 def _is_scored(task: str, label: str) -> bool:
+    """Of coreference one chain only; arguments and modifiers without R- and C-; no relations that are none (published code)."""
     if task == "coreference":
         return label == "1"
     if task == "roles":
-        return label.startswith("ARG") and not label.startswith(_CONTINUED_ROLE_PREFIXES)
-    if task == "relations":
-        return label not in _NO_RELATION
-    return True
+        return label.startswith("ARG")
+    return task != "relations" or label not in ("Other", "no_relation")
 
 
 def task_targets(
     task: str, training: Iterable[Example], development: Iterable[Example], most: int | None = None, seed: int = 0
 ) -> TaskTargets:
-    """The targets of a task in examples of two corpora; of a training sentence at most `most`, drawn at random.
-
-    seed: of that draw, of the control task and of the shuffled labels.
-    """
+    """The targets of a task in examples of two corpora; of a training sentence at most `most`, drawn at random."""
     parts = [[(e, targets) for e in examples if (targets := _of_task(e, task))] for examples in (training, development)]
     for name, part in zip(("train", "evaluate"), parts, strict=True):
         if not part:
@@ -127,33 +116,26 @@ def task_targets(
     pairs = parts[0][0][1][0].span2 is not None
     drawn = control_labels(task, [target for _, targets in parts[0] for target in targets], seed)
     generator = random.Random(f"{task}-{seed}")
-    sampled = []
-    for example, targets in parts[0]:
-        kept: Sequence[int] = range(len(targets))
+    for place, (example, targets) in enumerate(parts[0]):
         if most is not None and len(targets) > most:
-            kept = sorted(generator.sample(kept, most))
-        sampled.append((example, tuple(targets[k] for k in kept)))
-    training_part, development_part = (
+            kept = sorted(generator.sample(range(len(targets)), most))
+            parts[0][place] = (example, tuple(targets[k] for k in kept))
+    sentences, development_sentences = (
         [_probed(e, record, labels, pairs, drawn) for e, targets in part for record in _records(task, targets)]
-        for part in (sampled, parts[1])
+        for part in parts
     )
-    return TaskTargets(task, labels, pairs, _with_shuffled_labels(training_part, seed), tuple(development_part))
-
-
-def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tuple[ProbedSentence, ...]:
-    """Sentences with the labels permuted over all targets, so that only label frequencies are kept."""
+    # Labels permuted over all training targets: only their frequencies are kept.
     truth = np.concatenate([sentence.truth for sentence in sentences])
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
-    parts = np.split(shuffled, np.cumsum([len(sentence.truth) for sentence in sentences])[:-1])
-    return tuple(replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, parts, strict=True))
+    by_sentence = np.split(shuffled, np.cumsum([len(sentence.truth) for sentence in sentences])[:-1])
+    training_sentences = [
+        replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, by_sentence, strict=True)
+    ]
+    return TaskTargets(task, labels, pairs, tuple(training_sentences), tuple(development_sentences))
 
 
 def _records(task: str, targets: tuple[EdgeTarget, ...]) -> list[tuple[EdgeTarget, ...]]:
-    """The targets of a sentence as records: all in one, or for semantic roles one record for each predicate.
-
-    Batches and evaluations are counted in records: with frames as records, SRL has 253,070 training records of OntoNotes
-    5.0, three times as many as sentences (corrected table of the authors, probing/README.md).
-    """
+    """The targets of a sentence as records, in which batches are counted: one, or of semantic roles one for each predicate."""
     if task != "roles":
         return [targets]
     frames: dict[WordSpan, list[EdgeTarget]] = {}
@@ -223,9 +205,8 @@ def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordS
 
 
 def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
-    """A control task (Hewitt & Liang 2019): every word type (the last of a target's first span) has one fixed random label.
-
-    Labels are drawn with their frequency in training, so that the task is as large as the real one, but can only be memorised.
+    """A control task (Hewitt & Liang 2019): every word type (the last of a target's first span) has one fixed random label,
+    drawn with its frequency in training, so that the task is as large as the real one, but can only be memorised.
     """
     labels, weights = zip(*sorted(Counter(target.labels for target in targets).items()), strict=True)
 
@@ -237,12 +218,10 @@ def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> Contr
 
 
 def constant_answer(task: str, examples: Iterable[Example], unit_numbers: npt.ArrayLike) -> pd.DataFrame:
-    """`CONSTANT` of the set of labels that, given to every evaluated target, has the highest micro-F1.
+    """`CONSTANT` of the set of labels that has the highest micro-F1 if every evaluated target gets it: k most frequent labels.
 
-    It is chosen on the evaluated targets themselves, so that no other constant answer does better. Of k labels, the k most
-    frequent ones have the highest F1, so one k after the other is tried. unit_numbers: of each example with targets.
+    It is chosen on these targets, so that no other constant answer does better. unit_numbers: of each example with targets.
     """
-    # Labels are counted as sets: a target has each of its labels once.
     gold = [
         (example.record, {label for label in target.labels if _is_scored(task, label)})
         for example in examples

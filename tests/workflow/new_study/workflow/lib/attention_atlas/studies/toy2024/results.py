@@ -14,9 +14,8 @@ from attention_atlas.figures.style import DrawnFigure, panels
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_tables import mean_rows
-from attention_atlas.published.compare import compare
+from attention_atlas.published.compare import compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
-from attention_atlas.published.pages import value_table
 from attention_atlas.published.values import load_published
 from attention_atlas.workflow.shown import figure, table
 
