@@ -24,7 +24,7 @@ from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, HeadDerivatives
+from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives
 from attention_atlas.methods.importance import importance as importance_by
 from attention_atlas.methods.masked_heads import (
     KINDS,
@@ -53,10 +53,8 @@ from attention_atlas.models.translating import references_of, target_loss, trans
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
-    GLOBAL,
     HELDOUT,
     IMPORTANCE,
-    KERNEL,
     LARGEST_SPREAD,
     RANDOM,
     RECOMPUTED,
@@ -71,10 +69,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 TIMING = [
-    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"),
-    *("parameters", "megabytes", "length", "repeats", "n", "unit", "device", "dtype"),
+    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread"),
+    *("parameters", "repeats", "n", "unit", "device"),
 ]
-STABLE, UNSTABLE = "stable", "unstable"
+KERNEL = "sdpa"
+"""Attention of Table 4: the implementation that `transformers` uses by default, not the one that returns attention weights."""
 
 
 @dataclass(frozen=True)
@@ -153,29 +152,26 @@ Opened = Annotated[Experiment, open_experiment]
 """An experiment, as a parameter of a function that a job calls; an example without reference or label is an `AtlasError`."""
 
 
-def masked(experiment: Opened, examples: Examples, second_examples: Examples) -> dict[str, pd.DataFrame]:
-    """Answers without a mask and under every mask, for every example of two corpora: columns `KEYS` and `ANSWERS`.
+def masked(
+    experiment: Opened, examples: Examples, second_examples: Examples, further_examples: Examples = ()
+) -> dict[str, pd.DataFrame]:
+    """Answers without a mask and under masks, for every example of up to three corpora: columns `KEYS` and `ANSWERS`.
 
-    On the second corpus only single heads are masked (Figure 2).
+    All masks on the first corpus, single heads on the second (Figure 2). On the further corpus, which a run may lack, all heads
+    of a layer are masked but one. For translation (Table 5) the corpus is the one that the table reports, and only the best
+    head of each layer on the first corpus is kept; for classification (Table 6) heads are selected on it, and each is kept in
+    turn.
     """
     all_masks = list(masks(experiment.shape))
-    single_heads = [mask for mask in all_masks if mask.masked == ONE]
+    single_heads, one_left = ([mask for mask in all_masks if mask.masked == masked] for masked in (ONE, OTHERS))
     answers = _answers(experiment, all_masks, examples)
-    return {"answers": answers, "second_answers": _answers(experiment, single_heads, second_examples)}
-
-
-def heldout(experiment: Opened, examples: Examples, answers: pd.DataFrame) -> pd.DataFrame:
-    """The same on the further corpus of Tables 5 and 6, with all heads of a layer masked but one.
-
-    For translation (Table 5) the corpus is the one that the table reports, and only the best head of each layer on the first
-    corpus (answers of `masked`) is kept; for classification (Table 6) heads are selected on it, and each is kept in turn.
-    """
-    one_left = [mask for mask in masks(experiment.shape) if mask.masked == OTHERS]
+    second_answers = _answers(experiment, single_heads, second_examples)
     if experiment.name == TRANSLATION:
         scores = masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
         best = set(scores.keys.loc[best_of_layers(scores), HEAD].itertuples(index=False, name=None))
         one_left = [mask for mask in one_left if (mask.kind, mask.layer, mask.head) in best]
-    return _answers(experiment, one_left, examples)
+    further_answers = _answers(experiment, one_left, further_examples) if further_examples else answers[:0]
+    return {"answers": answers, "second_answers": second_answers, "further_answers": further_answers}
 
 
 def _answers(experiment: Experiment, chosen: Sequence[Mask], examples: Sequence[Example]) -> pd.DataFrame:
@@ -190,14 +186,8 @@ def _answers(experiment: Experiment, chosen: Sequence[Mask], examples: Sequence[
     return pd.concat(frames, ignore_index=True)
 
 
-def gradients(experiment: Opened, scored_examples: Examples) -> pd.DataFrame:
-    """Derivatives of each example's loss by a gate on each head: one row for each head and example, `importance.GRADIENTS`."""
-    experiment.expected(scored_examples)
-    return gradient_rows(head_gradients(experiment, scored_examples), [example.record for example in scored_examples])
-
-
 def gradient_rows(derivatives: Derivatives, records: Sequence[int]) -> pd.DataFrame:
-    """The table of `gradients`."""
+    """One row for each head and example, columns `GRADIENTS`."""
     heads = derivatives.heads.loc[derivatives.heads.index.repeat(len(records))].reset_index(drop=True)
     values = {name: getattr(derivatives, name).T.ravel() for name in MEASURES}
     return heads.assign(record=np.tile(records, len(derivatives.heads)), **values)[GRADIENTS]
@@ -208,15 +198,17 @@ def pruned(
     examples: Examples,
     scored_examples: Examples,
     answers: pd.DataFrame,
-    derivatives: HeadDerivatives,
     importance: Mapping[str, Any],
     pruning: Mapping[str, Any],
     seed: int,
-) -> pd.DataFrame:
-    """Answers with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
+) -> dict[str, pd.DataFrame]:
+    """Derivatives of the loss of each of the `scored_examples` by a gate on each head (`GRADIENTS`), and answers to `examples`
+    with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
 
-    The model is evaluated on `examples`, importance is computed on `scored_examples`; seed: of the random orders.
+    answers: of `masked`; seed: of the random orders.
     """
+    experiment.expected(scored_examples)
+    derivatives = head_gradients(experiment, scored_examples)
     heads, values = derivatives.heads, _importance(derivatives, importance)
     pruning_steps: list[Step] = []
 
@@ -235,7 +227,7 @@ def pruned(
     for draw, places in enumerate(random_orders(len(heads), pruning["random_orders"], seed)):
         add(RANDOM, places, draw=draw)
     masked_places: list[int] = []
-    for percent, count in _counts(len(heads), pruning, experiment.name) if pruning["recomputed"] else ():
+    for percent, count in _counts(len(heads), pruning, experiment.name):
         current = values
         if masked_places and len(masked_places) < count < len(heads):
             # Importance without the heads of the steps before.
@@ -247,7 +239,8 @@ def pruned(
     for kind in kinds if len(kinds) > 1 else ():
         kind_places = np.flatnonzero(heads["kind"] == kind)
         add(IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
-    return step_answers(experiment, heads, pruning_steps, examples)
+    gradients = gradient_rows(derivatives, [example.record for example in scored_examples])
+    return {"derivatives": gradients, "answers": step_answers(experiment, heads, pruning_steps, examples)}
 
 
 def dynamics(
@@ -293,12 +286,9 @@ def timing(
 ) -> pd.DataFrame:
     """Examples per second of the full model and of pruned ones, columns `TIMING` (Table 4). Times differ between runs.
 
-    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` the status
-    is unstable, and there is no speedup. length: mean over batches of the tokens of an example, padding included. Batch sizes
-    above the number of examples are left out.
+    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` there is no
+    speedup. Batch sizes above the number of examples are left out.
     """
-    if not examples:
-        raise AtlasError("there is nothing to time: use a limit of one or more.")
     batches = [batch for batch in speed["batches"] if batch <= len(examples)]
     if not batches:
         sizes = ", ".join(map(str, speed["batches"]))
@@ -306,7 +296,7 @@ def timing(
     in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
     heads = head_importance[in_classifier].reset_index(drop=True)
     count = len(heads) * speed["share"] // 100
-    pruned_heads = {WHOLE: heads[:0], GLOBAL: heads.loc[heads["importance"].nsmallest(count).index]}
+    pruned_heads = {WHOLE: heads[:0], IMPORTANCE: heads.loc[heads["importance"].nsmallest(count).index]}
     models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
     rows: list[dict[str, Any]] = []
     for batch in batches:
@@ -316,24 +306,15 @@ def timing(
         speeds = timed(models, inputs, len(examples), speed["repeats"])
         whole_spread = spread(speeds[WHOLE])
         for variant, variant_model in models.items():
-            weights = list(variant_model.parameters())
-            row = {
-                "variant": variant,
-                "batch": batch,
-                "heads": len(heads) - len(pruned_heads[variant]),
-                "spread": whole_spread,
-                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
-                "parameters": sum(w.numel() for w in weights),
-                "megabytes": sum(w.nbytes for w in weights) / 1e6,
-                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
-            }
+            parameters, left = sum(w.numel() for w in variant_model.parameters()), len(heads) - len(pruned_heads[variant])
+            row = {"variant": variant, "batch": batch, "heads": left, "spread": whole_spread, "parameters": parameters}
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
     threads = torch.get_num_threads()
     device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
     if model.device.type == "cuda":
         device = torch.cuda.get_device_name()
-    common = {"repeats": speed["repeats"], "n": len(examples), "unit": "examples", "device": device, "dtype": str(model.dtype)}
-    return pd.DataFrame(rows).assign(**common)[TIMING]
+    device = f"{device}, attention by {KERNEL}, in {model.dtype}"
+    return pd.DataFrame(rows).assign(repeats=speed["repeats"], n=len(examples), unit="examples", device=device)[TIMING]
 
 
 def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:

@@ -114,10 +114,6 @@ STUDY = Study(
     check=check,
     inputs={
         "translation_model": lambda inputs, run: model_in_words(inputs.config, run, TRANSLATION),
-        "trained_model": lambda inputs, run: model_in_words(inputs.config, run, "dynamics"),
-        "models": lambda inputs, run: {
-            name: role_pair(inputs.config, run, ID, name)[0] for name in (TRANSLATION, CLASSIFICATION)
-        },
         "same_file": lambda inputs, run: same_file(inputs.config, run),
     },
     measures=MEASURES,
