@@ -13,8 +13,8 @@ FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_sele
 tested = "{wildcards.experiment}"
 second = "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
+importance = {"definition": "importance.definition", "batch": "importance.batch"}
 scored_dynamics = ("dynamics_importance", "importance", "records")
-search = ("beams", "length_penalty")
 
 
 def of_experiments(path):
@@ -57,7 +57,7 @@ use rule measured_by_model as michel2019_masked with:
         gpu=gpus(config),
     params:
         **michel2019.parameters("experiments:masked"),
-        experiment=michel2019.opened(tested, *search),
+        experiment=michel2019.opened(tested, "beams"),
         limit=lambda wildcards: {
             **michel2019.limits(examples=tested, second_examples=second)(wildcards),
             "further_examples": of_further(michel2019.limit, 0)(wildcards),
@@ -79,7 +79,7 @@ use rule michel2019_masked as michel2019_pruned with:
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
     params:
-        **michel2019.parameters("experiments:pruned", "importance", "pruning", "seed"),
+        **michel2019.parameters("experiments:pruned", "pruning", "seed", **importance),
         limit=michel2019.limits(examples=tested, scored_examples=scored),
 
 
@@ -97,8 +97,8 @@ use rule michel2019_masked as michel2019_dynamics with:
     benchmark:
         "results/{run}/benchmarks/michel2019/dynamics.tsv"
     params:
-        **michel2019.parameters("experiments:dynamics", "importance", "pruning"),
-        experiment=michel2019.opened("dynamics", *search),
+        **michel2019.parameters("experiments:dynamics", "pruning", **importance),
+        experiment=michel2019.opened("dynamics", "beams"),
         limit=michel2019.limits(examples="dynamics", scored_examples=scored_dynamics),
 
 
@@ -118,7 +118,7 @@ use rule measured_by_model as michel2019_timing with:
         runtime=minutes(240),
         gpu=gpus(config),
     params:
-        **michel2019.parameters("experiments:timing", "importance", "speed"),
+        **michel2019.parameters("experiments:timing", "speed", definition="importance.definition"),
         model=michel2019.model("classification"),
         limit=michel2019.bounded("classification", "speed", "records"),
 

@@ -20,17 +20,16 @@ from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
-from attention_atlas.attention.plans import Plan, SiteKind
+from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives
-from attention_atlas.methods.importance import importance as importance_by
+from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, importance
 from attention_atlas.methods.masked_heads import (
     KINDS,
     UNMASKED,
     Experiment,
-    Mask,
+    Key,
     Step,
     ascending,
     head_gradients,
@@ -41,7 +40,7 @@ from attention_atlas.methods.masked_heads import (
     step_answers,
     steps,
 )
-from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
+from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.fine_tuning import Epochs
@@ -84,12 +83,7 @@ class Translation:
     pad: int
     target_tokenizer: Tokenizer
     beams: int
-    length_penalty: float
     name: str = TRANSLATION
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
         if not examples:
@@ -97,8 +91,7 @@ class Translation:
         return references_of(examples)
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        options = (self.beams, self.length_penalty)
-        return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, *options)
+        return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, self.beams)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
         tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
@@ -112,10 +105,6 @@ class Classification:
     model: PreTrainedModel
     pad: int
     name: str = CLASSIFICATION
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
         labels = labels_of(examples)
@@ -145,7 +134,7 @@ def open_experiment(opened: Mapping[str, Any]) -> Experiment:
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")
     folder = locate(entry)
     target = marian_tokenizer(folder, TARGET) if is_marian(folder) else open_tokenizer(opened["tokenizer"])
-    return Translation(model, pad, target, opened["beams"], opened["length_penalty"])
+    return Translation(model, pad, target, opened["beams"])
 
 
 Opened = Annotated[Experiment, open_experiment]
@@ -162,27 +151,25 @@ def masked(
     head of each layer on the first corpus is kept; for classification (Table 6) heads are selected on it, and each is kept in
     turn.
     """
-    all_masks = list(masks(experiment.shape))
-    single_heads, one_left = ([mask for mask in all_masks if mask.masked == masked] for masked in (ONE, OTHERS))
-    answers = _answers(experiment, all_masks, examples)
+    plans = masks(attention_shape(experiment.model))
+    single_heads, one_left = ({key: plan for key, plan in plans.items() if key[0] == masked} for masked in (ONE, OTHERS))
+    answers = _answers(experiment, plans, examples)
     second_answers = _answers(experiment, single_heads, second_examples)
     if experiment.name == TRANSLATION:
         scores = masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
-        best = set(scores.keys.loc[best_of_layers(scores), HEAD].itertuples(index=False, name=None))
-        one_left = [mask for mask in one_left if (mask.kind, mask.layer, mask.head) in best]
+        best = scores.keys.loc[best_of_layers(scores), KEYS].itertuples(index=False, name=None)
+        one_left = {key: one_left[key] for key in best}
     further_answers = _answers(experiment, one_left, further_examples) if further_examples else answers[:0]
     return {"answers": answers, "second_answers": second_answers, "further_answers": further_answers}
 
 
-def _answers(experiment: Experiment, chosen: Sequence[Mask], examples: Sequence[Example]) -> pd.DataFrame:
+def _answers(experiment: Experiment, plans: Mapping[Key, Plan], examples: Sequence[Example]) -> pd.DataFrame:
     expected = experiment.expected(examples)
-    _log.info("%d examples under %d masks", len(examples), len(chosen))
+    _log.info("%d examples under %d masks", len(examples), len(plans))
     records = [example.record for example in examples]
-    answers = experiment.answers(examples, [mask.plan for mask in chosen])
-    frames = [
-        pd.DataFrame(dict(zip([*KEYS, *ANSWERS], (*key, records, texts, expected), strict=True)))
-        for key, texts in zip([UNMASKED, *(mask.key for mask in chosen)], answers, strict=True)
-    ]
+    answers = zip([UNMASKED, *plans], experiment.answers(examples, [*plans.values()]), strict=True)
+    columns = [*KEYS, *ANSWERS]
+    frames = [pd.DataFrame(dict(zip(columns, (*key, records, texts, expected), strict=True))) for key, texts in answers]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -198,7 +185,8 @@ def pruned(
     examples: Examples,
     scored_examples: Examples,
     answers: pd.DataFrame,
-    importance: Mapping[str, Any],
+    definition: str,
+    batch: int,
     pruning: Mapping[str, Any],
     seed: int,
 ) -> dict[str, pd.DataFrame]:
@@ -209,7 +197,7 @@ def pruned(
     """
     experiment.expected(scored_examples)
     derivatives = head_gradients(experiment, scored_examples)
-    heads, values = derivatives.heads, _importance(derivatives, importance)
+    heads, values = derivatives.heads, importance(derivatives, definition, batch)
     pruning_steps: list[Step] = []
 
     def add(order: str, places: Sequence[int], scope: str = ALL, draw: int = 0, half: int | None = None) -> None:
@@ -222,8 +210,7 @@ def pruned(
     add(ABLATION, ascending(-single_heads.deltas))
     even = np.arange(len(single_heads.base)) % 2 == 0
     for half, selection in ((0, ~even), (1, even)):
-        if selection.any():
-            add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
+        add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
     for draw, places in enumerate(random_orders(len(heads), pruning["random_orders"], seed)):
         add(RANDOM, places, draw=draw)
     masked_places: list[int] = []
@@ -232,7 +219,7 @@ def pruned(
         if masked_places and len(masked_places) < count < len(heads):
             # Importance without the heads of the steps before.
             plan = plan_without(heads.iloc[masked_places])
-            current = _importance(head_gradients(experiment, scored_examples, plan), importance)
+            current = importance(head_gradients(experiment, scored_examples, plan), definition, batch)
         masked_places = next_places(current, masked_places, count)
         pruning_steps.append(Step(RECOMPUTED, ALL, 0, percent, tuple(masked_places)))
     kinds = list(map(str, heads["kind"].unique()))
@@ -248,7 +235,8 @@ def dynamics(
     epochs: Epochs,
     examples: Examples,
     scored_examples: Examples,
-    importance: Mapping[str, Any],
+    definition: str,
+    batch: int,
     pruning: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Answers of a translation model at all steps of pruning by importance, after each stored epoch of its training.
@@ -260,7 +248,7 @@ def dynamics(
         _log.info("after epoch %d", epoch)
         load(experiment.model)
         derivatives = head_gradients(experiment, scored_examples)
-        places = ascending(_importance(derivatives, importance))
+        places = ascending(importance(derivatives, definition, batch))
         counts = _counts(len(places), pruning, experiment.name)
         pruning_steps = [Step(IMPORTANCE, ALL, 0, percent, tuple(places[:count])) for percent, count in counts]
         frames.append(step_answers(experiment, derivatives.heads, pruning_steps, examples).assign(epoch=epoch)[columns])
@@ -272,16 +260,12 @@ def _counts(heads: int, pruning: Mapping[str, Any], experiment: str) -> list[tup
     return steps(heads, int(step), experiment)
 
 
-def _importance(derivatives: Derivatives, importance: Mapping[str, Any]) -> Floats:
-    return importance_by(derivatives, importance["definition"], importance["batch"], importance["scaled"])
-
-
 def timing(
     model: Annotated[PreTrainedModel, load_classifier],
     card: Card,
     examples: Examples,
     head_importance: pd.DataFrame,
-    importance: Mapping[str, Any],
+    definition: str,
     speed: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Examples per second of the full model and of pruned ones, columns `TIMING` (Table 4). Times differ between runs.
@@ -293,9 +277,9 @@ def timing(
     if not batches:
         sizes = ", ".join(map(str, speed["batches"]))
         raise AtlasError(f"{len(examples)} examples fill no batch of {sizes}: lower speed.batches, or raise speed.records.")
-    in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
+    in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == definition)
     heads = head_importance[in_classifier].reset_index(drop=True)
-    count = len(heads) * speed["share"] // 100
+    count = len(heads) // 2
     pruned_heads = {WHOLE: heads[:0], IMPORTANCE: heads.loc[heads["importance"].nsmallest(count).index]}
     models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
     rows: list[dict[str, Any]] = []

@@ -12,7 +12,6 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
 from attention_atlas.figures.quantities import ACCURACY, BLEU, change
 from attention_atlas.figures.style import (
@@ -46,9 +45,8 @@ from attention_atlas.studies.michel2019.effects import (
     RECOMPUTED,
     SPEARMAN,
     TRIMMED,
-    in_words,
 )
-from attention_atlas.studies.michel2019.tables import KIND_TITLES, TITLES
+from attention_atlas.studies.michel2019.tables import KIND_TITLES, TITLES, in_words
 from attention_atlas.workflow.shown import figure
 
 _COLOURS = {"enc_enc": BLUE, "enc_dec": ORANGE, "dec_dec": GREEN}
@@ -276,32 +274,19 @@ def figure4(pruning_curves_by_kind: pd.DataFrame) -> DrawnFigure:
 )
 def figure5(training_curves: pd.DataFrame) -> DrawnFigure:
     """BLEU by percent of heads masked after several epochs of training, also relative to the full model (where that reaches 3
-    BLEU; Michel et al. 2019, Figure 5). Heads of all kinds are masked by their importance after the same epoch. Right: the
-    full model by epoch, and the published one (diamonds), another model and corpus.
+    BLEU; Michel et al. 2019, Figure 5). Heads of all kinds are masked by their importance after the same epoch.
     """
     baselines = training_curves.groupby("epoch")["baseline"].first()
     titles = {epoch: f"epoch {epoch}: BLEU {baseline:.1f}" for epoch, baseline in baselines.items()}
     in_percent = training_curves.assign(share=100 * training_curves["share"])
-    drawn, axes = panels(PAGE / 3, 3.0, 3)
+    drawn, axes = panels(PAGE / 2, 3.0)
     # Light to dark in the order of training; markers distinguish the epochs in print.
     colours = sns.color_palette("crest", len(titles))
     markers = [_EPOCH_MARKERS[number % len(_EPOCH_MARKERS)] for number in range(len(titles))]
     labels = {"score": _SCORE_LABELS["BLEU"], "share": "BLEU (% of the full model's)"}
-    for axis, (column, label) in zip(axes[:2], labels.items(), strict=True):
+    for axis, (column, label) in zip(axes, labels.items(), strict=True):
         _lines(axis, in_percent, column, "epoch", titles, palette=colours, markers=markers, linewidth=1.2)
-        axis.set_xlabel(_MASKED_LABEL)
-        axis.set_ylabel(label)
-    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
-    axes[2].plot(baselines.index, baselines, color=BLUE, **style)
-    label = "published: full model"
-    axes[2].plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
-    axes[2].set_xscale("log")
-    axes[2].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes[2].xaxis.set_major_formatter("{x:g}")
-    axes[2].minorticks_off()
-    axes[2].set(xlabel="Epoch", ylabel=_SCORE_LABELS["BLEU"])
-    for axis in axes:
+        axis.set(xlabel=_MASKED_LABEL, ylabel=label)
         axis.set_ylim(bottom=0)
     legend_below(drawn, axes, 4)
     n, heads = training_curves["n"].iloc[0], training_curves["heads"].iloc[0]

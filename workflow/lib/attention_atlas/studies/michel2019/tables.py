@@ -38,9 +38,7 @@ from attention_atlas.studies.michel2019.effects import (
     UNITS,
     WHOLE,
     heldout_effects,
-    in_words,
     masked_scores,
-    signature,
 )
 from attention_atlas.workflow.shown import table
 
@@ -72,10 +70,9 @@ TABLE4 = [
     number="Table 1",
     title="Change in BLEU when one head is masked, with tests",
     reads=("ablation",),
-    settings=("translation_model",),
     labels=("translation",),
 )
-def table1(ablation: pd.DataFrame, translation_model: str) -> Table:
+def table1(ablation: pd.DataFrame) -> Table:
     """Change in BLEU when one head of the translation model is masked: encoder, decoder or encoder-decoder attention (Michel et
     al. 2019, Table 1). * p < 0.01 by paired bootstrap, two-sided; ** p_adjusted < 0.01: adjusted for all heads by the maximum
     statistic. The paper prints the encoder's self-attention alone, of another model; its values stand below ours.
@@ -83,21 +80,13 @@ def table1(ablation: pd.DataFrame, translation_model: str) -> Table:
     rows, published = ablation.loc[ablation["experiment"] == TRANSLATION, TABLE1], load_published("michel2019")
     frame = rows.assign(**{PUBLISHED: published_column(published, "Table 1", "table1", "delta", rows)})
     order = rows.assign(size=-rows["delta"].abs()).sort_values(["p", "size"], kind="stable").index
-    counts = "; ".join(
-        f"{_ATTENTION[str(kind)]}: {(kind_rows['p'] < LEVEL).sum()} of {len(kind_rows)} with p < {LEVEL} "
-        f"(p_count {kind_rows['p_count'].iloc[0]:.2g}), "
-        f"{(kind_rows['p_adjusted'] < LEVEL).sum()} with p_adjusted < {LEVEL}, "
-        f"{(kind_rows['delta'] > 0).sum()} above the full model"
-        for kind, kind_rows in rows.groupby("kind", sort=False)
-    )
     notes = [
-        f"Translation model: {translation_model}. Full model {rows['baseline'].iloc[0]:.2f} (the paper's: "
-        f"{published['m19.tab1.base_bleu'].value}), n = {rows['n'].iloc[0]} sentences, {signature()}. The file has the heads "
-        "with the smallest p first.",
-        f"{counts[0].upper()}{counts[1:]}. By chance alone one test in a hundred has p < {LEVEL}. p_count: share of random "
-        "exchanges of the translations with and without masking after which at least as many heads of the kind are "
-        "significant; the tests of heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as "
-        "sacrebleu computes it, which rejects about twice as often as p. Intervals and tests resample sentences.",
+        f"Full model {rows['baseline'].iloc[0]:.2f} (the paper's: {published['m19.tab1.base_bleu'].value}), n = "
+        f"{rows['n'].iloc[0]} sentences, which intervals and tests resample; {signature()}. The file has the heads with the "
+        "smallest p first.",
+        f"By chance alone one test in a hundred has p < {LEVEL}. p_count: share of random exchanges of the translations with "
+        "and without masking after which at least as many heads of the kind are significant; the tests of heads are not "
+        "independent. The paper counts 8 of 96 heads, uncorrected.",
     ]
     return Table(frame.loc[order], notes, _grid(rows), formats={"layer": "d"}, layout=Layout("attention"))
 
@@ -112,6 +101,15 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
     order = pd.MultiIndex.from_frame(cells[["attention", "layer"]].drop_duplicates())
     grid = cells.pivot(index=order.names, columns="head", values="cell").loc[order]
     return grid.rename(columns="head {}".format).rename_axis(columns=None).reset_index()
+
+
+def signature() -> str:
+    """sacrebleu's signature of these settings, with its version."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU()
+    metric.corpus_score(["a"], [["a"]])
+    return str(metric.get_signature())
 
 
 @table(
@@ -167,22 +165,18 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, note: str) -> Tabl
     number="Table 4",
     title="Speed and size with half of the heads pruned",
     reads=("timing",),
-    settings=("speed",),
     labels=("classification",),
 )
-def table4(timing: pd.DataFrame, speed: Mapping[str, Any]) -> Table:
+def table4(timing: pd.DataFrame) -> Table:
     """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
     sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
     """
     published = load_published("michel2019")
-    # The paper prunes half of the heads, the least important ones of the model.
-    in_paper = (timing["variant"] == WHOLE) | (speed["share"] == 50)
     for column in ("examples_per_second", "speedup"):
-        values = np.array(published_column(published, "Table 4", "table4", column, timing), dtype=float)
-        timing = timing.assign(**{f"published_{column}": np.where(in_paper, values, np.nan)})
+        timing = timing.assign(**{f"published_{column}": published_column(published, "Table 4", "table4", column, timing)})
     frame, first = timing[TABLE4], timing.iloc[0]
     notes = [
-        f"{speed['share']} % of the heads are pruned. Mean of {speed['repeats']} passes over the examples; sd: standard "
+        f"Half of the heads are pruned. Mean of {first['repeats']} passes over the examples; sd: standard "
         "deviation; speedup: over the full model in the same pass, with its interval by Student's t over passes. The models "
         f"take turns, in an order that is reversed after each pass, in one run on {first['device']}; each has seen every shape "
         "of batch before it is timed. Each batch is padded to its longest example, so that examples per second can fall with "
@@ -267,24 +261,21 @@ def _selected_elsewhere(number: int, rows: pd.DataFrame, selection: RunLabel) ->
         "figure4",
     ),
     optional={"figure5": ("dynamics", "figure5.tsv")},
-    settings=("importance", "translation_model"),
+    settings=("importance",),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
 )
-def claims(frames: Mapping[str, pd.DataFrame], importance: Mapping[str, Any], translation_model: str) -> Table:
+def claims(frames: Mapping[str, pd.DataFrame], importance: Mapping[str, Any]) -> Table:
     """Claims of the paper, and objections of later work, tested on the run's models (Michel et al. 2019). Changes in score are
     tested against one BLEU point or percentage point, since the paper does not define a noticeable loss; their intervals
     include one extra loss and one extra gain, so that they have some width even where no example changes.
     """
-    tested = claim_table(claim_frame(tested_claims(frames, importance["definition"])))
-    notes = [
-        "Figure 2: at each end the wider of two intervals, by bootstrap over heads and over examples.",
-        f"Translation model: {translation_model}.",
-    ]
-    return replace(tested, notes=[*notes, *tested.notes])
+    tested = claim_table(claim_frame(claims_of(frames, importance["definition"])))
+    note = "Figure 2: at each end the wider of two intervals, by bootstrap over heads and over examples."
+    return replace(tested, notes=[note, *tested.notes])
 
 
-def tested_claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:
+def claims_of(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:
     """Claims with what this run measured, of its tables; figure5 is there only if the run follows a training.
 
     definition: of importance, by which this run orders heads.
@@ -450,6 +441,11 @@ def _rows(statistics: pd.DataFrame, statistic: str, experiment: str = "", part: 
 def _claim(row: Any, statement: str, ours: str, statistic: str, threshold: float = 0.0, unit: str = "") -> Claim:
     interval, unit = (row.value, row.ci_low, row.ci_high), unit or UNITS[METRICS[row.experiment]]
     return Claim(statement, ours, statistic, *interval, int(row.n), unit, threshold, level=row.level)
+
+
+def in_words(value: float, low: float, high: float) -> str:
+    """A correlation with its interval; undefined where all heads have the same value."""
+    return f"{value:.2f} ({low:.2f} to {high:.2f})" if value == value else "undefined"
 
 
 def curve_of(figure3: pd.DataFrame, experiment: str, order: str) -> pd.DataFrame:
