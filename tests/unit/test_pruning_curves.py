@@ -157,7 +157,6 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(frames):
     assert (table["ci_low"] <= table["value"]).all()
     assert (table["value"] <= table["ci_high"]).all()
     assert set(table["n"]) == {N}
-    assert (points["ci_low"] <= points["delta"]).mean() > 0.95, "a percentile interval may miss a head"
     assert set(points["second_n"]) == {N}
 
 

@@ -85,8 +85,7 @@ CONTRACTS = {
         "table2.tsv": f"{EFFECT} n heldout_delta unit published_delta",
         "table3.tsv": f"{EFFECT} n heldout_delta unit published_delta",
         "figure1.tsv": f"experiment {EFFECT} p_count n unit",
-        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high second_low second_high "
-        "n second_n unit baseline second_baseline",
+        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme n second_n unit baseline second_baseline",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n unit",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n unit",
         "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n unit",

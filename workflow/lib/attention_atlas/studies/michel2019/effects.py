@@ -71,10 +71,8 @@ TABLE1 = [*_EFFECT, "p_count", "n", "unit"]
 BEST = [*_EFFECT, "n", "heldout_delta", "unit"]
 FURTHER = [*_EFFECT, "n", "selection_delta", "selection_n", "unit"]
 FIGURE1 = ["experiment", *TABLE1]
-FIGURE2 = [
-    *("experiment", *HEAD, "metric", "delta", "second_delta", "extreme", "ci_low", "ci_high", "second_low", "second_high"),
-    *("n", "second_n", "unit", "baseline", "second_baseline"),
-]
+_CORPORA = ["n", "second_n", "unit", "baseline", "second_baseline"]
+FIGURE2 = ["experiment", *HEAD, "metric", "delta", "second_delta", "extreme", *_CORPORA]
 _CORRELATION = ["value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high"]
 CORRELATIONS = ["experiment", "statistic", *_CORRELATION, "heads", "n", "second_n", "second_data", "unit"]
 HEAD_IMPORTANCE = ["task", *HEAD, "definition", "importance", "ci_low", "ci_high", "spearman", "n", "unit"]
@@ -285,8 +283,6 @@ def on_two_corpora(
     extreme = extreme_heads(first.deltas, second.deltas, extremes)
     facts = {"experiment": name, "second_n": len(second.base), "second_baseline": second.baseline, **first.facts}
     heads = first.keys[HEAD].assign(**facts, delta=first.deltas, second_delta=second.deltas, extreme=extreme.astype(int))
-    for prefix, resampled in zip(("ci", "second"), by_example, strict=True):
-        heads[f"{prefix}_low"], heads[f"{prefix}_high"] = percentile_interval(resampled)
     rows = []
     for statistic in (PEARSON, SPEARMAN, TRIMMED):
         included = ~extreme if statistic == TRIMMED else np.ones_like(extreme)
@@ -506,13 +502,10 @@ def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[i
         (pruned,), (full,) = (np.nonzero(masked.keys["percent"] == percent) for percent in (TRAINED_WITHOUT, 0))
         if masked.baseline >= LEAST_BLEU and len(pruned):
             scores = np.vstack([masked.baseline + masked.deltas, resampled[epoch]])
-            pruned_scores, full_scores = scores[:, pruned[0]], scores[:, full[0]]
-            empty = np.full(len(scores), np.nan)
-            shares.append(np.divide(pruned_scores, full_scores, out=empty, where=full_scores > 0))
+            shares.append(scores[:, pruned[0]] / scores[:, full[0]])
     nothing, n = np.full(2, np.nan), len(next(iter(epochs.values())).base)
     gained = shares[-1] - shares[0] if len(shares) > 1 else nothing
-    left = shares[-1] if shares else nothing
-    for statistic, share in (("share_gained", gained), ("share_left", left)):
+    for statistic, share in (("share_gained", gained), ("share_left", shares[-1] if shares else nothing)):
         yield statistic_row(statistic, experiment, str(TRAINED_WITHOUT), share[0], share[1:], n)
 
 

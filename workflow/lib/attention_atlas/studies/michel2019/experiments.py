@@ -293,10 +293,8 @@ def timing(
             parameters, left = sum(w.numel() for w in variant_model.parameters()), len(heads) - len(pruned_heads[variant])
             row = {"variant": variant, "batch": batch, "heads": left, "spread": whole_spread, "parameters": parameters}
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
-    threads = torch.get_num_threads()
-    device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
-    if model.device.type == "cuda":
-        device = torch.cuda.get_device_name()
+    on_gpu = model.device.type == "cuda"
+    device = torch.cuda.get_device_name() if on_gpu else f"a processor, threads: {torch.get_num_threads()}"
     device = f"{device}, attention by {KERNEL}, in {model.dtype}"
     return pd.DataFrame(rows).assign(repeats=speed["repeats"], n=len(examples), unit="examples", device=device)[TIMING]
 

@@ -7,7 +7,6 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -55,6 +54,8 @@ _MARKERS = {"enc_enc": "o", "enc_dec": "s", "dec_dec": "^"}
 _SCORE_LABELS = {"BLEU": BLEU.axis, "accuracy": ACCURACY.axis}
 _CHANGE_LABELS = {"BLEU": "Change in BLEU", "accuracy": change("accuracy")}
 _MASKED_LABEL = "Heads masked (%)"
+_PUBLISHED_R = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}
+_PUBLISHED_SHARE = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.prunable"}
 _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
 _LINE = 40
 """Largest number of letters in a line of a label."""
@@ -84,8 +85,8 @@ def figure1(ablation: pd.DataFrame) -> DrawnFigure:
     Black outline: the 96 encoder heads of the published Table 1, another model and corpus.
     """
     drawn, axes = panels(PAGE / 2, 2.9)
-    published = published_deltas()
-    sizes = []
+    ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
+    published, sizes = published_rows("michel2019", ids)["value"].to_numpy(np.float64), []
     for axis, (name, rows) in zip(axes, ablation.groupby("experiment", sort=False), strict=True):
         baseline, metric = float(rows["baseline"].iloc[0]), str(rows["metric"].iloc[0])
         beside = published if name == TRANSLATION else published[:0]
@@ -108,12 +109,6 @@ def figure1(ablation: pd.DataFrame) -> DrawnFigure:
     beside_style = Line2D([], [], color=BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
     legend_below(drawn, axes, 4, [*kinds, beside_style])
     return DrawnFigure(drawn, ablation, f"n = {' and '.join(sizes)}")
-
-
-def published_deltas() -> npt.NDArray[np.float64]:
-    """Published changes in BLEU, one for each encoder self-attention head of the paper's Table 1."""
-    ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
-    return published_rows("michel2019", ids)["value"].to_numpy(np.float64)
 
 
 def _kinds(table: pd.DataFrame) -> list[str]:
@@ -151,24 +146,19 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
         delta = _CHANGE_LABELS[str(heads["metric"].iloc[0])]
         axis.set_xlabel(plain(fill(f"{delta}: {labels[str(name)].corpus}", _LINE)))
         axis.set_ylabel(plain(fill(f"{delta}: {labels[f'{name}_other'].corpus}", _LINE)))
-        lines = [TITLES[str(name)], *_correlations(correlations, str(name))]
-        axis.set_title(minus_signs("\n".join(lines)), fontsize=7.5)
+        published = load_published("michel2019")[_PUBLISHED_R[str(name)]].value
+        values = [
+            f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
+            for row in correlations[correlations["experiment"] == name].itertuples()
+        ]
+        title = "\n".join([TITLES[str(name)], f"{values[0]}; published: {published}", *values[1:]])
+        axis.set_title(minus_signs(title), fontsize=7.5)
     kinds = _legend(correlation_heads, _MARKERS)
     ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
     legend_below(drawn, axes, 4, [*kinds, ring])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
     return DrawnFigure(drawn, correlation_heads, f"n = {count}")
-
-
-def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
-    value = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}[experiment]
-    published = load_published("michel2019")[value].value
-    return [
-        f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
-        + (f"; published: {published}" if row.statistic == PEARSON else "")
-        for row in agreement[agreement["experiment"] == experiment].itertuples()
-    ]
 
 
 @figure(
@@ -200,9 +190,13 @@ def figure3(pruning_curves: pd.DataFrame) -> DrawnFigure:
         floor = curves["floor"].iloc[0]
         if floor > 0:
             axis.axhline(floor, color=BLACK, linewidth=0.8, linestyle=":", label=f"Most frequent label: {floor:.0f} %")
-        axis.set_xlabel(_MASKED_LABEL)
-        axis.set_ylabel(_SCORE_LABELS[curves["metric"].iloc[0]])
-        _published(axis, str(name))
+        axis.set(xlabel=_MASKED_LABEL, ylabel=_SCORE_LABELS[curves["metric"].iloc[0]])
+        (share,) = published_rows("michel2019", [_PUBLISHED_SHARE[str(name)]])["value"]
+        axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
+        if name == CLASSIFICATION:
+            rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
+            label = "third-party rerun of the published code: MNLI (3 classes)"
+            axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
         axis.set_ylim(bottom=0)
         axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
         sizes.append(f"{curves['n'].iloc[0]} {curves['unit'].iloc[0]}")
@@ -213,16 +207,6 @@ def figure3(pruning_curves: pd.DataFrame) -> DrawnFigure:
 def _interval(axis: Axes, curve: pd.DataFrame, colour: str, alpha: float) -> None:
     rows = curve.sort_values("percent")
     axis.fill_between(rows["percent"], rows["ci_low"], rows["ci_high"], color=colour, alpha=alpha, linewidth=0)
-
-
-def _published(axis: Axes, experiment: str) -> None:
-    value = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.prunable"}[experiment]
-    share = published_rows("michel2019", [value])["value"].iloc[0]
-    axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
-    if experiment == CLASSIFICATION:
-        rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
-        label = "third-party rerun of the published code: MNLI (3 classes)"
-        axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
 
 
 def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[Any, str], **style: Any) -> None:

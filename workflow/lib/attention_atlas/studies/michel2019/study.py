@@ -80,10 +80,8 @@ def _check_tokenised(config: Config, run: str, place: str) -> None:
 def same_file(config: Config, run: str) -> dict[str, bool]:
     """Experiment -> whether the second corpus of Figure 2 is another part of the file of the first."""
     settings, corpora = config["runs"][run][ID], config["corpora"]
-    return {
-        name: corpora[settings[name]]["source"] == corpora[settings[f"{name}_other"]]["source"]
-        for name in (TRANSLATION, CLASSIFICATION)
-    }
+    sources = {role: corpora[settings[role]]["source"] for role in EVALUATED}
+    return {name: sources[name] == sources[f"{name}_other"] for name in (TRANSLATION, CLASSIFICATION)}
 
 
 STUDY = Study(
@@ -97,9 +95,7 @@ STUDY = Study(
     examples=examples,
     optional=OPTIONAL,
     check=check,
-    inputs={
-        "same_file": lambda inputs, run: same_file(inputs.config, run),
-    },
+    inputs={"same_file": lambda inputs, run: same_file(inputs.config, run)},
     measures=MEASURES,
     names_models=True,
 )

@@ -209,8 +209,7 @@ def table5(
     """Change in BLEU when all heads of a layer but one are masked; the head is selected on another corpus than the reported
     one (Michel et al. 2019, Table 5). paper: another model.
     """
-    scores = [masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS) for answers in (translation, translation_further)]
-    return _selected_elsewhere(5, heldout_effects(*scores, resamples, seed), labels["translation"])
+    return _selected_elsewhere(5, TRANSLATION, translation, translation_further, resamples, seed, labels["translation"])
 
 
 @table(
@@ -234,14 +233,17 @@ def table6(
     """Change in accuracy when all heads of a layer but one are masked; the head is selected on a separate set, of which no
     example is reported (the paper: a part of the classifier's training set; Michel et al. 2019, Table 6). paper: another model.
     """
-    answers = (classification_further, classification)
-    scores = [masked_scores(of_corpus, KEYS, CLASSIFICATION).masking(OTHERS) for of_corpus in answers]
-    return _selected_elsewhere(6, heldout_effects(*scores, resamples, seed), labels["classification_selection"])
+    selection = labels["classification_selection"]
+    return _selected_elsewhere(6, CLASSIFICATION, classification_further, classification, resamples, seed, selection)
 
 
-def _selected_elsewhere(number: int, rows: pd.DataFrame, selection: RunLabel) -> Table:
+def _selected_elsewhere(
+    number: int, name: str, selection: pd.DataFrame, measured: pd.DataFrame, resamples: int, seed: int, label: RunLabel
+) -> Table:
+    scores = (masked_scores(answers, KEYS, name).masking(OTHERS) for answers in (selection, measured))
+    rows = heldout_effects(*scores, resamples, seed)
     selected = (
-        f"selection_delta: the same on {selection.corpus} (n = {rows['selection_n'].iloc[0]}), where the head is selected. "
+        f"selection_delta: the same on {label.corpus} (n = {rows['selection_n'].iloc[0]}), where the head is selected. "
         "p_adjusted: adjusted for the layers by the maximum statistic."
     )
     return _one_head(number, rows, "selection_delta", selected)
