@@ -10,7 +10,8 @@ from scipy.stats import binom, spearmanr, t
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.names import ALL, CLASSIFICATION, DEFINITIONS, KEYS, ONE, OTHERS, PAPER, STEP, TRANSLATION
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
-from attention_atlas.stats.intervals import expanded_level
+from attention_atlas.stats.intervals import expanded_level, predicted_difference
+from attention_atlas.stats.simultaneous import simultaneous_largest
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
     ACCURACY,
@@ -28,12 +29,10 @@ from attention_atlas.studies.michel2019.effects import (
     agreement_statistics,
     balance,
     one_head_statistic,
-    predicted_difference,
     pruning_statistics,
     resampled_deltas,
     resampled_scores,
     sentence_counts,
-    simultaneous_largest,
     single_head_statistics,
     training_statistics,
     with_opposite_examples,

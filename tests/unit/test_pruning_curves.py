@@ -17,6 +17,7 @@ from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.masked_heads import heads_of
 from attention_atlas.methods.names import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.published.values import load_published
+from attention_atlas.stats.ranks import weighted_pearson
 from attention_atlas.studies.michel2019 import figures, tables
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
@@ -39,7 +40,6 @@ from attention_atlas.studies.michel2019.effects import (
     heldout_effects,
     masked_scores,
     on_two_corpora,
-    weighted_pearson,
 )
 from attention_atlas.studies.michel2019.tables import PUBLISHED, curve_of, in_words, mean_score, prunable
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import norm, rankdata, t
+from scipy.stats import rankdata
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
@@ -32,12 +32,12 @@ from attention_atlas.methods.names import (
     STEP,
     TRANSLATION,
 )
-from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import expanded_level, percentile_interval, predicted_difference, resampled_counts
 from attention_atlas.stats.levels import LEVEL as COVERAGE
 from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.stats.ranks import pearson, spearman
+from attention_atlas.stats.ranks import pearson, spearman, weighted_pearson
 from attention_atlas.stats.significance import mcnemar
-from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, largest_size_interval, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, simultaneous_largest, two_sided_p
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
@@ -315,15 +315,6 @@ def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.b
     return (distances > UNCHANGED) & (distances >= smallest - UNCHANGED)
 
 
-def weighted_pearson(first: Floats, second: Floats, weights: Floats) -> Floats:
-    """[...] Pearson's r over the last axis, each value with its weight; NaN where one of the two is constant."""
-    total = weights.sum(axis=-1, keepdims=True)
-    first, second = (values - (weights * values).sum(axis=-1, keepdims=True) / total for values in (first, second))
-    variances = [(weights * values**2).sum(axis=-1) for values in (first, second)]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (weights * first * second).sum(axis=-1) / np.sqrt(variances[0] * variances[1])
-
-
 def statistic_row(
     statistic: str, experiment: str, part: str, value: Any, resampled: Any, n: int, level: float = COVERAGE
 ) -> Row:
@@ -350,16 +341,6 @@ def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int
         yield statistic_row("median_change", experiment, kind, np.median(deltas[places]), medians, n)
         yield statistic_row("largest_change", experiment, kind, np.abs(deltas[places]).max(), largest, n)
         yield statistic_row("raised_minus_lowered", experiment, kind, balance(deltas[places]), balance(resampled[:, places]), n)
-
-
-def simultaneous_largest(deltas: Floats, resampled: Floats, level: float = COVERAGE) -> tuple[float, float]:
-    """Interval of the largest absolute difference over heads, from simultaneous intervals by the maximum of the standardised
-    differences; resampled: [resample, head].
-    """
-    spread = resampled.std(axis=0)
-    standardised = np.divide(np.abs(resampled - deltas), spread, out=np.zeros_like(resampled), where=spread > 0)
-    reach = np.quantile(standardised.max(axis=1), level) * spread
-    return largest_size_interval(deltas - reach, deltas + reach)
 
 
 def balance(deltas: Floats) -> Floats:
@@ -477,20 +458,6 @@ def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str,
         differences = means[curve] - means[cross]
         level = level_of_parts(len(others))
         yield statistic_row("over_encoder_decoder", experiment, curve[1], differences[0], differences[1:], n, level)
-
-
-def predicted_difference(difference: float, random: Floats, over_examples: Floats) -> tuple[float, float]:
-    """Interval of a difference from the mean of random orders, which contains 0 if the order could be one more of them.
-
-    It predicts how far a further random order lies from their mean (Student's t, which needs two orders) and adds the variance
-    over examples. random: [order]; over_examples: [resample].
-    """
-    orders, tail = len(random), (1 + COVERAGE) / 2
-    if orders < 2:
-        return np.nan, np.nan
-    over_orders = t.ppf(tail, orders - 1) * random.std(ddof=1) * np.sqrt(1 + 1 / orders)
-    reach = float(np.hypot(over_orders, norm.ppf(tail) * over_examples.std()))
-    return difference - reach, difference + reach
 
 
 def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[int, Floats], experiment: str) -> Iterator[Row]:
