@@ -2,6 +2,8 @@
 # fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019, of which studies/michel2019/{tables,figures}.py
 # make tables and figures.
 
+from functools import partial
+
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.paths import one_of
@@ -15,11 +17,7 @@ second = "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
 importance = {"definition": "importance.definition", "batch": "importance.batch"}
 scored_dynamics = ("dynamics_importance", "importance", "records")
-
-
-def of_experiments(path):
-    """The files of both experiments."""
-    return [path.replace("{experiment}", name) for name in (TRANSLATION, CLASSIFICATION)]
+of_experiments = partial(expand, experiment=(TRANSLATION, CLASSIFICATION), allow_missing=True)  # files of both experiments
 
 
 def of_further(method, absent):

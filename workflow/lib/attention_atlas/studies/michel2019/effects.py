@@ -362,7 +362,8 @@ def head_importance(name: str, of: Derivatives, batch: int, resamples: int, seed
     n, paper, tables = len(of.gradient), importance(of, PAPER, batch), []
     facts = {"task": name, "n": n, "unit": UNITS[METRICS[name]]}
     for definition in DEFINITIONS:
-        values, low, high = importance(of, definition, batch), np.nan, np.nan
+        values = importance(of, definition, batch)
+        low = high = np.full_like(values, np.nan)
         if definition in (PAPER, CODE):
             drawn = resampled_counts(n, resamples, seed)
             resampled = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in drawn]

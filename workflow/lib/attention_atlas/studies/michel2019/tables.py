@@ -240,8 +240,8 @@ def table6(
 def _selected_elsewhere(
     number: int, name: str, selection: pd.DataFrame, measured: pd.DataFrame, resamples: int, seed: int, label: RunLabel
 ) -> Table:
-    scores = (masked_scores(answers, KEYS, name).masking(OTHERS) for answers in (selection, measured))
-    rows = heldout_effects(*scores, resamples, seed)
+    selecting, reported = (masked_scores(answers, KEYS, name).masking(OTHERS) for answers in (selection, measured))
+    rows = heldout_effects(selecting, reported, resamples, seed)
     selected = (
         f"selection_delta: the same on {label.corpus} (n = {rows['selection_n'].iloc[0]}), where the head is selected. "
         "p_adjusted: adjusted for the layers by the maximum statistic."
@@ -414,20 +414,19 @@ def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterato
     (gained,), (left,) = (_rows(statistics, name) for name in ("share_gained", "share_left"))
     percent = TRAINED_WITHOUT
     shares = figure5[figure5["percent"] == percent].set_index("epoch")["share"].dropna().sort_index()
-    words = ", ".join(f"{share:.0%} after epoch {epoch}" for epoch, share in shares.items()) or "none"
-    too_few = f"; {'one epoch' if len(shares) else 'no epoch'} with a BLEU of {LEAST_BLEU:g} or more"
+    words = ", ".join(f"{share:.0%} after epoch {epoch}" for epoch, share in shares.items())
     yield _claim(
         gained,
         f"Heads become redundant in the course of training: {percent} % of them matter less at its end than at its start "
         "(Figure 5)",
-        f"share of BLEU with {percent} % of the heads masked: {words}{too_few if len(shares) < 2 else ''}",
+        f"share of BLEU with {percent} % of the heads masked: {words or f'none, no epoch has a BLEU of {LEAST_BLEU:g}'}",
         "share of BLEU that remains after the last epoch minus that after the first",
     )
     yield _claim(
         left,
         f"At the end of training {percent} % of the heads can be masked while keeping {100 * _LEAST_SHARE:.0f} % of BLEU "
         "(Figure 5)",
-        f"{left.value:.0%} left" if len(shares) else f"none{too_few}",
+        f"{left.value:.0%} left" if len(shares) else "none",
         "share of BLEU that remains after the last epoch",
         _LEAST_SHARE,
     )
