@@ -32,7 +32,7 @@ def run() -> None:
     # Lengths as those of news.
     lengths = np.clip(generator.lognormal(np.log(22), 0.5, SENTENCES), 4, 80).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    plans = [mask.plan for mask in masks(attention_shape(model)) if mask.masked == ONE]
+    plans = [plan for (masked, *_), plan in masks(attention_shape(model)).items() if masked == ONE]
     translations: dict[str, list[list[str]]] = {}
 
     def sweep() -> None:
@@ -86,7 +86,7 @@ def _translate(
         inputs = model_inputs(model, batch, 0)
         with torch.inference_mode(), watch(model, plan=plan) as session:
             session.batch(inputs["attention_mask"])
-            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], BEAMS, 1.0))
+            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], BEAMS))
         texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
         translations.update(zip((example.record for example in batch), texts, strict=True))
     return [translations[example.record] for example in examples]

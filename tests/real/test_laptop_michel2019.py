@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from attention_atlas.corpora.text import read_parallel
 from attention_atlas.methods.names import DEFINITIONS
-from attention_atlas.studies.michel2019.claims import curve_of, mean_score
+from attention_atlas.studies.michel2019.tables import curve_of, mean_score
 from attention_atlas.workflow.config import read_configuration
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from attention_atlas.studies.michel2019.effects import bleu, sentence_counts, signature
+from attention_atlas.studies.michel2019.effects import bleu, sentence_counts
+from attention_atlas.studies.michel2019.tables import signature
 
 REFERENCES = ["the cat sat on the mat today", "a dog barks at the big red car", "it rains", "she reads a long book at home"] * 6
 GENERATOR = np.random.default_rng(0)

@@ -46,10 +46,9 @@ from attention_atlas.models.head_weights import prune_heads as cut_heads
 from attention_atlas.models.task_heads import logits, predicted
 from attention_atlas.models.translating import UNCOUNTED, target_loss
 from attention_atlas.studies.michel2019 import experiments
-from attention_atlas.studies.michel2019.ablations import HEAD_IMPORTANCE, head_importance
-from attention_atlas.studies.michel2019.effects import GLOBAL, VARIANTS, WHOLE
-from attention_atlas.studies.michel2019.experiments import STABLE, TIMING, Classification, gradient_rows, timing
-from attention_atlas.studies.michel2019.tables import TABLE4, table4
+from attention_atlas.studies.michel2019.effects import HEAD_IMPORTANCE, IMPORTANCE, WHOLE, head_importance
+from attention_atlas.studies.michel2019.experiments import TIMING, Classification, gradient_rows, timing
+from attention_atlas.studies.michel2019.tables import TABLE4, VARIANTS, table4
 
 
 def example(record, size, label="no"):
@@ -72,10 +71,6 @@ class TinyTranslation:
 
     def __init__(self):
         self.model = installed("marian").requires_grad_(False)
-
-    @property
-    def shape(self):
-        return attention_shape(self.model)
 
     def pieces(self, one):
         return [5 + (one.record * 11 + k * 5) % 50 for k in range(3 + one.record % 4)] + [2]
@@ -117,7 +112,7 @@ def test_pieces_of_a_translation_beyond_the_models_positions_do_not_count(caplog
 
 def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
     derivatives = head_gradients(experiment, EXAMPLES)
-    assert derivatives.gradient.shape == (len(EXAMPLES), len(heads_of(experiment.shape)))
+    assert derivatives.gradient.shape == (len(EXAMPLES), len(heads_of(attention_shape(experiment.model))))
     monkeypatch.setattr(gradients_module, "GRADIENT_TOKENS", 10)
     small = head_gradients(experiment, EXAMPLES)
     assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
@@ -130,7 +125,7 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
         for row in (1, 4):
             losses = []
             for sign in (1, -1):
-                gates = torch.ones(experiment.shape[site])
+                gates = torch.ones(attention_shape(experiment.model)[site])
                 gates[layer - 1, head - 1] += sign * step
                 losses.append(alone(experiment, EXAMPLES[row], Plan().gated(gates, site)))
             slope = (losses[0] - losses[1]) / (2 * step)
@@ -153,7 +148,7 @@ def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(expe
 
 
 def test_masked_heads_have_no_derivative_and_others_that_of_the_changed_model(experiment):
-    heads = heads_of(experiment.shape)
+    heads = heads_of(attention_shape(experiment.model))
     plan = plan_without(heads.iloc[[1, 5]])
     derivatives = head_gradients(experiment, EXAMPLES, plan)
     assert (derivatives.gradient[:, [1, 5]] == 0).all()
@@ -162,7 +157,7 @@ def test_masked_heads_have_no_derivative_and_others_that_of_the_changed_model(ex
     kind, layer, head = heads.loc[place, HEAD]
     losses = []
     for sign in (1, -1):
-        gates = torch.ones(experiment.shape[KINDS[kind]])
+        gates = torch.ones(attention_shape(experiment.model)[KINDS[kind]])
         gates[layer - 1, head - 1] += sign * step
         losses.append(alone(experiment, EXAMPLES[1], plan.gated(gates, KINDS[kind])))
     assert derivatives.gradient[1, place] == pytest.approx((losses[0] - losses[1]) / (2 * step), abs=3e-3, rel=0.02)
@@ -239,11 +234,10 @@ def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
     back = read_derivatives(tmp_path / "g.parquet")
     assert back.gradient == pytest.approx(of.gradient)
     assert back.by_position == pytest.approx(of.by_position)
-    models = {TRANSLATION: "other", CLASSIFICATION: "tiny"}
-    table = head_importance(random_derivatives(1), back, models, 4, 200, 0)["importance"]
+    table = head_importance(CLASSIFICATION, back, 4, 200, 0)["head_importance"]
     assert list(table.columns) == HEAD_IMPORTANCE
-    assert len(table) == 2 * 6 * len(DEFINITIONS)
-    paper_rows = table[(table["definition"] == PAPER) & (table["model"] == "tiny")]
+    assert len(table) == 6 * len(DEFINITIONS)
+    paper_rows = table[table["definition"] == PAPER]
     assert paper_rows["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
     assert paper_rows["spearman"].to_numpy() == pytest.approx(1)
     assert paper_rows["ci_low"].le(paper_rows["importance"]).all()
@@ -314,7 +308,7 @@ def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself():
     model = installed("bert_classifier").requires_grad_(False)
     model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     experiment = Classification(model, PAD)
-    heads = heads_of(experiment.shape)
+    heads = heads_of(attention_shape(experiment.model))
     pruning_steps = [
         Step("importance", "all", 0, 0, ()),
         Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
@@ -337,7 +331,7 @@ def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself():
     assert answers["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
 
 
-SPEED = {"share": 50, "batches": [1, 4, 6], "repeats": 2}
+SPEED = {"batches": [1, 4, 6], "repeats": 2}
 
 
 @pytest.fixture
@@ -348,36 +342,33 @@ def times():
     card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32")
     heads = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
     heads = heads.assign(importance=range(12))
-    return lambda **changed: timing(model, card, EXAMPLES[:5], heads, {"definition": PAPER}, SPEED | changed)
+    return lambda **changed: timing(model, card, EXAMPLES[:5], heads, PAPER, SPEED | changed)
 
 
 def test_speed_is_measured_for_every_variant_and_batch(times):
     measured = times()
     assert list(measured.columns) == TIMING
-    assert measured.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL]] * 2
+    assert measured.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, IMPORTANCE]] * 2
     assert (measured["examples_per_second"] > 0).all()
-    whole = measured[(measured["variant"] == WHOLE) & (measured["status"] == STABLE)]
+    whole = measured[(measured["variant"] == WHOLE) & (measured["spread"] <= 10)]
     assert (whole[["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
     assert set(measured["unit"]) == {"examples"}
     assert set(measured["n"]) == {5}
     # The order by importance takes layers from the first on: six of the twelve heads, which the weights then lack.
-    assert measured.loc[measured["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
+    assert measured.loc[measured["variant"] == IMPORTANCE, "heads"].tolist() == [6, 6]
     sizes = measured[measured["batch"] == 1].set_index("variant")["parameters"]
     assert sizes[WHOLE] == sum(weights.numel() for weights in tiny("bert_classifier").parameters())
-    assert sizes[WHOLE] - sizes[GLOBAL] == 6 * (4 * 4 * 16 + 3 * 4)
+    assert sizes[WHOLE] - sizes[IMPORTANCE] == 6 * (4 * 4 * 16 + 3 * 4)
     with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
         times(batches=[6, 9])
-    shown = table4(measured, SPEED)
+    shown = table4(measured)
     assert list(shown.frame.columns) == TABLE4
     # All eight published speeds: the full model and the least important half of its heads, at four batch sizes.
     rows = shown.frame.set_index(["batch", "variant"])
-    assert rows.loc[(1, GLOBAL), "published_speedup"] == 1.9
+    assert rows.loc[(1, IMPORTANCE), "published_speedup"] == 1.9
     speeds = rows["published_examples_per_second"].dropna().to_dict()
-    assert speeds == {(1, WHOLE): 17.0, (1, GLOBAL): 17.3, (4, WHOLE): 67.3, (4, GLOBAL): 69.1}
+    assert speeds == {(1, WHOLE): 17.0, (1, IMPORTANCE): 17.3, (4, WHOLE): 67.3, (4, IMPORTANCE): 69.1}
     assert "published_speedup" in shown.names
-    assert any("Left out: batches of 6" in note for note in shown.notes), "five examples"
-    quarter = table4(measured, SPEED | {"share": 25}).frame.set_index(["batch", "variant"])["published_examples_per_second"]
-    assert set(quarter.dropna().to_dict()) == {(1, WHOLE), (4, WHOLE)}, "the paper prunes half"
 
 
 def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(times, monkeypatch):
@@ -389,11 +380,9 @@ def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(times, monkeyp
 
     monkeypatch.setattr(experiments, "timed", timed)
     by_batch = dict(list(times().groupby("batch")))
-    assert by_batch[1]["status"].tolist() == ["unstable"] * len(VARIANTS), "every row, that of the full model included"
     assert by_batch[1]["spread"].tolist() == pytest.approx([11] * len(VARIANTS))
     assert by_batch[1][["speedup", "speedup_low", "speedup_high"]].isna().all(axis=None)
     assert by_batch[1]["examples_per_second"].notna().all()
-    assert by_batch[4]["status"].tolist() == ["stable"] * len(VARIANTS)
     assert by_batch[4]["speedup"].tolist() == pytest.approx([0, 20])
 
 
@@ -437,7 +426,7 @@ def classifier():
 
 
 def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(classifier):
-    table, second = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES).values()
+    table, second = list(experiments.masked(classifier, EXAMPLES[:4], EXAMPLES).values())[:2]
     assert list(table.columns) == list(second.columns) == [*KEYS, *ANSWERS]
     assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
     keys, labels = ["masked", "layer", "head"], ["no", "yes", "maybe"]
@@ -445,7 +434,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
         with watch(classifier.model, plan=plan):
             assert masked_rows["answer"].tolist() == predicted(logits(classifier.model, EXAMPLES[:4], PAD), labels, False)
-    heldout = experiments.heldout(classifier, EXAMPLES, table)
+    heldout = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES, EXAMPLES)["further_answers"]
     assert len(heldout) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the full model"
     shared = heldout[heldout["record"] < 4].merge(table, on=[*KEYS, "record"])
     assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
@@ -454,13 +443,13 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
         experiments.masked(classifier, EXAMPLES[:4], EXAMPLES)
 
 
-def test_pruning_has_the_steps_of_all_curves(classifier, tmp_path):
+def test_pruning_has_the_steps_of_all_curves(classifier):
     answers = experiments.masked(classifier, EXAMPLES, EXAMPLES)["answers"]
-    write_parquet(experiments.gradients(classifier, EXAMPLES), tmp_path / "gradients.parquet")
-    derivatives = read_derivatives(tmp_path / "gradients.parquet")
-    pruning = {"step": 50, "classification_step": 25, "random_orders": 2, "recomputed": True}
-    options = {"definition": PAPER, "scaled": True, "batch": 4}, pruning
-    table = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, derivatives, *options, 0)
+    pruning = {"step": 50, "classification_step": 25, "random_orders": 2}
+    tables = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, PAPER, 4, pruning, 0)
+    derivatives = head_gradients(classifier, EXAMPLES)
+    pd.testing.assert_frame_equal(tables["derivatives"], gradient_rows(derivatives, [one.record for one in EXAMPLES]))
+    table = tables["answers"]
     assert list(table.columns) == [*STEP, *ANSWERS]
     # Each curve has five steps of all examples.
     assert len(table) == 6 * 5 * len(EXAMPLES)

@@ -79,7 +79,7 @@ def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     examples = list(read_examples([tmp_path / "e.parquet"]))
     assert len(examples) == 6
     files = {"card": tmp_path / "card.json", "tokenizer": tmp_path / "tokenizer.json"}
-    experiment = open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2, "length_penalty": 1.0})
+    experiment = open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
     (translations,) = experiment.answers(examples, [])
     assert len(translations) == 6
     wanted = marian_tokenizer(folder, TARGET).encode(examples[0].label).ids

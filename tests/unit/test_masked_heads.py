@@ -19,14 +19,15 @@ from attention_atlas.methods.masked_heads import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.stats.intervals import resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, random_exchanges
-from attention_atlas.studies.michel2019.ablations import FIGURE1, masked_heads
 from attention_atlas.studies.michel2019.effects import (
     BEST,
+    FIGURE1,
     TABLE1,
     MaskedScores,
     best_by_layer,
     bleu,
     effect_rows,
+    masked_heads,
     masked_scores,
 )
 from attention_atlas.studies.michel2019.figures import figure1
@@ -39,17 +40,15 @@ WORDS = "a cat sees the old red house near two dogs today".split()
 
 def test_each_head_is_masked_alone_and_left_alone():
     shape = {ENCODER_SELF: (2, 3), DECODER_SELF: (1, 3), DECODER_CROSS: (1, 3)}
-    all_masks = list(masks(shape))
-    assert len(all_masks) == 2 * (2 + 1 + 1) * 3
-    assert len({mask.key for mask in all_masks}) == len(all_masks)
-    by_key = {mask.key: mask.plan.compile(shape) for mask in all_masks}
+    by_key = {key: plan.compile(shape) for key, plan in masks(shape).items()}
+    assert len(by_key) == 2 * (2 + 1 + 1) * 3
     for (masked, kind, layer, head), plans in by_key.items():
         ((site, plan),) = plans.items()
         assert site.layer == layer - 1
         assert site.site_kind == {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}[kind]
         zeroed = [(k == head - 1) == (masked == ONE) for k in range(3)]
         assert plan.zero.tolist() == zeroed
-    assert [mask.masked for mask in masks({ENCODER_SELF: (1, 1)})] == [ONE], "of one head there are no others"
+    assert [masked for masked, *_ in masks({ENCODER_SELF: (1, 1)})] == [ONE], "of one head there are no others"
 
 
 def sentences(generator, share):
@@ -105,7 +104,6 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(answers, monkeypatc
     assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
     for (_, row), result in zip(rows.iterrows(), results[1:], strict=True):
         assert row["score"] == pytest.approx(result.score, abs=1e-9)
-        assert row["p_sacrebleu"] == pytest.approx(result.p_value, abs=0.05)
         assert row["ci_low"] < row["delta"] < row["ci_high"]
     assert set(rows.loc[rows["p_adjusted"] < 0.05, ["layer", "head"]].itertuples(index=False, name=None)) == {(1, 2)}
     assert (rows["p_adjusted"] >= rows["p"]).all()
@@ -154,7 +152,6 @@ def test_accuracies_are_tested_by_mcnemar(answers):
         table = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
         assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
         assert row.n == 90
-    assert rows["p_sacrebleu"].isna().all()
     assert (rows["p_adjusted"] >= rows["p"]).all()
 
 
@@ -186,25 +183,22 @@ def page_of(table, folder):
 
 
 def test_tables_pages_and_figure(answers, tmp_path):
-    both = {f"{name}{other}": table for name, table in answers.items() for other in ("", "_other")}
-    same_file = dict.fromkeys(answers, False)
-    measured = masked_heads(**both, same_file=same_file, excluded_extremes=2, resamples=200, seed=0)
-    translator = "tiny, 3 encoder and 3 decoder layers of 2 heads"
+    parts = [masked_heads(name, table, table, False, 2, 200, 0) for name, table in answers.items()]
+    measured = {name: frame for part in parts for name, frame in part.items()}
+    measured["heads"] = pd.concat([part["ablation"] for part in parts], ignore_index=True)
     assert list(measured["heads"].columns) == FIGURE1
     assert len(measured["heads"]) == (3 + 1) * LAYERS * HEADS
     assert set(measured["heads"]["unit"]) == {"sentences", "examples"}
     for best, draw, unit, layers in (
-        (measured["best_translation"], lambda frame: table2(frame, translator), "sentences", 3 * LAYERS),
-        (measured["best_classification"], table3, "examples", LAYERS),
+        (measured["ablation_best_translation"], table2, "sentences", 3 * LAYERS),
+        (measured["ablation_best_classification"], table3, "examples", LAYERS),
     ):
         shown = draw(best)
         assert list(shown.frame.columns) == [*BEST, PUBLISHED]
         assert len(best) == layers
         assert set(best["unit"]) == {unit}
-        assert f"Intervals and tests resample {unit}: the corpus names no documents." in shown.notes
-        assert not any("the same answer to all" in note for note in shown.notes)
-        assert any("the same answer to all" in note for note in draw(best.assign(distinct_answers=1)).notes)
-    shown = table1(measured["heads"], translator)
+        assert f"intervals by bootstrap over {unit}" in shown.notes[0]
+    shown = table1(measured["heads"])
     assert list(shown.frame.columns) == [*TABLE1, PUBLISHED]
     assert len(shown.frame) == 3 * LAYERS * HEADS
     assert set(shown.frame["unit"]) == {"sentences"}
@@ -222,14 +216,14 @@ def test_tables_pages_and_figure(answers, tmp_path):
             assert shown_deltas == pytest.approx(deltas[kind][int(row[1])].tolist(), abs=0.006)
     paper = next(row for row in rows if row[0].startswith("paper"))
     assert (len(paper), paper[1:4]) == (18, ["1", "+0.03", "+0.07"])
-    for text in ("the paper&#x27;s: 36.05", "tok:13a", "**", translator):
+    for text in ("the paper&#x27;s: 36.05", "tok:13a", "**"):
         assert text in page
     pictures = [{kind: str(tmp_path / f"{name}.{kind}") for kind in ("svg", "png", "pdf")} for name in ("first", "second")]
     for files in pictures:
-        figure1(measured["heads"], translator).write(files, SETTINGS)
+        figure1(measured["heads"]).write(files, SETTINGS)
     first, second = (Path(files["svg"]) for files in pictures)
     text = words_in(first)
     assert "Encoder-decoder" in text
     assert "Translation: 18 heads" in text
-    assert f"n = 40 sentences and 90 examples; translation model: {translator}; generated text" in text
+    assert "n = 40 sentences and 90 examples; generated text" in text
     assert first.read_bytes() == second.read_bytes()

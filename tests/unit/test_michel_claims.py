@@ -10,37 +10,34 @@ from scipy.stats import binom, spearmanr, t
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.names import ALL, CLASSIFICATION, DEFINITIONS, KEYS, ONE, OTHERS, PAPER, STEP, TRANSLATION
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
-from attention_atlas.stats.intervals import expanded_level
-from attention_atlas.studies.michel2019.ablations import (
-    ANOTHER_CORPUS,
-    PEARSON,
-    SAME_FILE,
-    SPEARMAN,
-    TRIMMED,
-    agreement_statistics,
-    balance,
-    one_head_statistic,
-    predicted_difference,
-    pruning_statistics,
-    simultaneous_largest,
-    single_head_statistics,
-    training_statistics,
-)
-from attention_atlas.studies.michel2019.claims import TOLERATED, claims, dispensable_kinds
+from attention_atlas.stats.intervals import expanded_level, predicted_difference
+from attention_atlas.stats.simultaneous import simultaneous_largest
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
     ACCURACY,
+    ANOTHER_CORPUS,
     BLEU,
     HELDOUT,
     IMPORTANCE,
+    PEARSON,
     RANDOM,
+    SAME_FILE,
+    SPEARMAN,
     STATISTICS,
+    TRIMMED,
     MaskedScores,
+    agreement_statistics,
+    balance,
+    one_head_statistic,
+    pruning_statistics,
     resampled_deltas,
     resampled_scores,
     sentence_counts,
+    single_head_statistics,
+    training_statistics,
     with_opposite_examples,
 )
+from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
 THRESHOLDS = {
@@ -103,7 +100,7 @@ def hand_made(low, high, rows=None):
     [(0.01, 0.02, HOLDS), (-0.02, -0.01, DOES_NOT_HOLD), (-0.01, 0.02, UNDECIDED), (np.nan, np.nan, NOT_TESTED)],
 )
 def test_every_claim_comes_out_each_way(low, high, verdict):
-    made = list(claims(hand_made(low, high), PAPER))
+    made = list(claims_of(hand_made(low, high), PAPER))
     assert len(made) == 26
     assert {claim.statement: claim.verdict for claim in made} == dict.fromkeys((claim.statement for claim in made), verdict)
     assert all(claim.n and claim.unit and claim.statistic for claim in made)
@@ -112,40 +109,27 @@ def test_every_claim_comes_out_each_way(low, high, verdict):
 def test_a_correlation_needs_both_intervals():
     tables = hand_made(0.1, 0.3)
     tables["correlations"]["ci_examples_low"] = -0.2
-    correlated = [claim for claim in claims(tables, PAPER) if "masking a head correlates" in claim.statement]
+    correlated = [claim for claim in claims_of(tables, PAPER) if "masking a head correlates" in claim.statement]
     assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED]
     assert {(claim.ci_low, claim.ci_high) for claim in correlated} == {(-0.2, 0.3)}
     tables["correlations"] = tables["correlations"].assign(ci_examples_low=0.1, second_data=SAME_FILE)
-    correlated = [claim for claim in claims(tables, PAPER) if "masking a head correlates" in claim.statement]
+    correlated = [claim for claim in claims_of(tables, PAPER) if "masking a head correlates" in claim.statement]
     assert [claim.verdict for claim in correlated] == [NOT_TESTED, NOT_TESTED], "a slice is not another corpus"
     assert all("not another corpus" in claim.ours for claim in correlated)
 
 
 def test_unchanged_heads_are_neither_raised_nor_lowered():
-    raised = next(claim for claim in claims(hand_made(-1, 1), PAPER) if "more often than it lowers" in claim.statement)
+    raised = next(claim for claim in claims_of(hand_made(-1, 1), PAPER) if "more often than it lowers" in claim.statement)
     assert raised.ours == "BLEU rises for 1 of 3 heads, falls for 1 and stays the same for 1"
     assert balance(np.array([[0.5, -0.1, 1e-13, 0.2], [0.0, 0.0, 0.0, -1.0]])).tolist() == [1, -1]
 
 
-def test_claims_about_single_heads_say_where_all_heads_of_their_kind_are_dispensable():
-    """Where BLEU hardly falls without any head of a kind, that single ones can be masked is no finding."""
-    tables = hand_made(0.1, 0.3)
-    last = (tables["figure4"]["kind"] == "enc_enc") & (tables["figure4"]["percent"] == 100)
-    for score, said in ((36.0, True), (35.9, False)):
-        tables["figure4"] = tables["figure4"].assign(score=tables["figure4"]["score"].where(~last, score))
-        remarked = [claim.statement.split(":")[0] for claim in claims(tables, PAPER) if "says little" in claim.ours]
-        assert remarked == ["Encoder attention"] * 2 * said
-        assert dispensable_kinds(tables["figure4"]) == (
-            {"enc_enc": "with all 9 encoder heads masked BLEU is still 36.0 of 40.0"} if said else {}
-        )
-
-
 def test_claims_of_kinds_are_in_the_same_order_whatever_the_order_of_the_table():
     tables = hand_made(0.1, 0.3)
-    first = [claim.statement for claim in claims(tables, PAPER)]
+    first = [claim.statement for claim in claims_of(tables, PAPER)]
     tables["table1"] = tables["table1"].sort_values("delta", ignore_index=True)
     assert tables["table1"]["kind"].tolist()[:2] == ["enc_enc", "enc_dec"], "kinds are mixed"
-    assert [claim.statement for claim in claims(tables, PAPER)] == first
+    assert [claim.statement for claim in claims_of(tables, PAPER)] == first
 
 
 def scores(right, base, keys=KEYS, rows=None):

@@ -64,10 +64,6 @@ def test_the_experiment_in_the_path_chooses_the_role():
     assert opened[1]["card"] == "results/sample/models/minilm-glue-mnli-42/card.json"
     assert opened[1]["model"]["source"] == {"path": "results/sample/models/minilm-glue-mnli-42/checkpoint"}
     assert [each["beams"] for each in opened] == [2, 2]
-    further = "{wildcards.experiment}_{wildcards.further}"
-    jobs = (("translation", "test"), ("classification", "selection"))
-    limits = [INPUTS.limit(further)(wildcards("paper", experiment=name, further=part)) for name, part in jobs]
-    assert limits == [3003, 5000], "the further corpora of Tables 5 and 6"
 
 
 def test_importance_is_computed_on_so_many_examples():
@@ -80,20 +76,6 @@ def test_importance_is_computed_on_so_many_examples():
     assert StudyInputs(config, ID).examples(*scored)(training) == shards
     config["runs"]["laptop"]["michel2019"]["importance"]["records"] = 10**6
     assert StudyInputs(config, ID).limits(scored=scored)(training) == {"scored": 3500}
-
-
-def test_the_translation_model_is_described_from_the_configuration():
-    words = {run: INPUTS.of_run("translation_model")(wildcards(run)) for run in ("sample", "laptop", "open")}
-    assert words["laptop"] == (
-        "marian-multi30k, 3 encoder and 3 decoder layers of 8 heads, trained in this run from random weights for 5 epochs on "
-        "Multi30k train, English to French"
-    )
-    assert words["sample"].startswith("marian-sample, 2 encoder and 2 decoder layers of 8 heads, trained in this run")
-    assert words["open"] == "opus-mt-en-fr, 6 encoder and 6 decoder layers of 8 heads, with published weights"
-    config = shipped_copy()
-    config["models"]["marian-multi30k"]["training"]["epochs"] = 1
-    changed = StudyInputs(config, ID).of_run("trained_model")(wildcards("open"))
-    assert "for 1 epoch on Multi30k" in changed
 
 
 def test_a_slice_of_the_same_file_is_not_another_corpus():

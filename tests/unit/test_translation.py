@@ -27,7 +27,7 @@ from attention_atlas.models.fine_tuning import epoch_loaders, fine_tune, kept_ep
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.trainer import PartsTrainer
 from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
-from attention_atlas.studies.michel2019.ablations import FIGURE5, training_curves
+from attention_atlas.studies.michel2019.effects import FIGURE5, training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
@@ -142,7 +142,7 @@ def translate(model, examples, pad, tokenizer, plan=None, beams=5, batch_tokens=
     for batch in batch_by_length(examples, batch_tokens):
         inputs = model_inputs(model, batch, pad)
         with torch.inference_mode(), watch(model, plan=plan):
-            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams, 1.0))
+            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams))
         translations.update(zip((e.record for e in batch), tokenizer.decode_batch(pieces.tolist()), strict=True))
     return [translations[example.record] for example in examples]
 
@@ -163,12 +163,12 @@ def greedy(model, example, longest):
 def test_a_search_with_one_beam_is_the_greedy_loop_whatever_the_batch(wild):
     model, examples, tokenizer = wild
     longest = max(len(example.input_ids) for example in examples)
-    bound = search(model, longest, 1, 1.0)["max_new_tokens"]
+    bound = search(model, longest, 1)["max_new_tokens"]
     # The longest sentence of a batch sets the bound of all.
     translations = translate(model, examples, 0, tokenizer, beams=1)
     assert translations == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
     for example in examples[:4]:
-        bound = search(model, len(example.input_ids), 1, 1.0)["max_new_tokens"]
+        bound = search(model, len(example.input_ids), 1)["max_new_tokens"]
         assert translate(model, [example], 0, tokenizer, beams=1) == [tokenizer.decode(greedy(model, example, bound))]
 
 
@@ -221,15 +221,16 @@ def test_what_cannot_be_trained_on_is_refused(new_model, tmp_path):
 def opened(source, entry):
     """The experiment with a model."""
     files = {name.partition(".")[0]: source / name for name in ("card.json", "tokenizer.json")}
-    return open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2, "length_penalty": 1.0})
+    return open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
 
 
 def test_translations_under_every_mask(new_model, trained):
     model, examples, tokenizer, checkpoint = trained
     experiment = opened(new_model[0], {**new_model[1], "source": {"path": str(checkpoint)}, "init": "pretrained"})
-    table, second = masked(experiment, examples[:5], examples[:3]).values()
+    table, second, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
     assert len(second) == 3 * (1 + 3 * 2 * 4)
+    assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
     assert table.loc[table["masked"] == NONE, "expected"].tolist() == [example.label for example in examples[:5]]
     key = {"masked": "others", "kind": "enc_dec", "layer": 2, "head": 3}
     masked_rows = table[(table[list(key)] == list(key.values())).all(axis=1)]
@@ -271,7 +272,7 @@ def test_pruning_follows_a_training(new_model, tmp_path):
     outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
     fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
     trained = {**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}
-    options = {"definition": "paper", "scaled": True, "batch": 8}, {"step": 50}
+    options = "paper", 8, {"step": 50}
     tokens, examples = source / "tokenizer.json", list(read_examples(files, 8))
     table = dynamics(opened(source, trained), epoch_loaders(outs[2]), examples[:4], examples, *options)
     assert list(table.columns) == ["epoch", "percent", "count", *ANSWERS]
@@ -280,7 +281,7 @@ def test_pruning_follows_a_training(new_model, tmp_path):
     whole = table[(table["epoch"] == 2) & (table["count"] == 0)]
     model = load_trained(trained, "translation")
     assert whole["answer"].tolist() == translate(model, examples[:4], 0, open_tokenizer(tokens), beams=2)
-    rows = training_curves(table, 100, 0)["curves"]
+    rows = training_curves(table, 100, 0)["training_curves"]
     assert list(rows.columns) == FIGURE5
     assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]
     assert set(rows["heads"]) == {24}

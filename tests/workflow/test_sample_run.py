@@ -32,7 +32,7 @@ LIBRARY = "workflow/lib/attention_atlas"
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 ARTIFACTS = [(study, artifact) for study, artifact in artifacts() if study.id in IN_SAMPLE]
 """All artefacts of the studies that the sample run has."""
-EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_sacrebleu p_adjusted"
+EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_adjusted"
 CONTRACTS = {
     "clark2019": {
         "dependency_heads.tsv": "relation layer head direction n correct accuracy",
@@ -82,19 +82,18 @@ CONTRACTS = {
     },
     "michel2019": {
         "table1.tsv": f"{EFFECT} p_count n unit published_delta",
-        "table2.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
-        "table3.tsv": f"{EFFECT} n heldout_delta unit distinct_answers published_delta",
+        "table2.tsv": f"{EFFECT} n heldout_delta unit published_delta",
+        "table3.tsv": f"{EFFECT} n heldout_delta unit published_delta",
         "figure1.tsv": f"experiment {EFFECT} p_count n unit",
-        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high second_low second_high "
-        "n second_n unit baseline second_baseline overlong overlong_unmasked second_overlong second_overlong_unmasked",
+        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme n second_n unit baseline second_baseline",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n unit",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n unit",
         "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n unit",
-        "table4.tsv": "variant batch heads examples_per_second sd speedup speedup_low speedup_high spread status "
-        "published_examples_per_second published_speedup parameters megabytes length repeats n unit",
-        "table5.tsv": f"{EFFECT} n selection_delta selection_n unit published_delta overlong overlong_unmasked",
+        "table4.tsv": "variant batch heads examples_per_second sd speedup speedup_low speedup_high spread "
+        "published_examples_per_second published_speedup parameters repeats n unit",
+        "table5.tsv": f"{EFFECT} n selection_delta selection_n unit published_delta",
         "table6.tsv": f"{EFFECT} n selection_delta selection_n unit published_delta",
-        "head_importance.tsv": "model task kind layer head definition importance",
+        "head_importance.tsv": "task kind layer head definition importance",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "tenney2019": {
@@ -153,8 +152,6 @@ REPEATED = {
     "kovaleva2019_disabled": "kovaleva2019/disabled/mrpc-42.parquet",
     "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
     "michel2019_masked": "michel2019/masked/translation.parquet",
-    "michel2019_heldout": "michel2019/heldout/translation_test.parquet",
-    "michel2019_gradients": "michel2019/gradients/classification.parquet",
     "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",

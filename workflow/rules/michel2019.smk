@@ -2,6 +2,8 @@
 # fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019, of which studies/michel2019/{tables,figures}.py
 # make tables and figures.
 
+from functools import partial
+
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.paths import one_of
@@ -9,18 +11,27 @@ from attention_atlas.workflow.resources import gpus, memory, minutes
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED = "results/{run}/michel2019/masked/{experiment}.parquet"
-GRADIENTS = "results/{run}/michel2019/gradients/{experiment}.parquet"
+FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
 tested = "{wildcards.experiment}"
 second = "{wildcards.experiment}_other"
-further = "{wildcards.experiment}_{wildcards.further}"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
+importance = {"definition": "importance.definition", "batch": "importance.batch"}
 scored_dynamics = ("dynamics_importance", "importance", "records")
-search = ("beams", "length_penalty")
+of_experiments = partial(expand, experiment=(TRANSLATION, CLASSIFICATION), allow_missing=True)  # files of both experiments
+
+
+def of_further(method, absent):
+    """What a method says of the further corpus of an experiment; `absent` if the run names none."""
+
+    def of_job(wildcards):
+        role = FURTHER[wildcards.experiment]
+        return method(role)(wildcards) if role in michel2019.study_settings(wildcards) else absent
+
+    return of_job
 
 
 wildcard_constraints:
     experiment=one_of((TRANSLATION, CLASSIFICATION)),
-    further="other|test|selection",
 
 
 use rule measured_by_model as michel2019_masked with:
@@ -29,9 +40,11 @@ use rule measured_by_model as michel2019_masked with:
         michel2019.tokenizer(tested),
         examples=michel2019.examples(tested),
         second_examples=michel2019.examples(second),
+        further_examples=of_further(michel2019.examples, []),
     output:
         answers=MASKED,
         second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
+        further_answers="results/{run}/michel2019/masked/{experiment}_further.parquet",
     log:
         "results/{run}/logs/michel2019/masked/{experiment}.log",
     benchmark:
@@ -42,41 +55,11 @@ use rule measured_by_model as michel2019_masked with:
         gpu=gpus(config),
     params:
         **michel2019.parameters("experiments:masked"),
-        experiment=michel2019.opened(tested, *search),
-        limit=michel2019.limits(examples=tested, second_examples=second),
-
-
-use rule michel2019_masked as michel2019_heldout with:
-    input:
-        michel2019.card(tested),
-        michel2019.tokenizer(tested),
-        examples=michel2019.examples(further),
-        answers=MASKED,
-    output:
-        answers="results/{run}/michel2019/heldout/{experiment}_{further}.parquet",
-    log:
-        "results/{run}/logs/michel2019/heldout/{experiment}_{further}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/heldout/{experiment}_{further}.tsv"
-    params:
-        **michel2019.parameters("experiments:heldout"),
-        limit=michel2019.limit(further),
-
-
-use rule michel2019_masked as michel2019_gradients with:
-    input:
-        michel2019.card(tested),
-        michel2019.tokenizer(tested),
-        scored_examples=michel2019.examples(*scored),
-    output:
-        derivatives=GRADIENTS,
-    log:
-        "results/{run}/logs/michel2019/gradients/{experiment}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/gradients/{experiment}.tsv"
-    params:
-        **michel2019.parameters("experiments:gradients"),
-        limit=michel2019.bounded(*scored),
+        experiment=michel2019.opened(tested, "beams"),
+        limit=lambda wildcards: {
+            **michel2019.limits(examples=tested, second_examples=second)(wildcards),
+            "further_examples": of_further(michel2019.limit, 0)(wildcards),
+        },
 
 
 use rule michel2019_masked as michel2019_pruned with:
@@ -86,15 +69,15 @@ use rule michel2019_masked as michel2019_pruned with:
         examples=michel2019.examples(tested),
         scored_examples=michel2019.examples(*scored),
         answers=MASKED,
-        derivatives=GRADIENTS,
     output:
         answers="results/{run}/michel2019/pruned/{experiment}.parquet",
+        derivatives="results/{run}/michel2019/pruned/{experiment}_derivatives.parquet",
     log:
         "results/{run}/logs/michel2019/pruned/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
     params:
-        **michel2019.parameters("experiments:pruned", "importance", "pruning", "seed"),
+        **michel2019.parameters("experiments:pruned", "pruning", "seed", **importance),
         limit=michel2019.limits(examples=tested, scored_examples=scored),
 
 
@@ -112,8 +95,8 @@ use rule michel2019_masked as michel2019_dynamics with:
     benchmark:
         "results/{run}/benchmarks/michel2019/dynamics.tsv"
     params:
-        **michel2019.parameters("experiments:dynamics", "importance", "pruning"),
-        experiment=michel2019.opened("dynamics", *search),
+        **michel2019.parameters("experiments:dynamics", "pruning", **importance),
+        experiment=michel2019.opened("dynamics", "beams"),
         limit=michel2019.limits(examples="dynamics", scored_examples=scored_dynamics),
 
 
@@ -133,72 +116,34 @@ use rule measured_by_model as michel2019_timing with:
         runtime=minutes(240),
         gpu=gpus(config),
     params:
-        **michel2019.parameters("experiments:timing", "importance", "speed"),
+        **michel2019.parameters("experiments:timing", "speed", definition="importance.definition"),
         model=michel2019.model("classification"),
         limit=michel2019.bounded("classification", "speed", "records"),
 
 
-use rule measured as michel2019_ablation with:
+use rule measured as michel2019_effects with:
     input:
-        translation="results/{run}/michel2019/masked/translation.parquet",
-        translation_other="results/{run}/michel2019/masked/translation_other.parquet",
-        classification="results/{run}/michel2019/masked/classification.parquet",
-        classification_other="results/{run}/michel2019/masked/classification_other.parquet",
+        answers=of_experiments(MASKED),
+        second_answers=of_experiments("results/{run}/michel2019/masked/{experiment}_other.parquet"),
+        derivatives=of_experiments("results/{run}/michel2019/pruned/{experiment}_derivatives.parquet"),
+        pruned=of_experiments("results/{run}/michel2019/pruned/{experiment}.parquet"),
+        dynamics=michel2019.table_if("dynamics", "dynamics.parquet"),
     output:
-        heads="results/{run}/michel2019/ablation.tsv",
-        best_translation="results/{run}/michel2019/ablation_best_translation.tsv",
-        best_classification="results/{run}/michel2019/ablation_best_classification.tsv",
-        statistics="results/{run}/michel2019/ablation_statistics.tsv",
+        ablation="results/{run}/michel2019/ablation.tsv",
+        ablation_best_translation="results/{run}/michel2019/ablation_best_translation.tsv",
+        ablation_best_classification="results/{run}/michel2019/ablation_best_classification.tsv",
         correlation_heads="results/{run}/michel2019/correlation_heads.tsv",
         correlations="results/{run}/michel2019/correlations.tsv",
+        head_importance="results/{run}/michel2019/head_importance.tsv",
+        pruning_curves="results/{run}/michel2019/pruning_curves.tsv",
+        pruning_curves_by_kind="results/{run}/michel2019/pruning_curves_by_kind.tsv",
+        training_curves="results/{run}/michel2019/training_curves.tsv",
+        statistics="results/{run}/michel2019/statistics.tsv",
     log:
-        "results/{run}/logs/michel2019/ablation.log",
+        "results/{run}/logs/michel2019/effects.log",
     benchmark:
-        "results/{run}/benchmarks/michel2019/ablation.tsv"
+        "results/{run}/benchmarks/michel2019/effects.tsv"
     params:
-        **michel2019.parameters("ablations:masked_heads", "same_file", "excluded_extremes", "resamples", "seed"),
-
-
-use rule measured as michel2019_head_importance with:
-    input:
-        translation="results/{run}/michel2019/gradients/translation.parquet",
-        classification="results/{run}/michel2019/gradients/classification.parquet",
-    output:
-        importance="results/{run}/michel2019/head_importance.tsv",
-        statistics="results/{run}/michel2019/head_importance_statistics.tsv",
-    log:
-        "results/{run}/logs/michel2019/head_importance.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/head_importance.tsv"
-    params:
-        **michel2019.parameters("ablations:head_importance", "models", "resamples", "seed", batch="importance.batch"),
-
-
-use rule measured as michel2019_pruning with:
-    input:
-        translation="results/{run}/michel2019/pruned/translation.parquet",
-        classification="results/{run}/michel2019/pruned/classification.parquet",
-    output:
-        curves="results/{run}/michel2019/pruning_curves.tsv",
-        by_kind="results/{run}/michel2019/pruning_curves_by_kind.tsv",
-        statistics="results/{run}/michel2019/pruning_statistics.tsv",
-    log:
-        "results/{run}/logs/michel2019/pruning.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/pruning.tsv"
-    params:
-        **michel2019.parameters("ablations:pruning_curves", "resamples", "seed"),
-
-
-use rule measured as michel2019_training with:
-    input:
-        dynamics="results/{run}/michel2019/dynamics.parquet",
-    output:
-        curves="results/{run}/michel2019/training_curves.tsv",
-        statistics="results/{run}/michel2019/training_statistics.tsv",
-    log:
-        "results/{run}/logs/michel2019/training.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/training.tsv"
-    params:
-        **michel2019.parameters("ablations:training_curves", "resamples", "seed"),
+        **michel2019.parameters(
+            "effects:effects", "same_file", "excluded_extremes", "resamples", "seed", batch="importance.batch"
+        ),

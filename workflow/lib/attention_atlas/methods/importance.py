@@ -74,7 +74,6 @@ def normalised(values: Floats, heads: pd.DataFrame) -> Floats:
     return np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
 
 
-def importance(of: Derivatives, definition: str, batch: int, scaled: bool = True) -> Floats:
-    """[head] importance by a definition, divided by the norm of each layer or unscaled."""
-    values = unnormalised(of, definition, batch)
-    return normalised(values, of.heads) if scaled else values
+def importance(of: Derivatives, definition: str, batch: int) -> Floats:
+    """[head] importance by a definition, divided by the norm of each layer."""
+    return normalised(unnormalised(of, definition, batch), of.heads)

@@ -8,7 +8,7 @@ every position; the published code sums the magnitudes of these products.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import GRADIENT_TOKENS, batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, watch
+from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
@@ -33,7 +33,8 @@ _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
 """Names of the kinds of attention in tables and published values (E, A and D in the published code)."""
-UNMASKED = (NONE, "", 0, 0)
+Key = tuple[str, str, int, int]
+UNMASKED: Key = (NONE, "", 0, 0)
 
 
 class Experiment(Protocol):
@@ -48,10 +49,6 @@ class Experiment(Protocol):
     @property
     def pad(self) -> int: ...
 
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """Number of layers and heads of each kind of attention."""
-
     def expected(self, examples: Sequence[Example]) -> list[str]:
         """References or labels of examples; AtlasError if one has none."""
 
@@ -62,29 +59,15 @@ class Experiment(Protocol):
         """The loss summed over the examples of a batch (and over the tokens of their translations)."""
 
 
-class Mask(NamedTuple):
-    """A mask, identified by `KEYS`, and its plan."""
-
-    masked: str
-    kind: str
-    layer: int
-    head: int
-    plan: Plan
-
-    @property
-    def key(self) -> tuple[str, str, int, int]:
-        """Values of `KEYS`."""
-        return self[:4]
-
-
-def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
-    """All masks of a model: for each kind, layer and head, the head alone and all other heads of its layer."""
+def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> dict[Key, Plan]:
+    """`KEYS` -> plan of all masks of a model: for each kind, layer and head, the head alone and all others of its layer."""
+    plans = {}
     for kind, layer, head in heads_of(shape).itertuples(index=False, name=None):
         site = KINDS[kind]
-        others = [index for index in range(shape[site][1]) if index != head - 1]
-        yield Mask(ONE, kind, layer, head, Plan().zero(layer - 1, head - 1, site))
-        if others:
-            yield Mask(OTHERS, kind, layer, head, Plan().zero(layer - 1, others, site))
+        plans[ONE, kind, layer, head] = Plan().zero(layer - 1, head - 1, site)
+        if others := [index for index in range(shape[site][1]) if index != head - 1]:
+            plans[OTHERS, kind, layer, head] = Plan().zero(layer - 1, others, site)
+    return plans
 
 
 def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
@@ -104,7 +87,7 @@ def plan_without(heads: pd.DataFrame) -> Plan:
 
 def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Plan | None = None) -> Derivatives:
     """Derivatives for all heads and examples, in the order of the examples; 0 for heads that `plan` masks already."""
-    heads = heads_of(experiment.shape)
+    heads = heads_of(attention_shape(experiment.model))
     rows = {example.record: row for row, example in enumerate(examples)}
     derivatives = np.zeros((3, len(examples), len(heads)))
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
@@ -116,7 +99,7 @@ def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Pl
 def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> Floats:
     """[measure, example, head]: the measures of `Derivatives`."""
     model, gates = experiment.model, {}
-    for site, (layers, heads) in experiment.shape.items():
+    for site, (layers, heads) in attention_shape(model).items():
         gates[site] = torch.ones(len(batch), layers, heads, device=model.device, requires_grad=True)
         plan = plan.gated(gates[site], site)
     outputs: dict[Site, torch.Tensor] = {}

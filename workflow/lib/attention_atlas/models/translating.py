@@ -52,7 +52,6 @@ def translate_under(
     tokenizer: Tokenizer,
     plans: Sequence[Plan],
     beams: int = 5,
-    length_penalty: float = 1.0,
     batch_tokens: int = SEARCH_TOKENS,
 ) -> list[list[str]]:
     """Translations of all examples by beam search: unchanged, and under each plan."""
@@ -62,7 +61,7 @@ def translate_under(
     translations: list[dict[int, str]] = [{} for _ in parts]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
         inputs = model_inputs(model, batch, pad)
-        options = search(model, inputs["input_ids"].shape[1], beams, length_penalty)
+        options = search(model, inputs["input_ids"].shape[1], beams)
         encoded = outputs_under(model.get_encoder(), inputs, ((parts[number][0], None) for number in changed_encoder))
         plans_of_output = (unchanged_encoder, *([number] for number in changed_encoder))
         for encoder_output, numbers in zip(encoded, plans_of_output, strict=True):
@@ -101,14 +100,14 @@ def _generate(model: PreTrainedModel, **options: Any) -> torch.Tensor:
     return model.generate(**options)  # type: ignore[operator]  # translation models inherit it from GenerationMixin
 
 
-def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: float) -> dict[str, Any]:
+def search(model: PreTrainedModel, pieces: int, beams: int) -> dict[str, Any]:
     """Arguments of a deterministic beam search for sentences of up to this many tokens."""
     longest = 2 * pieces + _ROOM
     if positions := getattr(model.config, "max_position_embeddings", None):
         longest = min(longest, positions - 1)
-    # A checkpoint's settings may disable the cache, as in training.
+    # A checkpoint's settings may disable the cache, as in training. The length penalty is that of the released code.
     options = {"do_sample": False, "use_cache": True, "max_new_tokens": longest}
-    return options | {"num_beams": beams, "length_penalty": length_penalty}
+    return options | {"num_beams": beams, "length_penalty": 1.0}
 
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")

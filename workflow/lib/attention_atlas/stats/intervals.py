@@ -105,3 +105,19 @@ def with_seed_variation(resampled: Floats, by_seed: Floats, seed: int) -> Floats
     quantiles = stdtrit(seeds - 1, (np.arange(draws) + 0.5) / draws)
     columns = np.repeat(quantiles[:, None], resampled.shape[1], axis=1)
     return resampled + error * np.random.default_rng(seed).permuted(columns, axis=0)
+
+
+def predicted_difference(difference: float, random: Floats, over_examples: Floats) -> tuple[float, float]:
+    """Interval of a difference from the mean of random orders, which contains 0 if the order could be one more of them.
+
+    It predicts how far a further random order lies from their mean (Student's t, which needs two orders) and adds the variance
+    over examples. random: [order]; over_examples: [resample].
+    """
+    from scipy.stats import norm, t
+
+    orders, tail = len(random), (1 + 0.95) / 2
+    if orders < 2:
+        return math.nan, math.nan
+    over_orders = t.ppf(tail, orders - 1) * random.std(ddof=1) * np.sqrt(1 + 1 / orders)
+    reach = float(np.hypot(over_orders, norm.ppf(tail) * over_examples.std()))
+    return difference - reach, difference + reach

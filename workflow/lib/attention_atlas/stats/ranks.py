@@ -60,3 +60,12 @@ def pearson(first: Floats, second: Floats) -> Floats:
     second = second - second.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (first * second).sum(axis=-1) / np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
+
+
+def weighted_pearson(first: Floats, second: Floats, weights: Floats) -> Floats:
+    """[...] Pearson's r over the last axis, each value with its weight; NaN where one of the two is constant."""
+    total = weights.sum(axis=-1, keepdims=True)
+    first, second = (values - (weights * values).sum(axis=-1, keepdims=True) / total for values in (first, second))
+    variances = [(weights * values**2).sum(axis=-1) for values in (first, second)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (weights * first * second).sum(axis=-1) / np.sqrt(variances[0] * variances[1])

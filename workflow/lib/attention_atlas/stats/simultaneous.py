@@ -102,6 +102,16 @@ def largest_size_interval(low: Floats, high: Floats) -> tuple[float, float]:
     return float(max(0.0, np.max(low), np.max(-high))), float(max(np.max(high), np.max(-low)))
 
 
+def simultaneous_largest(deltas: Floats, resampled: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Interval of the largest absolute difference over heads, from simultaneous intervals by the maximum of the standardised
+    differences; resampled: [resample, head].
+    """
+    spread = resampled.std(axis=0)
+    standardised = np.divide(np.abs(resampled - deltas), spread, out=np.zeros_like(resampled), where=spread > 0)
+    reach = np.quantile(standardised.max(axis=1), level) * spread
+    return largest_size_interval(deltas - reach, deltas + reach)
+
+
 def count_p(significant: int, observed: Floats, null: Floats, level: float) -> float:
     """p-value of the number of heads with p < level, if no head has an effect.
 

@@ -1,50 +1,85 @@
-"""Change in score under masks, with intervals and tests over examples, from per-example terms of the metric.
+"""Change in score under masks, importance of heads and curves of pruning, and the statistics of the paper's claims.
 
-Scores are in percent, differences in percentage points or BLEU points.
+Scores are in percent, differences in percentage points or BLEU points. Intervals are by bootstrap over examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import rankdata
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import HEAD, NONE, TRANSLATION
-from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
+from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
+from attention_atlas.methods.names import (
+    ALL,
+    CLASSIFICATION,
+    CODE,
+    DEFINITIONS,
+    HEAD,
+    KEYS,
+    NONE,
+    ONE,
+    OTHERS,
+    PAPER,
+    PER_BATCH,
+    SCRIPT,
+    STEP,
+    TRANSLATION,
+)
+from attention_atlas.stats.intervals import expanded_level, percentile_interval, predicted_difference, resampled_counts
 from attention_atlas.stats.levels import LEVEL as COVERAGE
+from attention_atlas.stats.levels import level_of_parts
+from attention_atlas.stats.ranks import pearson, spearman, weighted_pearson
 from attention_atlas.stats.significance import mcnemar
-from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, simultaneous_largest, two_sided_p
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
+EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
 BLEU, ACCURACY = "BLEU", "accuracy"
+METRICS = {TRANSLATION: BLEU, CLASSIFICATION: ACCURACY}
 UNITS = {BLEU: "sentences", ACCURACY: "examples"}
+"""What is resampled and exchanged."""
 LEVEL = 0.01
 """The paper's significance level."""
 UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
-OVERLONG = 1.5
-"""A translation is overlong if it has more than this times the words of its reference (sacrebleu's 13a tokens)."""
-ENOUGH_SENTENCES = 40
-"""Number of sentences above which the bootstrap of BLEU holds its level in simulations."""
 IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", "ablation", "ablation_heldout", "random"
 """Orders of pruning."""
-WHOLE, GLOBAL = "whole", "importance"
-VARIANTS = {WHOLE: "full model", GLOBAL: "least important heads pruned"}
-"""Models of Table 4."""
+WHOLE = "whole"
+"""The full model in Table 4; the pruned one is `IMPORTANCE`."""
 LARGEST_SPREAD = 10.0
 """Largest percentage by which the full model's slowest pass may exceed its fastest; above it Table 4 reports no speedup."""
-KERNEL = "sdpa"
-"""Attention of Table 4: the implementation that `transformers` uses by default, not the one that returns attention weights."""
+ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
+"""How the second corpus of Figure 2 relates to the first; a part of the same file says nothing about other data."""
+PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
+PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}
+"""Percent of heads that can be pruned without noticeable loss (section 4.2)."""
+LEAST_BLEU = 3.0
+"""Smallest score of a full model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
+TRAINED_WITHOUT = 40
+"""Percent of heads masked in the summary of Figure 5."""
 
-_EFFECT = [*HEAD, "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_sacrebleu", "p_adjusted"]
+_EFFECT = [*HEAD, "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_adjusted"]
 TABLE1 = [*_EFFECT, "p_count", "n", "unit"]
-BEST = [*_EFFECT, "n", "heldout_delta", "unit", "distinct_answers"]
+BEST = [*_EFFECT, "n", "heldout_delta", "unit"]
 FURTHER = [*_EFFECT, "n", "selection_delta", "selection_n", "unit"]
+FIGURE1 = ["experiment", *TABLE1]
+_CORPORA = ["n", "second_n", "unit", "baseline", "second_baseline"]
+FIGURE2 = ["experiment", *HEAD, "metric", "delta", "second_delta", "extreme", *_CORPORA]
+_CORRELATION = ["value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high"]
+CORRELATIONS = ["experiment", "statistic", *_CORRELATION, "heads", "n", "second_n", "second_data", "unit"]
+HEAD_IMPORTANCE = ["task", *HEAD, "definition", "importance", "ci_low", "ci_high", "spearman", "n", "unit"]
+_CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
+FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *_CURVE, "floor", "n", "unit"]
+FIGURE4 = ["kind", "percent", "count", "heads", *_CURVE, "n", "unit"]
+FIGURE5 = ["epoch", "percent", "count", "heads", *_CURVE, "share", "n", "unit"]
 STATISTICS = ["statistic", "experiment", "part", "value", "ci_low", "ci_high", "level", "n"]
 """Columns of the statistics of claims. part: kind of attention, percent of heads, or definition; level: coverage of the
 interval; n: examples, or random orders."""
@@ -64,7 +99,7 @@ class MaskedScores:
         return bleu(sums) if self.metric == BLEU else 100 * sums[..., 0] / sums[..., 1]
 
     def masking(self, masked: str) -> MaskedScores:
-        """The masks of one head (`importance.ONE`), or of all heads of a layer but one (`importance.OTHERS`)."""
+        """The masks of one head (`names.ONE`), or of all heads of a layer but one (`names.OTHERS`)."""
         return self.only((self.keys["masked"] == masked).to_numpy())
 
     def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> MaskedScores:
@@ -74,17 +109,6 @@ class MaskedScores:
     def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
         """Some of the examples."""
         return replace(self, base=self.base[chosen], parts=self.parts[:, chosen])
-
-    @property
-    def overlong(self) -> tuple[float, Floats]:
-        """Number of overlong translations of the full model, and [mask] under each mask; NaN for a classifier.
-
-        A translation that repeats itself up to the limit of the search (`models.translating`) lowers BLEU.
-        """
-        if self.metric != BLEU:
-            return np.nan, np.full(len(self.keys), np.nan)
-        base, masked = ((terms[..., -2] > OVERLONG * terms[..., -1]).sum(axis=-1) for terms in (self.base, self.parts))
-        return float(base), np.asarray(masked, dtype=np.float64)
 
     @property
     def baseline(self) -> float:
@@ -97,16 +121,13 @@ class MaskedScores:
         return self.score(self.parts.sum(axis=1)) - self.baseline
 
     @property
-    def unit(self) -> str:
-        """What is resampled and exchanged."""
-        return UNITS[self.metric]
+    def facts(self) -> dict[str, Any]:
+        """Columns of every table of these scores."""
+        return {"metric": self.metric, "baseline": self.baseline, "n": len(self.base), "unit": UNITS[self.metric]}
 
 
 def masked_scores(answers: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
-    """Per-example terms of BLEU (translation) or accuracy for every mask, the unmasked model included.
-
-    answers: columns `keys`, which name the mask, and `names.ANSWERS`; the same examples in the same order for each mask.
-    """
+    """Per-example terms of BLEU or accuracy for every mask, of answers with the columns `keys` and `names.ANSWERS`."""
     if answers.groupby(list(keys)).size().nunique() != 1:
         raise AtlasError(f"the answers of {experiment} lack examples under some masks: delete their table and start again.")
     masks = answers[list(keys)].drop_duplicates(ignore_index=True)
@@ -121,7 +142,7 @@ def masked_scores(answers: pd.DataFrame, keys: Sequence[str], experiment: str) -
         parts = np.stack([right, np.ones_like(right)], axis=1)
     by_mask = parts.reshape(len(masks), -1, parts.shape[1])
     unmasked = (masks["count"] == 0 if "count" in masks else masks["masked"] == NONE).to_numpy()
-    return MaskedScores(BLEU if experiment == TRANSLATION else ACCURACY, masks, by_mask[unmasked][0], by_mask)
+    return MaskedScores(METRICS[experiment], masks, by_mask[unmasked][0], by_mask)
 
 
 def resampled_scores(masked: MaskedScores, resamples: int, seed: int) -> Floats:
@@ -140,10 +161,9 @@ def resampled_deltas(masked: MaskedScores, resamples: int, seed: int) -> Floats:
 def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
     """The examples and two more: one that only the full model gets right, and one that only the full model gets wrong.
 
-    Where few examples change, a bootstrap that has not seen a loss would exclude it. Two such examples give the interval of
-    Bonett and Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data)
-    instead of one of zero width. For BLEU, right is a translation with the mean counts of the full model, wrong one without a
-    match.
+    Where few examples change, a bootstrap that has not seen a loss would exclude it. This gives the interval of Bonett and
+    Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data). For BLEU,
+    right is a translation with the mean counts of the full model, wrong one without a match.
     """
     if masked.metric == ACCURACY:
         right, wrong = np.array([1.0, 1.0]), np.array([0.0, 1.0])
@@ -158,32 +178,22 @@ def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
 def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """One row per mask: its keys, and the columns of `TABLE1`.
 
-    p: two-sided. BLEU: paired bootstrap (Koehn 2004), share of resamples whose difference minus the observed difference is at
-    least as large as the observed difference; below `ENOUGH_SENTENCES` it rejects more often than its level says. Accuracy:
-    McNemar's exact test.
-    p_sacrebleu: BLEU only; sacrebleu's paired bootstrap, which takes absolute values before it centres and so rejects true null
-    hypotheses about twice as often as its level says.
-    p_adjusted: adjusted for all masks by the maximum statistic, from random exchanges of the answers with and without the mask.
-    p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges.
+    p: two-sided; for BLEU by centred paired bootstrap (Koehn 2004), for accuracy by McNemar's exact test. p_adjusted: for all
+    masks by the maximum statistic, from random exchanges of the answers with and without the mask. p_count: that as many masks
+    of this kind have p < `LEVEL` by chance, from the same exchanges.
     """
-    delta = masked.deltas
-    differences = resampled_deltas(masked, resamples, seed)
+    delta, differences = masked.deltas, resampled_deltas(masked, resamples, seed)
     low, high = percentile_interval(differences)
     null = exchanged_differences(masked.score, masked.base, masked.parts, resamples, seed)
     if masked.metric == ACCURACY:
-        p, p_sacrebleu = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0), np.nan
+        p = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0)
     else:
         p = two_sided_p(delta, (differences - delta).T)
-        sizes = np.abs(differences)
-        # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest possible p.
-        at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
-        p_sacrebleu = (at_least + 1) / (resamples + 1)
     p_count = np.empty(len(p))
     for places in masked.keys.groupby("kind").indices.values():
         p_count[places] = count_p(int((p[places] < LEVEL).sum()), delta[places], null[places], LEVEL)
-    scores = {"score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta, "ci_low": low, "ci_high": high}
-    tests = {"p": p, "p_sacrebleu": p_sacrebleu, "p_adjusted": np.maximum(p, adjusted_p(delta, null)), "p_count": p_count}
-    return masked.keys.assign(metric=masked.metric, **scores, **tests, n=len(masked.base), unit=masked.unit)
+    scores = {"score": masked.baseline + delta, "delta": delta, "ci_low": low, "ci_high": high}
+    return masked.keys.assign(**masked.facts, **scores, p=p, p_adjusted=np.maximum(p, adjusted_p(delta, null)), p_count=p_count)
 
 
 def best_of_layers(masked: MaskedScores) -> npt.NDArray[np.intp]:
@@ -199,33 +209,114 @@ def best_on_other_half(masked: MaskedScores) -> list[MaskedScores]:
 
 
 def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
+    """For each kind and layer the mask with the best score, columns `BEST`; the paper selects and reports on the same examples.
 
-    heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
-    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included.
+    heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions.
+    p_adjusted is adjusted for all masks, those of other heads included.
     """
     best = effect_rows(masked, resamples, seed).loc[best_of_layers(masked)].reset_index(drop=True)
-    return best.assign(heldout_delta=np.mean([heads.deltas for heads in best_on_other_half(masked)], axis=0))
+    return best.assign(heldout_delta=np.mean([heads.deltas for heads in best_on_other_half(masked)], axis=0))[BEST]
 
 
 def heldout_effects(selection: MaskedScores, measured: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """One row for each kind and layer, columns `FURTHER`: the head is selected on one corpus and measured on another.
-
-    selection_delta, selection_n: the difference on the corpus that the head is selected on, and its examples. `measured` has
-    the masks of the selected heads at least.
-    """
+    """One row for each kind and layer, columns `FURTHER`: the head is selected on one corpus and measured on another."""
     best = selection.only(best_of_layers(selection))
     heads, best_heads = (pd.MultiIndex.from_frame(scores.keys[HEAD]) for scores in (measured, best))
     rows = effect_rows(measured.only(heads.get_indexer(best_heads)), resamples, seed)
     return rows.assign(selection_delta=best.deltas, selection_n=len(best.base))[FURTHER]
 
 
-Resamples = Floats | tuple[float, float]
-"""Values of resampled examples, or the ends of an interval."""
+def effects(
+    answers: Sequence[pd.DataFrame],
+    second_answers: Sequence[pd.DataFrame],
+    derivatives: Sequence[HeadDerivatives],
+    pruned: Sequence[pd.DataFrame],
+    same_file: Mapping[str, bool],
+    excluded_extremes: int,
+    batch: int,
+    resamples: int,
+    seed: int,
+    dynamics: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """All tables and statistics, of what the jobs of `experiments` write, in the order of `EXPERIMENTS`.
+
+    same_file, excluded_extremes: see `on_two_corpora`; batch: examples of a batch, for definitions of importance over batches.
+    """
+    parts = [training_curves(dynamics, resamples, seed)]
+    files = zip(EXPERIMENTS, answers, second_answers, derivatives, pruned, strict=True)
+    for name, first, second, slopes, steps in files:
+        parts.append(masked_heads(name, first, second, same_file[name], excluded_extremes, resamples, seed))
+        parts.append(head_importance(name, slopes, batch, resamples, seed))
+        parts.append(pruning_curves(name, steps, resamples, seed))
+    names = dict.fromkeys(table for part in parts for table in part)
+    return {table: pd.concat([part[table] for part in parts if table in part], ignore_index=True) for table in names}
+
+
+def masked_heads(
+    name: str, answers: pd.DataFrame, second_answers: pd.DataFrame, same_file: bool, extremes: int, resamples: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """Effects of masked heads: each head alone (`FIGURE1`), each layer with its best head (`BEST`), and on two corpora."""
+    scores = masked_scores(answers, KEYS, name)
+    single, one_left = scores.masking(ONE), scores.masking(OTHERS)
+    statistics = list(single_head_statistics(single, name, resamples, seed)) if name == TRANSLATION else []
+    second = masked_scores(second_answers, KEYS, name).masking(ONE)
+    heads, correlations = on_two_corpora(name, single, second, same_file, extremes, resamples, seed)
+    return {
+        "ablation": effect_rows(single, resamples, seed).assign(experiment=name)[FIGURE1],
+        f"ablation_best_{name}": best_by_layer(one_left, resamples, seed),
+        "correlation_heads": heads,
+        "correlations": correlations,
+        "statistics": statistics_table([*statistics, one_head_statistic(one_left, name, resamples, seed)]),
+    }
+
+
+def on_two_corpora(
+    name: str, first: MaskedScores, second: MaskedScores, same_file: bool, extremes: int, resamples: int, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Effects of single heads on two corpora (`FIGURE2`), and their correlations over heads (`CORRELATIONS`).
+
+    Intervals of correlations are by bootstrap over heads, and over the examples of both corpora (which adds their noise once
+    more, and so lies below the value where differences are small). same_file: whether the second corpus is another part of the
+    file of the first; extremes: number of `extreme_heads`.
+    """
+    by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
+    extreme = extreme_heads(first.deltas, second.deltas, extremes)
+    facts = {"experiment": name, "second_n": len(second.base), "second_baseline": second.baseline, **first.facts}
+    heads = first.keys[HEAD].assign(**facts, delta=first.deltas, second_delta=second.deltas, extreme=extreme.astype(int))
+    rows = []
+    for statistic in (PEARSON, SPEARMAN, TRIMMED):
+        included = ~extreme if statistic == TRIMMED else np.ones_like(extreme)
+        values = [changes[..., included] for changes in (first.deltas, second.deltas, *by_example)]
+        if statistic == SPEARMAN:
+            values = [rankdata(changes, axis=-1) for changes in values]
+        row: dict[str, Any] = {"statistic": statistic, "heads": int(included.sum())}
+        if included.any():
+            deltas, second_deltas, *resampled = values
+            row["value"] = pearson(deltas, second_deltas)
+            counts = np.concatenate(list(resampled_counts(row["heads"], resamples, seed)))
+            row["ci_low"], row["ci_high"] = percentile_interval(weighted_pearson(deltas, second_deltas, counts))
+            row["ci_examples_low"], row["ci_examples_high"] = percentile_interval(pearson(*resampled))
+        rows.append(row)
+    correlations = pd.DataFrame(rows, columns=["statistic", *_CORRELATION, "heads"]).astype(dict.fromkeys(_CORRELATION, float))
+    correlations = correlations.assign(**facts, second_data=SAME_FILE if same_file else ANOTHER_CORPUS)
+    return heads[FIGURE2], correlations[CORRELATIONS]
+
+
+def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.bool_]:
+    """[head] whether a head's change is among the `count` (or more, of ties) farthest from the median on either corpus, in
+    standard deviations; a head at both medians never is.
+    """
+    distances = np.zeros(len(first))
+    for values in (first, second):
+        if values.std() > 0:
+            distances = np.maximum(distances, np.abs(values - np.median(values)) / values.std())
+    smallest = np.sort(distances)[-min(count, len(distances))]
+    # Equal changes are summed in different orders: distances that differ by rounding are tied.
+    return (distances > UNCHANGED) & (distances >= smallest - UNCHANGED)
 
 
 def statistic_row(
-    statistic: str, experiment: str, part: object, value: object, resampled: Resamples, n: int, level: float = COVERAGE
+    statistic: str, experiment: str, part: str, value: Any, resampled: Any, n: int, level: float = COVERAGE
 ) -> Row:
     """A row with the percentile interval of values of resampled examples, widened for few examples, or with the given ends."""
     low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))
@@ -237,13 +328,153 @@ def statistics_table(rows: Iterable[Row]) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=STATISTICS).astype(dict.fromkeys(("value", "ci_low", "ci_high", "level"), float))
 
 
-def signature() -> str:
-    """sacrebleu's signature of these settings, with its version."""
-    from sacrebleu.metrics.bleu import BLEU
+def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
+    """Statistics of each kind of attention whose heads are masked one at a time: the median and the largest absolute change in
+    score, and heads that raise the score minus heads that lower it.
+    """
+    n, deltas, padded = len(masked.base), masked.deltas, with_opposite_examples(masked)
+    resampled, padded_resampled = (resampled_deltas(scores, resamples, seed) for scores in (masked, padded))
+    for kind in masked.keys["kind"].unique():
+        places = np.flatnonzero(masked.keys["kind"] == kind)
+        medians = np.median(padded_resampled[:, places], axis=1)
+        largest = simultaneous_largest(padded.deltas[places], padded_resampled[:, places], expanded_level(COVERAGE, n))
+        yield statistic_row("median_change", experiment, kind, np.median(deltas[places]), medians, n)
+        yield statistic_row("largest_change", experiment, kind, np.abs(deltas[places]).max(), largest, n)
+        yield statistic_row("raised_minus_lowered", experiment, kind, balance(deltas[places]), balance(resampled[:, places]), n)
 
-    metric = BLEU()
-    metric.corpus_score(["a"], [["a"]])
-    return str(metric.get_signature())
+
+def balance(deltas: Floats) -> Floats:
+    """[...] heads that raise the score minus heads that lower it, of differences [..., head]."""
+    return np.where(np.abs(deltas) > UNCHANGED, np.sign(deltas), 0.0).sum(axis=-1)
+
+
+def one_head_statistic(masked: MaskedScores, experiment: str, resamples: int, seed: int) -> Row:
+    """Median over layers of the change in score with the best head, of `best_on_other_half`."""
+    halves = best_on_other_half(masked)
+    observed = np.mean([heads.deltas for heads in halves], axis=0)
+    resampled = [resampled_deltas(with_opposite_examples(heads), resamples, seed + k) for k, heads in enumerate(halves)]
+    medians = np.median(np.mean(resampled, axis=0), axis=1)
+    return statistic_row("one_head_median", experiment, ALL, np.median(observed), medians, len(masked.base))
+
+
+def head_importance(name: str, of: Derivatives, batch: int, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Importance of all heads by all definitions (`HEAD_IMPORTANCE`), with intervals where one is a mean over examples."""
+    n, paper, tables = len(of.gradient), importance(of, PAPER, batch), []
+    facts = {"task": name, "n": n, "unit": UNITS[METRICS[name]]}
+    for definition in DEFINITIONS:
+        values = importance(of, definition, batch)
+        low = high = np.full_like(values, np.nan)
+        if definition in (PAPER, CODE):
+            drawn = resampled_counts(n, resamples, seed)
+            resampled = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in drawn]
+            low, high = percentile_interval(np.concatenate(resampled))
+        columns = {"definition": definition, "importance": values, "ci_low": low, "ci_high": high}
+        tables.append(of.heads.assign(**facts, **columns, spearman=spearman(values, paper))[HEAD_IMPORTANCE])
+    statistics = statistics_table(agreement_statistics(of, name, batch, resamples, seed))
+    return {"head_importance": pd.concat(tables, ignore_index=True), "statistics": statistics}
+
+
+def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples: int, seed: int) -> Iterator[Row]:
+    """spearman_with_paper of each definition of published code: rank correlation over heads with the paper's."""
+    size, names = len(of.gradient), [name for name in DEFINITIONS if name != PAPER]
+    drawn = np.random.default_rng(seed).integers(0, size, (resamples, size))
+    counts = np.stack([np.bincount(examples, minlength=size) for examples in drawn]).astype(np.float64)
+    resampled = {name: unnormalised(of, name, batch, counts) for name in (PAPER, CODE)}
+    for name in (PER_BATCH, SCRIPT):
+        # Batches of the resample, in the order of its draws.
+        redrawn = (replace(of, gradient=of.gradient[examples]) for examples in drawn)
+        resampled[name] = np.stack([unnormalised(derivatives, name, batch) for derivatives in redrawn])
+    scaled = {name: normalised(values, of.heads) for name, values in resampled.items()}
+    for name in names:
+        value = spearman(importance(of, name, batch), importance(of, PAPER, batch))
+        # Reflected: a resample repeats examples, which adds up within batches and makes the definitions more similar.
+        reflected = np.clip(2 * value - spearman(scaled[name], scaled[PAPER]), -1, 1)
+        yield statistic_row("spearman_with_paper", experiment, name, value, reflected, size, level_of_parts(len(names)))
+
+
+def pruning_curves(name: str, pruned: pd.DataFrame, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Scores of all steps of pruning, of all heads (`FIGURE3`, with the share of the most frequent label) and by kind."""
+    masked = masked_scores(pruned, STEP, name)
+    resampled, floor = resampled_scores(masked, resamples, seed), 0.0
+    if name == CLASSIFICATION:
+        labels = pruned.drop_duplicates("record")["expected"]
+        floor = 100 * float(labels.value_counts(normalize=True).iloc[0])
+    rows = curve_rows(masked, resampled).assign(experiment=name, floor=floor)
+    rows["heads"] = rows.groupby("scope")["count"].transform("max")
+    of_kinds = rows["scope"] != ALL
+    return {
+        "pruning_curves": rows.loc[~of_kinds, FIGURE3],
+        "pruning_curves_by_kind": rows[of_kinds].rename(columns={"scope": "kind"})[FIGURE4],
+        "statistics": statistics_table(pruning_statistics(masked, resampled, name, resamples, seed)),
+    }
+
+
+def training_curves(dynamics: pd.DataFrame | None, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Scores of pruning by importance after several epochs of training (`FIGURE5`; share: of the full model's score after the
+    same epoch, from `LEAST_BLEU` on); empty without a training.
+    """
+    if dynamics is None:
+        return {"training_curves": pd.DataFrame(columns=FIGURE5)}
+    keys = ["epoch", "percent", "count"]
+    epochs = {int(str(epoch)): masked_scores(answers, keys, TRANSLATION) for epoch, answers in dynamics.groupby("epoch")}
+    resampled = {epoch: resampled_scores(masked, resamples, seed) for epoch, masked in epochs.items()}
+    table = pd.concat([curve_rows(masked, resampled[epoch]) for epoch, masked in epochs.items()], ignore_index=True)
+    share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
+    statistics = statistics_table(training_statistics(epochs, resampled, TRANSLATION))
+    return {"training_curves": table.assign(heads=table["count"].max(), share=share)[FIGURE5], "statistics": statistics}
+
+
+def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
+    """One row for each step: its keys, score, that of the full model, and their difference; resampled: [resample, step]."""
+    low, high = percentile_interval(resampled)
+    delta = masked.deltas
+    return masked.keys.assign(**masked.facts, score=masked.baseline + delta, delta=delta, ci_low=low, ci_high=high)
+
+
+def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
+    """Statistics of the pruning curves of an experiment; resampled: [resample, step] scores.
+
+    pruned_change: change in score when the share of heads of `PRUNABLE` is masked, by importance. The others are differences of
+    means of two curves: by importance and by scores with one head masked, selected on other examples; by importance and random
+    orders (`predicted_difference`); a kind of attention and encoder-decoder attention.
+    """
+    n, scores = len(masked.base), np.vstack([masked.baseline + masked.deltas, resampled])
+    groups = masked.keys.groupby(["order", "scope", "draw"], sort=False)
+    curves = {curve: steps.sort_values("percent") for curve, steps in groups}
+    # [1 + resample]: mean over percent of heads masked, of all examples and of the resamples.
+    means = {curve: np.trapezoid(scores[:, steps.index], steps["percent"], axis=-1) / 100 for curve, steps in curves.items()}
+    by_importance, single, cross = (IMPORTANCE, ALL, 0), (HELDOUT, ALL, 0), (IMPORTANCE, "enc_dec", 0)
+    share, steps = PRUNABLE[experiment], curves[by_importance]
+    step = masked.only(steps.index[steps["percent"] >= share][:1].to_numpy())
+    changes = resampled_deltas(with_opposite_examples(step), resamples, seed)[:, 0]
+    yield statistic_row("pruned_change", experiment, str(share), step.deltas[0], changes, n)
+    differences = means[by_importance] - means[single]
+    yield statistic_row("importance_over_single_heads", experiment, ALL, differences[0], differences[1:], n)
+    random = np.array([mean for (order, _, _), mean in means.items() if order == RANDOM])
+    differences = means[by_importance] - random.mean(axis=0)
+    interval = predicted_difference(differences[0], random[:, 0], differences[1:])
+    yield statistic_row("importance_over_random", experiment, ALL, differences[0], interval, len(random))
+    others = [curve for curve in curves if cross in curves and curve[1] not in (ALL, cross[1])]
+    for curve in others:
+        differences = means[curve] - means[cross]
+        level = level_of_parts(len(others))
+        yield statistic_row("over_encoder_decoder", experiment, curve[1], differences[0], differences[1:], n, level)
+
+
+def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[int, Floats], experiment: str) -> Iterator[Row]:
+    """Share of the full model's BLEU with `TRAINED_WITHOUT` % of the heads masked after the last epoch, and its gain since the
+    first, of epochs whose full model reaches `LEAST_BLEU`; NaN without one, or for the gain two. resampled: [resample, step].
+    """
+    shares = []
+    for epoch, masked in sorted(epochs.items()):
+        (pruned,), (full,) = (np.nonzero(masked.keys["percent"] == percent) for percent in (TRAINED_WITHOUT, 0))
+        if masked.baseline >= LEAST_BLEU and len(pruned):
+            scores = np.vstack([masked.baseline + masked.deltas, resampled[epoch]])
+            shares.append(scores[:, pruned[0]] / scores[:, full[0]])
+    nothing, n = np.full(2, np.nan), len(next(iter(epochs.values())).base)
+    gained = shares[-1] - shares[0] if len(shares) > 1 else nothing
+    for statistic, share in (("share_gained", gained), ("share_left", shares[-1] if shares else nothing)):
+        yield statistic_row(statistic, experiment, str(TRAINED_WITHOUT), share[0], share[1:], n)
 
 
 def sentence_counts(translations: Sequence[str], references: Sequence[str]) -> Floats:

@@ -20,17 +20,16 @@ from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
-from attention_atlas.attention.plans import Plan, SiteKind
+from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, HeadDerivatives
-from attention_atlas.methods.importance import importance as importance_by
+from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, importance
 from attention_atlas.methods.masked_heads import (
     KINDS,
     UNMASKED,
     Experiment,
-    Mask,
+    Key,
     Step,
     ascending,
     head_gradients,
@@ -41,7 +40,7 @@ from attention_atlas.methods.masked_heads import (
     step_answers,
     steps,
 )
-from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
+from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.fine_tuning import Epochs
@@ -53,10 +52,8 @@ from attention_atlas.models.translating import references_of, target_loss, trans
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
-    GLOBAL,
     HELDOUT,
     IMPORTANCE,
-    KERNEL,
     LARGEST_SPREAD,
     RANDOM,
     RECOMPUTED,
@@ -71,10 +68,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 TIMING = [
-    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"),
-    *("parameters", "megabytes", "length", "repeats", "n", "unit", "device", "dtype"),
+    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread"),
+    *("parameters", "repeats", "n", "unit", "device"),
 ]
-STABLE, UNSTABLE = "stable", "unstable"
+KERNEL = "sdpa"
+"""Attention of Table 4: the implementation that `transformers` uses by default, not the one that returns attention weights."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,7 @@ class Translation:
     pad: int
     target_tokenizer: Tokenizer
     beams: int
-    length_penalty: float
     name: str = TRANSLATION
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
         if not examples:
@@ -98,8 +91,7 @@ class Translation:
         return references_of(examples)
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        options = (self.beams, self.length_penalty)
-        return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, *options)
+        return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, self.beams)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
         tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
@@ -113,10 +105,6 @@ class Classification:
     model: PreTrainedModel
     pad: int
     name: str = CLASSIFICATION
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
         labels = labels_of(examples)
@@ -146,58 +134,47 @@ def open_experiment(opened: Mapping[str, Any]) -> Experiment:
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")
     folder = locate(entry)
     target = marian_tokenizer(folder, TARGET) if is_marian(folder) else open_tokenizer(opened["tokenizer"])
-    return Translation(model, pad, target, opened["beams"], opened["length_penalty"])
+    return Translation(model, pad, target, opened["beams"])
 
 
 Opened = Annotated[Experiment, open_experiment]
 """An experiment, as a parameter of a function that a job calls; an example without reference or label is an `AtlasError`."""
 
 
-def masked(experiment: Opened, examples: Examples, second_examples: Examples) -> dict[str, pd.DataFrame]:
-    """Answers without a mask and under every mask, for every example of two corpora: columns `KEYS` and `ANSWERS`.
+def masked(
+    experiment: Opened, examples: Examples, second_examples: Examples, further_examples: Examples = ()
+) -> dict[str, pd.DataFrame]:
+    """Answers without a mask and under masks, for every example of up to three corpora: columns `KEYS` and `ANSWERS`.
 
-    On the second corpus only single heads are masked (Figure 2).
+    All masks on the first corpus, single heads on the second (Figure 2). On the further corpus, which a run may lack, all heads
+    of a layer are masked but one. For translation (Table 5) the corpus is the one that the table reports, and only the best
+    head of each layer on the first corpus is kept; for classification (Table 6) heads are selected on it, and each is kept in
+    turn.
     """
-    all_masks = list(masks(experiment.shape))
-    single_heads = [mask for mask in all_masks if mask.masked == ONE]
-    answers = _answers(experiment, all_masks, examples)
-    return {"answers": answers, "second_answers": _answers(experiment, single_heads, second_examples)}
-
-
-def heldout(experiment: Opened, examples: Examples, answers: pd.DataFrame) -> pd.DataFrame:
-    """The same on the further corpus of Tables 5 and 6, with all heads of a layer masked but one.
-
-    For translation (Table 5) the corpus is the one that the table reports, and only the best head of each layer on the first
-    corpus (answers of `masked`) is kept; for classification (Table 6) heads are selected on it, and each is kept in turn.
-    """
-    one_left = [mask for mask in masks(experiment.shape) if mask.masked == OTHERS]
+    plans = masks(attention_shape(experiment.model))
+    single_heads, one_left = ({key: plan for key, plan in plans.items() if key[0] == masked} for masked in (ONE, OTHERS))
+    answers = _answers(experiment, plans, examples)
+    second_answers = _answers(experiment, single_heads, second_examples)
     if experiment.name == TRANSLATION:
         scores = masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
-        best = set(scores.keys.loc[best_of_layers(scores), HEAD].itertuples(index=False, name=None))
-        one_left = [mask for mask in one_left if (mask.kind, mask.layer, mask.head) in best]
-    return _answers(experiment, one_left, examples)
+        best = scores.keys.loc[best_of_layers(scores), KEYS].itertuples(index=False, name=None)
+        one_left = {key: one_left[key] for key in best}
+    further_answers = _answers(experiment, one_left, further_examples) if further_examples else answers[:0]
+    return {"answers": answers, "second_answers": second_answers, "further_answers": further_answers}
 
 
-def _answers(experiment: Experiment, chosen: Sequence[Mask], examples: Sequence[Example]) -> pd.DataFrame:
+def _answers(experiment: Experiment, plans: Mapping[Key, Plan], examples: Sequence[Example]) -> pd.DataFrame:
     expected = experiment.expected(examples)
-    _log.info("%d examples under %d masks", len(examples), len(chosen))
+    _log.info("%d examples under %d masks", len(examples), len(plans))
     records = [example.record for example in examples]
-    answers = experiment.answers(examples, [mask.plan for mask in chosen])
-    frames = [
-        pd.DataFrame(dict(zip([*KEYS, *ANSWERS], (*key, records, texts, expected), strict=True)))
-        for key, texts in zip([UNMASKED, *(mask.key for mask in chosen)], answers, strict=True)
-    ]
+    answers = zip([UNMASKED, *plans], experiment.answers(examples, [*plans.values()]), strict=True)
+    columns = [*KEYS, *ANSWERS]
+    frames = [pd.DataFrame(dict(zip(columns, (*key, records, texts, expected), strict=True))) for key, texts in answers]
     return pd.concat(frames, ignore_index=True)
 
 
-def gradients(experiment: Opened, scored_examples: Examples) -> pd.DataFrame:
-    """Derivatives of each example's loss by a gate on each head: one row for each head and example, `importance.GRADIENTS`."""
-    experiment.expected(scored_examples)
-    return gradient_rows(head_gradients(experiment, scored_examples), [example.record for example in scored_examples])
-
-
 def gradient_rows(derivatives: Derivatives, records: Sequence[int]) -> pd.DataFrame:
-    """The table of `gradients`."""
+    """One row for each head and example, columns `GRADIENTS`."""
     heads = derivatives.heads.loc[derivatives.heads.index.repeat(len(records))].reset_index(drop=True)
     values = {name: getattr(derivatives, name).T.ravel() for name in MEASURES}
     return heads.assign(record=np.tile(records, len(derivatives.heads)), **values)[GRADIENTS]
@@ -208,16 +185,19 @@ def pruned(
     examples: Examples,
     scored_examples: Examples,
     answers: pd.DataFrame,
-    derivatives: HeadDerivatives,
-    importance: Mapping[str, Any],
+    definition: str,
+    batch: int,
     pruning: Mapping[str, Any],
     seed: int,
-) -> pd.DataFrame:
-    """Answers with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
+) -> dict[str, pd.DataFrame]:
+    """Derivatives of the loss of each of the `scored_examples` by a gate on each head (`GRADIENTS`), and answers to `examples`
+    with more and more heads masked, at all steps of all orders: columns `STEP` and `ANSWERS`.
 
-    The model is evaluated on `examples`, importance is computed on `scored_examples`; seed: of the random orders.
+    answers: of `masked`; seed: of the random orders.
     """
-    heads, values = derivatives.heads, _importance(derivatives, importance)
+    experiment.expected(scored_examples)
+    derivatives = head_gradients(experiment, scored_examples)
+    heads, values = derivatives.heads, importance(derivatives, definition, batch)
     pruning_steps: list[Step] = []
 
     def add(order: str, places: Sequence[int], scope: str = ALL, draw: int = 0, half: int | None = None) -> None:
@@ -230,24 +210,24 @@ def pruned(
     add(ABLATION, ascending(-single_heads.deltas))
     even = np.arange(len(single_heads.base)) % 2 == 0
     for half, selection in ((0, ~even), (1, even)):
-        if selection.any():
-            add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
+        add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
     for draw, places in enumerate(random_orders(len(heads), pruning["random_orders"], seed)):
         add(RANDOM, places, draw=draw)
     masked_places: list[int] = []
-    for percent, count in _counts(len(heads), pruning, experiment.name) if pruning["recomputed"] else ():
+    for percent, count in _counts(len(heads), pruning, experiment.name):
         current = values
         if masked_places and len(masked_places) < count < len(heads):
             # Importance without the heads of the steps before.
             plan = plan_without(heads.iloc[masked_places])
-            current = _importance(head_gradients(experiment, scored_examples, plan), importance)
+            current = importance(head_gradients(experiment, scored_examples, plan), definition, batch)
         masked_places = next_places(current, masked_places, count)
         pruning_steps.append(Step(RECOMPUTED, ALL, 0, percent, tuple(masked_places)))
     kinds = list(map(str, heads["kind"].unique()))
     for kind in kinds if len(kinds) > 1 else ():
         kind_places = np.flatnonzero(heads["kind"] == kind)
         add(IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
-    return step_answers(experiment, heads, pruning_steps, examples)
+    gradients = gradient_rows(derivatives, [example.record for example in scored_examples])
+    return {"derivatives": gradients, "answers": step_answers(experiment, heads, pruning_steps, examples)}
 
 
 def dynamics(
@@ -255,7 +235,8 @@ def dynamics(
     epochs: Epochs,
     examples: Examples,
     scored_examples: Examples,
-    importance: Mapping[str, Any],
+    definition: str,
+    batch: int,
     pruning: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Answers of a translation model at all steps of pruning by importance, after each stored epoch of its training.
@@ -267,7 +248,7 @@ def dynamics(
         _log.info("after epoch %d", epoch)
         load(experiment.model)
         derivatives = head_gradients(experiment, scored_examples)
-        places = ascending(_importance(derivatives, importance))
+        places = ascending(importance(derivatives, definition, batch))
         counts = _counts(len(places), pruning, experiment.name)
         pruning_steps = [Step(IMPORTANCE, ALL, 0, percent, tuple(places[:count])) for percent, count in counts]
         frames.append(step_answers(experiment, derivatives.heads, pruning_steps, examples).assign(epoch=epoch)[columns])
@@ -279,34 +260,27 @@ def _counts(heads: int, pruning: Mapping[str, Any], experiment: str) -> list[tup
     return steps(heads, int(step), experiment)
 
 
-def _importance(derivatives: Derivatives, importance: Mapping[str, Any]) -> Floats:
-    return importance_by(derivatives, importance["definition"], importance["batch"], importance["scaled"])
-
-
 def timing(
     model: Annotated[PreTrainedModel, load_classifier],
     card: Card,
     examples: Examples,
     head_importance: pd.DataFrame,
-    importance: Mapping[str, Any],
+    definition: str,
     speed: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Examples per second of the full model and of pruned ones, columns `TIMING` (Table 4). Times differ between runs.
 
-    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` the status
-    is unstable, and there is no speedup. length: mean over batches of the tokens of an example, padding included. Batch sizes
-    above the number of examples are left out.
+    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` there is no
+    speedup. Batch sizes above the number of examples are left out.
     """
-    if not examples:
-        raise AtlasError("there is nothing to time: use a limit of one or more.")
     batches = [batch for batch in speed["batches"] if batch <= len(examples)]
     if not batches:
         sizes = ", ".join(map(str, speed["batches"]))
         raise AtlasError(f"{len(examples)} examples fill no batch of {sizes}: lower speed.batches, or raise speed.records.")
-    in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == importance["definition"])
+    in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == definition)
     heads = head_importance[in_classifier].reset_index(drop=True)
-    count = len(heads) * speed["share"] // 100
-    pruned_heads = {WHOLE: heads[:0], GLOBAL: heads.loc[heads["importance"].nsmallest(count).index]}
+    count = len(heads) // 2
+    pruned_heads = {WHOLE: heads[:0], IMPORTANCE: heads.loc[heads["importance"].nsmallest(count).index]}
     models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
     rows: list[dict[str, Any]] = []
     for batch in batches:
@@ -316,24 +290,13 @@ def timing(
         speeds = timed(models, inputs, len(examples), speed["repeats"])
         whole_spread = spread(speeds[WHOLE])
         for variant, variant_model in models.items():
-            weights = list(variant_model.parameters())
-            row = {
-                "variant": variant,
-                "batch": batch,
-                "heads": len(heads) - len(pruned_heads[variant]),
-                "spread": whole_spread,
-                "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE,
-                "parameters": sum(w.numel() for w in weights),
-                "megabytes": sum(w.nbytes for w in weights) / 1e6,
-                "length": np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs]),
-            }
+            parameters, left = sum(w.numel() for w in variant_model.parameters()), len(heads) - len(pruned_heads[variant])
+            row = {"variant": variant, "batch": batch, "heads": left, "spread": whole_spread, "parameters": parameters}
             rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
-    threads = torch.get_num_threads()
-    device = f"a processor with {threads} thread{'s' if threads > 1 else ''}"
-    if model.device.type == "cuda":
-        device = torch.cuda.get_device_name()
-    common = {"repeats": speed["repeats"], "n": len(examples), "unit": "examples", "device": device, "dtype": str(model.dtype)}
-    return pd.DataFrame(rows).assign(**common)[TIMING]
+    on_gpu = model.device.type == "cuda"
+    device = torch.cuda.get_device_name() if on_gpu else f"a processor, threads: {torch.get_num_threads()}"
+    device = f"{device}, attention by {KERNEL}, in {model.dtype}"
+    return pd.DataFrame(rows).assign(repeats=speed["repeats"], n=len(examples), unit="examples", device=device)[TIMING]
 
 
 def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:

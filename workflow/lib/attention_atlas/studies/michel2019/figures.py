@@ -7,12 +7,10 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
 from attention_atlas.figures.quantities import ACCURACY, BLEU, change
 from attention_atlas.figures.style import (
@@ -36,9 +34,18 @@ from attention_atlas.figures.style import (
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.values import load_published, published_rows
-from attention_atlas.studies.michel2019.ablations import PEARSON, SPEARMAN, TRIMMED, in_words
-from attention_atlas.studies.michel2019.claims import KIND_TITLES, TITLES, dispensable_kinds
-from attention_atlas.studies.michel2019.effects import ABLATION, HELDOUT, IMPORTANCE, LEVEL, RANDOM, RECOMPUTED, UNCHANGED
+from attention_atlas.studies.michel2019.effects import (
+    ABLATION,
+    HELDOUT,
+    IMPORTANCE,
+    LEVEL,
+    PEARSON,
+    RANDOM,
+    RECOMPUTED,
+    SPEARMAN,
+    TRIMMED,
+)
+from attention_atlas.studies.michel2019.tables import KIND_TITLES, TITLES, in_words
 from attention_atlas.workflow.shown import figure
 
 _COLOURS = {"enc_enc": BLUE, "enc_dec": ORANGE, "dec_dec": GREEN}
@@ -47,6 +54,8 @@ _MARKERS = {"enc_enc": "o", "enc_dec": "s", "dec_dec": "^"}
 _SCORE_LABELS = {"BLEU": BLEU.axis, "accuracy": ACCURACY.axis}
 _CHANGE_LABELS = {"BLEU": "Change in BLEU", "accuracy": change("accuracy")}
 _MASKED_LABEL = "Heads masked (%)"
+_PUBLISHED_R = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}
+_PUBLISHED_SHARE = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.prunable"}
 _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
 _LINE = 40
 """Largest number of letters in a line of a label."""
@@ -68,17 +77,16 @@ _EPOCH_MARKERS = "os^DvP*X"
     number="Figure 1",
     title="Heads by the change in score when they are masked",
     reads=("ablation",),
-    settings=("translation_model",),
     labels=("translation", "classification"),
 )
-def figure1(ablation: pd.DataFrame, translation_model: str) -> DrawnFigure:
+def figure1(ablation: pd.DataFrame) -> DrawnFigure:
     """Share of heads by the change in score when each is masked alone (Michel et al. 2019, Figure 1). Titles: score without
     masking, and heads that differ from it by a paired test, before and after correction for all heads. Dashed line: no change.
     Black outline: the 96 encoder heads of the published Table 1, another model and corpus.
     """
     drawn, axes = panels(PAGE / 2, 2.9)
-    published = published_deltas()
-    sizes = []
+    ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
+    published, sizes = published_rows("michel2019", ids)["value"].to_numpy(np.float64), []
     for axis, (name, rows) in zip(axes, ablation.groupby("experiment", sort=False), strict=True):
         baseline, metric = float(rows["baseline"].iloc[0]), str(rows["metric"].iloc[0])
         beside = published if name == TRANSLATION else published[:0]
@@ -100,13 +108,7 @@ def figure1(ablation: pd.DataFrame, translation_model: str) -> DrawnFigure:
     kinds = _legend(ablation, dict.fromkeys(_COLOURS, "s"))
     beside_style = Line2D([], [], color=BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
     legend_below(drawn, axes, 4, [*kinds, beside_style])
-    return DrawnFigure(drawn, ablation, f"n = {' and '.join(sizes)}; translation model: {translation_model}")
-
-
-def published_deltas() -> npt.NDArray[np.float64]:
-    """Published changes in BLEU, one for each encoder self-attention head of the paper's Table 1."""
-    ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
-    return published_rows("michel2019", ids)["value"].to_numpy(np.float64)
+    return DrawnFigure(drawn, ablation, f"n = {' and '.join(sizes)}")
 
 
 def _kinds(table: pd.DataFrame) -> list[str]:
@@ -125,16 +127,13 @@ def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
     number="Figure 2",
     title="Change in score when a head is masked, on two corpora",
     reads=("correlation_heads", "correlations"),
-    settings=("translation_model",),
     labels=("translation", "translation_other", "classification", "classification_other"),
     files=("correlations.tsv",),
 )
-def figure2(
-    correlation_heads: pd.DataFrame, correlations: pd.DataFrame, translation_model: str, labels: Mapping[str, RunLabel]
-) -> DrawnFigure:
+def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels: Mapping[str, RunLabel]) -> DrawnFigure:
     """Change in score when each head is masked alone, on two corpora (Michel et al. 2019, Figure 2). Darker marks: several
     heads with the same changes. Titles: correlations over heads with 95 % bootstrap intervals; extreme heads are circled. All
-    changes on a corpus share the full model's score. Overlong: more than 1.5 times the words of the reference.
+    changes on a corpus share the full model's score.
     """
     drawn, axes = panels(PAGE / 2, 4.1)
     for axis, (name, heads) in zip(axes, correlation_heads.groupby("experiment", sort=False), strict=True):
@@ -147,40 +146,19 @@ def figure2(
         delta = _CHANGE_LABELS[str(heads["metric"].iloc[0])]
         axis.set_xlabel(plain(fill(f"{delta}: {labels[str(name)].corpus}", _LINE)))
         axis.set_ylabel(plain(fill(f"{delta}: {labels[f'{name}_other'].corpus}", _LINE)))
-        above, second_above = (int((heads[column] > UNCHANGED).sum()) for column in ("delta", "second_delta"))
-        above_text = f"Heads above the full model: {above} (x), {second_above} (y) of {len(heads)}"
-        lines = [TITLES[str(name)], *_correlations(correlations, str(name)), above_text]
-        axis.set_title(minus_signs("\n".join(lines)), fontsize=7.5)
+        published = load_published("michel2019")[_PUBLISHED_R[str(name)]].value
+        values = [
+            f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
+            for row in correlations[correlations["experiment"] == name].itertuples()
+        ]
+        title = "\n".join([TITLES[str(name)], f"{values[0]}; published: {published}", *values[1:]])
+        axis.set_title(minus_signs(title), fontsize=7.5)
     kinds = _legend(correlation_heads, _MARKERS)
     ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
     legend_below(drawn, axes, 4, [*kinds, ring])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
-    notes = [f"n = {count}", f"translation model: {translation_model}", *_overlong(correlation_heads)]
-    return DrawnFigure(drawn, correlation_heads, "; ".join(notes))
-
-
-def _overlong(table: pd.DataFrame) -> list[str]:
-    """Overlong translations of the full model on both corpora, in a few words; empty without a translation model."""
-    counted = table[table["overlong_unmasked"].notna()]
-    if counted.empty:
-        return []
-    row = counted.iloc[0]
-    return [
-        f"overlong translations of the full model: {row['overlong_unmasked']:.0f} (x axis) and "
-        f"{row['second_overlong_unmasked']:.0f} (y axis), median over masked heads {counted['overlong'].median():g} and "
-        f"{counted['second_overlong'].median():g}"
-    ]
-
-
-def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
-    value = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}[experiment]
-    published = load_published("michel2019")[value].value
-    return [
-        f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
-        + (f"; published: {published}" if row.statistic == PEARSON else "")
-        for row in agreement[agreement["experiment"] == experiment].itertuples()
-    ]
+    return DrawnFigure(drawn, correlation_heads, f"n = {count}")
 
 
 @figure(
@@ -188,11 +166,10 @@ def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
     number="Figure 3",
     title="Score by percent of heads masked, in several orders",
     reads=("pruning_curves",),
-    settings=("translation_model",),
     labels=("translation", "classification"),
     files=("head_importance.tsv",),
 )
-def figure3(pruning_curves: pd.DataFrame, translation_model: str) -> DrawnFigure:
+def figure3(pruning_curves: pd.DataFrame) -> DrawnFigure:
     """Score by percent of heads masked: by importance, also recomputed at each step, by the score with one head masked, and in
     random order (Michel et al. 2019, Figure 3). Bands: 95 % bootstrap interval for importance, range of the random orders.
     Published values are of other models and corpora. head_importance.tsv: importance by four definitions (equation 2, and
@@ -213,33 +190,23 @@ def figure3(pruning_curves: pd.DataFrame, translation_model: str) -> DrawnFigure
         floor = curves["floor"].iloc[0]
         if floor > 0:
             axis.axhline(floor, color=BLACK, linewidth=0.8, linestyle=":", label=f"Most frequent label: {floor:.0f} %")
-        axis.set_xlabel(_MASKED_LABEL)
-        axis.set_ylabel(_SCORE_LABELS[curves["metric"].iloc[0]])
-        _published(axis, str(name))
+        axis.set(xlabel=_MASKED_LABEL, ylabel=_SCORE_LABELS[curves["metric"].iloc[0]])
+        (share,) = published_rows("michel2019", [_PUBLISHED_SHARE[str(name)]])["value"]
+        axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
+        if name == CLASSIFICATION:
+            rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
+            label = "third-party rerun of the published code: MNLI (3 classes)"
+            axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
         axis.set_ylim(bottom=0)
         axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
         sizes.append(f"{curves['n'].iloc[0]} {curves['unit'].iloc[0]}")
     legend_below(drawn, axes, 3)
-    return DrawnFigure(drawn, pruning_curves, f"n = {' and '.join(sizes)}; translation model: {translation_model}")
+    return DrawnFigure(drawn, pruning_curves, f"n = {' and '.join(sizes)}")
 
 
 def _interval(axis: Axes, curve: pd.DataFrame, colour: str, alpha: float) -> None:
     rows = curve.sort_values("percent")
     axis.fill_between(rows["percent"], rows["ci_low"], rows["ci_high"], color=colour, alpha=alpha, linewidth=0)
-
-
-def _published(axis: Axes, experiment: str) -> None:
-    value = {TRANSLATION: "m19.fig3a.prunable", CLASSIFICATION: "m19.fig3b.prunable"}[experiment]
-    share = published_rows("michel2019", [value])["value"].iloc[0]
-    axis.axvline(share, color=BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
-    if experiment == CLASSIFICATION:
-        rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
-        label = "third-party rerun of the published code: MNLI (3 classes)"
-        axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
-        # Without any head the classifier gives one of the three labels to all examples.
-        floor = rerun.set_index("percent")["value"][100]
-        floor_label = f"that rerun with all heads masked: {floor:.0f} %"
-        axis.axhline(floor, color=GREY, linewidth=0.8, linestyle=(0, (1, 3)), label=floor_label)
 
 
 def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[Any, str], **style: Any) -> None:
@@ -254,13 +221,12 @@ def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[An
     number="Figure 4",
     title="BLEU by percent of heads masked, for each kind of attention",
     reads=("pruning_curves_by_kind",),
-    settings=("translation_model",),
     labels=("translation",),
 )
-def figure4(pruning_curves_by_kind: pd.DataFrame, translation_model: str) -> DrawnFigure:
+def figure4(pruning_curves_by_kind: pd.DataFrame) -> DrawnFigure:
     """BLEU by percent of heads masked within one kind of attention, by importance; all other heads are kept (Michel et al.
     2019, Figure 4). Bands: 95 % bootstrap interval. Published, of another model: BLEU with 20 % of the encoder or decoder heads
-    kept, and where BLEU collapses. The line below names kinds that the model hardly needs.
+    kept, and where BLEU collapses.
     """
     table = pruning_curves_by_kind
     drawn, (axis,) = panels(4.8, 3.4, 1)
@@ -279,8 +245,7 @@ def figure4(pruning_curves_by_kind: pd.DataFrame, translation_model: str) -> Dra
     axis.set_ylabel(_SCORE_LABELS["BLEU"])
     axis.set_ylim(bottom=0)
     legend_below(drawn, [axis], 3)
-    note = f"n = {table['n'].iloc[0]} sentences; translation model: {translation_model}"
-    return DrawnFigure(drawn, table, "; ".join([note, *dispensable_kinds(table).values()]))
+    return DrawnFigure(drawn, table, f"n = {table['n'].iloc[0]} sentences")
 
 
 @figure(
@@ -288,39 +253,25 @@ def figure4(pruning_curves_by_kind: pd.DataFrame, translation_model: str) -> Dra
     number="Figure 5",
     title="BLEU by percent of heads masked, during training",
     reads=("training_curves",),
-    settings=("trained_model",),
     labels=("dynamics",),
     needs=("dynamics", "dynamics_importance"),
 )
-def figure5(training_curves: pd.DataFrame, trained_model: str) -> DrawnFigure:
+def figure5(training_curves: pd.DataFrame) -> DrawnFigure:
     """BLEU by percent of heads masked after several epochs of training, also relative to the full model (where that reaches 3
-    BLEU; Michel et al. 2019, Figure 5). Heads of all kinds are masked by their importance after the same epoch. Right: the
-    full model by epoch, and the published one (diamonds), another model and corpus.
+    BLEU; Michel et al. 2019, Figure 5). Heads of all kinds are masked by their importance after the same epoch.
     """
     baselines = training_curves.groupby("epoch")["baseline"].first()
     titles = {epoch: f"epoch {epoch}: BLEU {baseline:.1f}" for epoch, baseline in baselines.items()}
     in_percent = training_curves.assign(share=100 * training_curves["share"])
-    drawn, axes = panels(PAGE / 3, 3.0, 3)
+    drawn, axes = panels(PAGE / 2, 3.0)
     # Light to dark in the order of training; markers distinguish the epochs in print.
     colours = sns.color_palette("crest", len(titles))
     markers = [_EPOCH_MARKERS[number % len(_EPOCH_MARKERS)] for number in range(len(titles))]
     labels = {"score": _SCORE_LABELS["BLEU"], "share": "BLEU (% of the full model's)"}
-    for axis, (column, label) in zip(axes[:2], labels.items(), strict=True):
+    for axis, (column, label) in zip(axes, labels.items(), strict=True):
         _lines(axis, in_percent, column, "epoch", titles, palette=colours, markers=markers, linewidth=1.2)
-        axis.set_xlabel(_MASKED_LABEL)
-        axis.set_ylabel(label)
-    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
-    style: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "label": "full model of this run"}
-    axes[2].plot(baselines.index, baselines, color=BLUE, **style)
-    label = "published: full model"
-    axes[2].plot(published["epoch"], published["value"], linestyle=":", linewidth=0.8, label=label, **PUBLISHED)
-    axes[2].set_xscale("log")
-    axes[2].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes[2].xaxis.set_major_formatter("{x:g}")
-    axes[2].minorticks_off()
-    axes[2].set(xlabel="Epoch", ylabel=_SCORE_LABELS["BLEU"])
-    for axis in axes:
+        axis.set(xlabel=_MASKED_LABEL, ylabel=label)
         axis.set_ylim(bottom=0)
     legend_below(drawn, axes, 4)
     n, heads = training_curves["n"].iloc[0], training_curves["heads"].iloc[0]
-    return DrawnFigure(drawn, training_curves, f"n = {n} sentences; {heads} heads; translation model: {trained_model}")
+    return DrawnFigure(drawn, training_curves, f"n = {n} sentences; {heads} heads")

@@ -77,28 +77,11 @@ def _check_tokenised(config: Config, run: str, place: str) -> None:
             )
 
 
-def model_in_words(config: Config, run: str, role: str) -> str:
-    """The translation model of a role: its name, layers and heads, and what it is trained on in this run."""
-    name, _ = role_pair(config, run, ID, role)
-    model = config["models"][name]
-    shape = f"{name}, {model['layers']} encoder and {model['layers']} decoder layers of {model['heads']} heads"
-    training = model.get("training")
-    if not training:
-        return f"{shape}, with published weights"
-    base = model["source"]["fine_tuned"]
-    start = "random weights" if config["models"][base].get("init") == "random" else base
-    epochs, corpus = training["epochs"], training["corpus"]
-    title = config["corpora"][corpus].get("title", corpus)
-    return f"{shape}, trained in this run from {start} for {epochs} epoch{'s' if epochs != 1 else ''} on {title}"
-
-
 def same_file(config: Config, run: str) -> dict[str, bool]:
     """Experiment -> whether the second corpus of Figure 2 is another part of the file of the first."""
     settings, corpora = config["runs"][run][ID], config["corpora"]
-    return {
-        name: corpora[settings[name]]["source"] == corpora[settings[f"{name}_other"]]["source"]
-        for name in (TRANSLATION, CLASSIFICATION)
-    }
+    sources = {role: corpora[settings[role]]["source"] for role in EVALUATED}
+    return {name: sources[name] == sources[f"{name}_other"] for name in (TRANSLATION, CLASSIFICATION)}
 
 
 STUDY = Study(
@@ -112,14 +95,7 @@ STUDY = Study(
     examples=examples,
     optional=OPTIONAL,
     check=check,
-    inputs={
-        "translation_model": lambda inputs, run: model_in_words(inputs.config, run, TRANSLATION),
-        "trained_model": lambda inputs, run: model_in_words(inputs.config, run, "dynamics"),
-        "models": lambda inputs, run: {
-            name: role_pair(inputs.config, run, ID, name)[0] for name in (TRANSLATION, CLASSIFICATION)
-        },
-        "same_file": lambda inputs, run: same_file(inputs.config, run),
-    },
+    inputs={"same_file": lambda inputs, run: same_file(inputs.config, run)},
     measures=MEASURES,
     names_models=True,
 )

@@ -17,7 +17,7 @@ import torch
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.engine import attention_shape
-from attention_atlas.attention.plans import Plan, SiteKind
+from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.importance import importance
@@ -38,10 +38,6 @@ class Tagging:
     model: PreTrainedModel
     pad: int
     name: str = "tagging"
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        return attention_shape(self.model)
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
         """Gold tags of each document, one letter per word."""
@@ -72,7 +68,7 @@ def removal(
     """
     tagging = Tagging(model, card.pad or 0)
     examples = {"development": development, "test": test}
-    heads = heads_of(tagging.shape)
+    heads = heads_of(attention_shape(model))
     single_plans = [plan_without(heads.iloc[[place]]) for place in range(len(heads))]
     tables, effects = [], {}
     for split, documents in examples.items():
@@ -90,7 +86,7 @@ def removal(
     orders = {
         # Heads whose removal helps most come first.
         "worst_to_best": ascending(-effects["development"]),
-        "importance": ascending(importance(derivatives, PAPER, 1, scaled=True)),
+        "importance": ascending(importance(derivatives, PAPER, 1)),
         "worst_to_best_on_test": ascending(-effects["test"]),
     }
     draws_of_orders = [(name, 0, order) for name, order in orders.items()]
