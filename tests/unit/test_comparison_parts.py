@@ -61,7 +61,7 @@ def leads(legacy=0.19, fixed=0.10, width=0.01) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["over", "root_alignment", "value"]).assign(probe="attention_words")
     frame = frame.assign(ci_low=frame["value"] - width, ci_high=frame["value"] + width)
-    return frame.assign(n=35000, unit="documents", units=40, seeds=3, over_seeds=3)
+    return frame.assign(n=35000, unit="documents", units=40, seeds=3)
 
 
 def clustering_test(difference=0.05, width=0.01, p=0.0001) -> pd.DataFrame:

@@ -94,7 +94,6 @@ use rule measured as clark2019_gap_systems with:
         examples=clark2019.examples("gap"),
     output:
         systems="results/{run}/clark2019/gap_systems.tsv",
-        heads="results/{run}/clark2019/gap_heads.tsv",
     log:
         "results/{run}/logs/clark2019/gap_systems.log",
     benchmark:
@@ -176,39 +175,17 @@ use rule measured_by_model as clark2019_gradients with:
         limit=clark2019.limit("segments"),
 
 
-use rule measured_by_model as clark2019_word_vectors with:
-    input:
-        clark2019.card("dependencies"),
-        training=clark2019.examples("probe_training"),
-        evaluation=clark2019.examples("dependencies"),
-        file=clark2019.if_named("vectors", clark2019.raw("vectors")),
-    output:
-        vectors="results/{run}/clark2019/probes/vectors.safetensors",
-    log:
-        "results/{run}/logs/clark2019/word_vectors.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/word_vectors.tsv"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(60),
-    params:
-        **clark2019.parameters("probe_training:word_vectors", dimensions="probes.dimensions"),
-        name=clark2019.model_name(),
-        model=clark2019.model(),
-        encoding=clark2019.corpus_value("vectors", "encoding"),
-        limit=clark2019.limits(training="probe_training", evaluation="dependencies"),
-
-
 use rule measured_by_model as clark2019_probes with:
     input:
         clark2019.shards("probe_training", suffix="json"),
         clark2019.shards("dependencies", suffix="json"),
+        clark2019.card("model"),
         card="results/{run}/models/{model}/card.json",
         training=clark2019.shards("probe_training"),
         training_examples=clark2019.examples("probe_training"),
         evaluation=clark2019.shards("dependencies"),
         evaluation_examples=clark2019.examples("dependencies"),
-        vectors="results/{run}/clark2019/probes/vectors.safetensors",
+        file=clark2019.if_named("vectors", clark2019.raw("vectors")),
     output:
         table=PROBES,
         training=PROBE_TRAINING,
@@ -224,9 +201,11 @@ use rule measured_by_model as clark2019_probes with:
         runtime=minutes(480),
         gpu=gpus(config),
     params:
-        **clark2019.parameters("probe_training:probes", "seed"),
+        **clark2019.parameters("probes:probes", dimensions="probes.dimensions"),
         model="{model}",
-        random=lambda wildcards: wildcards.model != clark2019.base_model(wildcards.run),
+        base_model=clark2019.model_name("model"),
+        embeddings=clark2019.model("model"),
+        encoding=clark2019.corpus_value("vectors", "encoding"),
         recipe=lambda wildcards: {
             key: value
             for key, value in clark2019.study_settings(wildcards)["probes"].items()
@@ -243,9 +222,8 @@ use rule measured_by_model as clark2019_probes with:
 use rule measured as clark2019_probe_scores with:
     input:
         leaves(clark2019.of_group("probed", PROBES)),
-        leaves(clark2019.of_group("probed", PROBE_TRAINING)),
+        training=clark2019.of_role("dependencies", PROBE_TRAINING),
         examples=clark2019.examples("dependencies"),
-        dependency_heads="results/{run}/clark2019/dependency_heads.tsv",
     output:
         scores="results/{run}/clark2019/probe_scores.tsv",
         seeds="results/{run}/clark2019/table3_seeds.tsv",
@@ -259,9 +237,8 @@ use rule measured as clark2019_probe_scores with:
     group:
         "clark2019_pages"
     params:
-        **clark2019.parameters("probes:probe_scores", "resamples", "seed"),
+        **clark2019.parameters("probe_scores:probe_scores", "resamples", "seed"),
         probes=clark2019.of_group("probed", PROBES),
-        trainings=clark2019.of_group("probed", PROBE_TRAINING),
         limit=clark2019.limit("dependencies"),
 
 

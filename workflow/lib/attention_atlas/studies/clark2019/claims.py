@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
@@ -14,15 +15,12 @@ from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.models.card import TRAINED_HERE
 from attention_atlas.published.compare import NO, QUALITATIVE, Claim, Measured, all_hold
 from attention_atlas.stats.levels import LEVEL
-from attention_atlas.studies.clark2019.names import (
-    ATTENTION,
-    ATTENTION_WORDS,
-    BROAD_ENTROPY,
-    DISTANCES_WORDS,
-    RANDOM,
-    SMALL_GRADIENT,
-)
+from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, RANDOM
 
+BROAD_ENTROPY = 3.8
+"""Entropy in nats over which a head is broad (authors' notebook)."""
+SMALL_GRADIENT = 0.1
+"""The paper says very small: a tenth of the largest layer mean is our threshold."""
 SPECIAL_TOKENS = {"cls": "[CLS]", "sep": "[SEP]"}
 MOSTLY = 50
 """Percentage of the attention of words without its relation that a head puts on [SEP]: the paper says mostly, of one head."""
@@ -58,6 +56,16 @@ _PROBES = {
     ATTENTION: "attention alone",
 }
 _ALIGNMENTS = {"legacy": "as published", "fixed": "with ROOT aligned"}
+
+
+def first_late_layer(layers: int) -> int:
+    """Layer 5 of 12, from which on the paper calls the gradient very small; the same share of another depth, rounded up."""
+    return math.ceil(5 * layers / 12)
+
+
+def middle_layers(layers: int) -> tuple[int, int]:
+    """Layers 6 to 10 of 12 as a slice, in proportion for a model of another depth."""
+    return round(6 / 12 * layers) - 1, round(10 / 12 * layers)
 
 
 class Tested(NamedTuple):

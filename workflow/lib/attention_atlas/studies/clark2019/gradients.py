@@ -31,9 +31,14 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.language_models import MaskedExample, MaskedModel, MlmHead, mask_pieces, unmasked
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.studies.clark2019.names import ALL_ROWS, PREDICTED, REACHABLE, ROWS, first_late_layer
+from attention_atlas.studies.clark2019.claims import first_late_layer
+from attention_atlas.studies.clark2019.head_measures import PREDICTED
 
 MASKINGS = ("masked", "unmasked")
+ALL_ROWS, REACHABLE = "all", "reachable"
+ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
+"""Queries that a mean is over. Reachable: all whose gradient can differ from 0, which in the last layer are those of predicted
+tokens only. This causes a jump there."""
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)

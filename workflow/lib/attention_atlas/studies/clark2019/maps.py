@@ -15,9 +15,17 @@ from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, predicted_words
-from attention_atlas.studies.clark2019.antecedents import CoreferenceOptions, Task, head_rule_for, task_of
-from attention_atlas.studies.clark2019.coreference import DIRECTIONS, TO_ANTECEDENT, judge, picked_words
-from attention_atlas.studies.clark2019.names import BEST_HEAD
+from attention_atlas.studies.clark2019.coreference import (
+    BEST_HEAD,
+    DIRECTIONS,
+    TO_ANTECEDENT,
+    CoreferenceOptions,
+    Task,
+    head_rule_for,
+    judge,
+    picked_words,
+    task_of,
+)
 
 Weights = npt.NDArray[np.float32]
 WINDOW = 15

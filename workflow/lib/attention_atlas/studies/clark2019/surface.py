@@ -24,7 +24,7 @@ from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import choosing_half
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL
-from attention_atlas.studies.clark2019.names import BROAD_ENTROPY, middle_layers
+from attention_atlas.studies.clark2019.claims import BROAD_ENTROPY, middle_layers
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

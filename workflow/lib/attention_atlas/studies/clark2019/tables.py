@@ -1,4 +1,4 @@
-"""Tables 1 to 3, GAP and dropped examples; what is disputed or published is in `tables_published`."""
+"""Tables 1 and 2, GAP and dropped examples; Table 3 is in `probe_scores`, options and comparison in `tables_published`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
+from attention_atlas.methods.dependency_scoring import ALL, PAPER_RELATIONS
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.values import load_published, printed, published_column
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.simultaneous import holm
-from attention_atlas.studies.clark2019.names import (
-    ALL,
-    ATTENTION,
-    ATTENTION_WORDS,
-    BEST_HEAD,
-    BIAS_FREE,
-    DISTANCES_WORDS,
-    RANDOM,
-)
+from attention_atlas.studies.clark2019.coreference import BEST_HEAD
 from attention_atlas.workflow.shown import table
 
 RANDOM_HEAD = "random_best_head"
@@ -52,21 +44,6 @@ _GAP_SYSTEMS = {
     "nearest_name": "The name nearest to the pronoun",
     BEST_HEAD: "Best attention head",
 }
-_PROBES = {
-    "right_branching": ("Right-branching: the next word", "t3_rightbranch"),
-    "best_offset": ("Best fixed offset", None),
-    BEST_HEAD: ("Best single attention head", None),
-    DISTANCES_WORDS: ("Distances and word vectors", "t3_dist_glove"),
-    RANDOM: ("Randomly initialised attention and word vectors", "t3_random_attn_glove"),
-    ATTENTION: ("Attention only", "t3_attn"),
-    ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
-    BIAS_FREE: ("Attention and word vectors, formula without bias", None),
-}
-"""Probe -> row of the page of Table 3, and the published value."""
-_PROBE_COLUMNS = (
-    *("probe", "root_alignment", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
-    *("paper_uas", "notebook_uas", "root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
-)
 
 
 @table(
@@ -242,7 +219,6 @@ def _with_interval(row: pd.Series, accuracy: str = "accuracy", interval: str = "
     reads=("gap_systems",),
     labels=("gap",),
     needs=("gap",),
-    files=("gap_heads.tsv",),
 )
 def gap(gap_systems: pd.DataFrame) -> Table:
     """Accuracy of choosing between two names by attention between a pronoun and the names, in either direction, by gender of
@@ -264,99 +240,6 @@ def gap(gap_systems: pd.DataFrame) -> Table:
     )
     names = {"system": "System", ALL: "All", "masculine": "Masculine", "feminine": "Feminine", "ratio": "Feminine / masculine"}
     return Table(frame, [note], page, names)
-
-
-@table(
-    id="table3",
-    number="Table 3",
-    title="Probing classifiers on attention, with and without words, and their baselines",
-    reads=("probe_scores", "probe_training"),
-    labels=("dependencies",),
-    titles=("probe_training",),
-    needs=("dependencies", "probe_training"),
-    uses=("vectors",),
-    files=("table3_seeds.tsv", "table3_gains.tsv", "table3_leads.tsv"),
-)
-def table3(probe_scores: pd.DataFrame, probe_training: pd.DataFrame, titles: Mapping[str, str]) -> Table:
-    """Accuracy of probes that predict dependency heads from all attention heads, mean over seeds (Clark et al. 2019, Table 3).
-    ROOT as published: word vectors shifted against attention by one position, an error of the published code; ROOT fixed:
-    without it, as in all further columns. Each word's best candidate, without punctuation, unless stated.
-    """
-    training = probe_training.set_index("quantity")["value"]
-    published = load_published("clark2019")
-    # The paper has each word's best candidate, without punctuation, and ROOT aligned as in the published code.
-    items = {"paper_uas": "Table 3", "notebook_uas": "notebook probe"}
-    papers = {name: published_column(published, item, "table3", "mean(uas)", probe_scores) for name, item in items.items()}
-    frame = probe_scores.assign(**papers).astype({**dict.fromkeys(items, float), "units": "Int64"})
-    # The rows of the paper first, in its order; then the same with ROOT aligned, further rows, and those with punctuation.
-    order = frame["probe"].map(list(_PROBES).index), frame["punctuation"] != "without", frame["paper_uas"].isna()
-    frame = frame.iloc[np.lexsort(order)].reset_index(drop=True)
-    indexed = frame.set_index(["probe", "root_alignment", "punctuation"])
-    rows = []
-    for probe, (title, identifier) in _PROBES.items():
-        of_probe = frame[frame["probe"] == probe]
-        if of_probe.empty:
-            continue
-        alignments = set(of_probe["root_alignment"])
-        last = next(name for name in ("fixed", "-", "legacy") if name in alignments)
-        least, largest = (training.get(f"{probe}_kept_epoch_{end}", "") for end in ("min", "max"))
-        row: dict[str, object] = {"probe": title, "seeds": int(of_probe["seeds"].iloc[0])}
-        for alignment in ("legacy", "fixed"):
-            row[alignment] = _uas(indexed, (probe, alignment if alignment in alignments else "-", "without"))
-        row["with_punctuation"] = _uas(indexed, (probe, last, "with"))
-        row["epochs"] = f"{least}" if least == largest else f"{least} to {largest}"
-        row["root"] = 100 * indexed.loc[(probe, last, "without"), "root_accuracy"]
-        row["paper"] = published[identifier].value if identifier else np.nan
-        rows.append(row)
-    notes = [
-        f"Trained on {titles['probe_training']}: {training['sentences']} sentences ({training['duplicates']} that are also in "
-        f"the evaluation treebank are {training['duplicates_are']}), batches of {training['batch']} ({training['order']} "
-        f"order), Adam with learning rate {training['learning_rate']}. Parameters are initialised as in the published code, "
-        f"with this run's seeds. {_epochs_note(training)} Word vectors: {training['vectors']}; "
-        f"{100 * float(training['coverage']):.1f} % of the words have one.",
-        _attention_note(indexed),
-        "In %, with the standard deviation over seeds.",
-    ]
-    names = {
-        "probe": "Probe",
-        "seeds": "Seeds",
-        "legacy": "ROOT as published",
-        "fixed": "ROOT fixed",
-        "with_punctuation": "With punctuation",
-        "epochs": "Epochs",
-        "root": "ROOT words correct %",
-        "paper": "Paper",
-    }
-    formats = {"root": ".1f", "paper": ".0f", "seeds": "d"}
-    return Table(frame[list(_PROBE_COLUMNS)], notes, pd.DataFrame(rows), names, formats)
-
-
-def _epochs_note(training: pd.Series) -> str:
-    if not int(training["development_sentences"]):
-        return f"Epochs: {training['epochs']}, the same for every probe."
-    return (
-        f"Epochs: at most {training['epochs']}; every probe, seed and alignment of ROOT keeps the epoch with the lowest loss "
-        f"on {training['development_sentences']} sentences of the training treebank that no probe is trained on (early "
-        f"stopping with a patience of {training['patience']} epochs)."
-    )
-
-
-def _attention_note(indexed: pd.DataFrame) -> str:
-    """Whether the probe on attention alone, which weights all heads, beats the best single head."""
-    probe, head = (indexed.loc[(name, "-", "without")] for name in (ATTENTION, BEST_HEAD))
-    note = (
-        f"Attention only {{}} the best single head ({100 * head['uas']:.1f} %: {head['model']}, chosen on the same treebank)."
-    )
-    if probe["uas"] > head["uas"]:
-        return note.format("beats")
-    return note.format("stays below") + " It weights all heads, so it must be undertrained."
-
-
-def _uas(indexed: pd.DataFrame, key: tuple[str, str, str]) -> str:
-    if key not in indexed.index:
-        return ""
-    row = indexed.loc[key]
-    return f"{100 * row['uas']:.1f}" + (f" ± {100 * row['sd']:.1f}" if pd.notna(row["sd"]) else "")
 
 
 @table(

@@ -13,24 +13,16 @@ import pandas as pd
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
-from attention_atlas.methods.options import NOTES
+from attention_atlas.methods.options import NOTES, in_words
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.pages import VERDICT_NOTE, claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.antecedents import BASELINES, CoreferenceOptions
-from attention_atlas.studies.clark2019.antecedents import NOTES as COREFERENCE_NOTES
+from attention_atlas.studies.clark2019.claims import SMALL_GRADIENT, first_late_layer, measured_claim, middle_layers
 from attention_atlas.studies.clark2019.claims import claims as tested_claims
-from attention_atlas.studies.clark2019.claims import measured_claim
-from attention_atlas.studies.clark2019.names import (
-    ATTENTION_WORDS,
-    BEST_HEAD,
-    BIAS_FREE,
-    PREDICTED,
-    SMALL_GRADIENT,
-    first_late_layer,
-    middle_layers,
-)
+from attention_atlas.studies.clark2019.coreference import BASELINES, BEST_HEAD, CoreferenceOptions
+from attention_atlas.studies.clark2019.head_measures import PREDICTED
+from attention_atlas.studies.clark2019.probe_scores import ATTENTION_WORDS, BIAS_FREE
 from attention_atlas.workflow.shown import table
 
 _HEAD = ["layer", "head", "direction"]
@@ -45,6 +37,14 @@ _GRADIENT_NOTES = {
     "rows": "in the last layer the gradient of queries that are not predicted is 0",
     "masking": "the paper does not say which tokens are masked: 15 % as in pre-training, or none (loss on every token)",
     "measure": "the paper does not say how it averages: over weights, of sums over the class, or of gradient times attention",
+}
+_COREFERENCE_NOTES = {
+    "candidates": "the paper does not say which words a head may pick",
+    "scored": "the paper does not say which mentions count",
+    "head_rule": "the paper does not say how the head word is determined",
+    "singletons": "mentions without a chain are annotated in some corpora only",
+    "shared_heads": "nested mentions can share a head word",
+    "word_mode": "as in Table 1",
 }
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
 Row = tuple[Any, ...]
@@ -152,13 +152,13 @@ def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Itera
     for (option, setting), changed in alternatives:
         for system in (*BASELINES, BEST_HEAD):
             before, after = base.loc[system], changed.loc[system]
-            note = COREFERENCE_NOTES[option]
+            note = _COREFERENCE_NOTES[option]
             if after["n"] != before["n"]:
                 note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
             if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
                 heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
                 note += f"; head {' instead of '.join(heads)}"
-            choice = (f"coreference_{option}", options.option_text(option) + _NOT_STATED, setting, note)
+            choice = (f"coreference_{option}", in_words(getattr(options, option)) + _NOT_STATED, setting, note)
             yield (*choice, f"Table 2, all: {system.replace('_', ' ')}", before["accuracy"], after["accuracy"])
 
 
