@@ -70,11 +70,10 @@ def relation_claims(width=0.02, **values) -> pd.DataFrame:
 
 
 def noop(**values) -> pd.DataFrame:
-    """Attention to [SEP] and [CLS] from words to which a relation does not apply, with intervals of half-width 0.02."""
+    """Attention to [SEP] from words to which a relation does not apply, with intervals of half-width 0.02."""
     shares = {"dobj": 0.7, "det": 0.6} | values
-    frame = pd.DataFrame(shares.items(), columns=["relation", "value"]).assign(token="sep", level=0.975)
-    frame = frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02, n=900, unit="documents", units=35)
-    return pd.concat([frame.assign(applying=0.1), frame.assign(token="cls", value=0.2, applying=0.3)])
+    frame = pd.DataFrame(shares.items(), columns=["relation", "value"]).assign(level=0.975, applying=0.1)
+    return frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02, n=900, unit="documents", units=35)
 
 
 def published_tables() -> dict[str, pd.DataFrame]:
@@ -379,9 +378,8 @@ def test_heads_attend_to_sep_where_their_relation_does_not_apply(tmp_path, table
     (row,) = read_table(tmp_path / "claims.tsv").query("claim.str.contains('does not apply')", engine="python").itertuples()
     assert row.claim.startswith("Section 3.2: where their function does not apply, heads mostly attend to [SEP]")
     assert (row.verdict, row.value) == (verdict, pytest.approx(100 * det))
-    shown = f"to [SEP]: dobj 70.0 (10.0), det {100 * det:.1f} (10.0); to [CLS]: dobj 20.0 (30.0), det 20.0 (30.0)"
-    assert shown in row.ours
-    tables["dependency_noop"] = noop().query("token == 'cls'")
+    assert f"from words with the relation: dobj 70.0 (10.0), det {100 * det:.1f} (10.0);" in row.ours
+    tables["dependency_noop"] = noop().head(0)
     run(tmp_path, tables)
     assert "does not apply" not in (tmp_path / "claims.tsv").read_text(encoding="utf-8"), "a model without [SEP]"
 

@@ -10,7 +10,7 @@ from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.segments import RECIPES
 from attention_atlas.corpora.text import TextDocument
-from attention_atlas.methods.head_relations import relations_frame
+from attention_atlas.methods.dependency_scoring import relations_frame
 from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import best_head, folds_of

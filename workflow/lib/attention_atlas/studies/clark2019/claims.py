@@ -21,7 +21,6 @@ BROAD_ENTROPY = 3.8
 """Entropy in nats over which a head is broad (authors' notebook)."""
 SMALL_GRADIENT = 0.1
 """The paper says very small: a tenth of the largest layer mean is our threshold."""
-SPECIAL_TOKENS = {"cls": "[CLS]", "sep": "[SEP]"}
 MOSTLY = 50
 """Percentage of the attention of words without its relation that a head puts on [SEP]: the paper says mostly, of one head."""
 POSITIONAL = 0.5
@@ -213,23 +212,20 @@ def relation_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 def noop_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """The claim of section 3.2 on heads whose function does not apply, from `syntax.noop_frame`."""
-    rows = table[table["token"] == "sep"]
-    if rows.empty:
+    if table.empty:
         return
     statistic = "attention to [SEP] of the best head of {}, from words without the relation, in %"
-    parts = [claim_of(row, "", "", statistic.format(row["relation"]), MOSTLY, True, percent=True) for _, row in rows.iterrows()]
-    shares = "; ".join(
-        f"to {SPECIAL_TOKENS[str(token)]}: "
-        + ", ".join(f"{row.relation} {100 * row.value:.1f} ({100 * row.applying:.1f})" for row in of_token.itertuples())
-        for token, of_token in table.groupby("token", sort=False)
-    )
+    parts = [
+        claim_of(row, "", "", statistic.format(row["relation"]), MOSTLY, True, percent=True) for _, row in table.iterrows()
+    ]
+    shares = ", ".join(f"{row.relation} {100 * row.value:.1f} ({100 * row.applying:.1f})" for row in table.itertuples())
     statement = (
         "where their function does not apply, heads mostly attend to [SEP]: in the best heads for "
-        f"{', '.join(rows['relation'])}, words without the relation put over {MOSTLY} % (our threshold) of their attention "
+        f"{', '.join(table['relation'])}, words without the relation put over {MOSTLY} % (our threshold) of their attention "
         "on it"
     )
-    half = f"Heads chosen on the other half of the {rows['unit'].iloc[0]}"
-    yield all_hold(statement, f"{half}; % of attention, in brackets from words with the relation, {shares}", parts)
+    half = f"Heads chosen on the other half of the {table['unit'].iloc[0]}"
+    yield all_hold(statement, f"{half}; % of attention, in brackets from words with the relation: {shares}", parts)
 
 
 def syntax_claims(relations: pd.DataFrame, table: pd.DataFrame) -> Iterator[Claim]:
