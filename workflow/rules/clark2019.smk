@@ -25,6 +25,7 @@ use rule measured as clark2019_surface with:
         options="results/{run}/clark2019/{variant}surface_options.tsv",
         summary="results/{run}/clark2019/{variant}surface_summary.tsv",
         claims="results/{run}/clark2019/{variant}surface_claims.tsv",
+        weights="results/{run}/clark2019/{variant}figure1_weights.tsv",
     log:
         "results/{run}/logs/clark2019/{variant}surface.log",
     benchmark:
@@ -33,7 +34,7 @@ use rule measured as clark2019_surface with:
         mem_mb=clark2019.map_memory("segments", 200),
         runtime=minutes(60),
     params:
-        **clark2019.parameters("surface:surface", "options", "resamples", "seed"),
+        **clark2019.parameters("surface:surface", "options", "figure1_heads", "resamples", "seed"),
         limit=clark2019.limit("segments"),
 
 
@@ -104,26 +105,6 @@ use rule measured as clark2019_gap_systems with:
     params:
         **clark2019.parameters("coreference:gap", "folds", "resamples", "seed"),
         limit=clark2019.limit("gap"),
-
-
-use rule measured as clark2019_figure1_weights with:
-    input:
-        clark2019.first(clark2019.shards("segments", suffix="json")),
-        attention=clark2019.first(clark2019.shards("segments")),
-        surface="results/{run}/clark2019/surface.tsv",
-    output:
-        weights="results/{run}/clark2019/figure1_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/figure1_weights.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/figure1_weights.tsv"
-    group:
-        "clark2019_pages"
-    resources:
-        mem_mb=clark2019.map_memory("segments"),
-        runtime=minutes(10),
-    params:
-        **clark2019.parameters("maps:figure1_weights", heads="figure1_heads"),
 
 
 use rule measured as clark2019_figure5_weights with:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.figures import quantities, style
 from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
 from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, range_label, values_from_zero
@@ -93,6 +94,8 @@ def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
     first token stands for all earlier ones.
     """
     table = figure1_weights
+    if table.empty:
+        raise AtlasError("no segment has 15 tokens, so Figure 1 cannot be drawn.")
     panels = list(table.groupby("kind", sort=False))
     size = int(table["from_position"].max())
     rows = -(-len(panels) // 2)

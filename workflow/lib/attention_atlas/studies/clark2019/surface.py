@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention
+from attention_atlas.attention.cache import Attention, CachedExample
 from attention_atlas.attention.words import widened
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
@@ -25,22 +25,32 @@ from attention_atlas.stats.held_out import choosing_half
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL
 from attention_atlas.studies.clark2019.claims import BROAD_ENTROPY, middle_layers
+from attention_atlas.studies.clark2019.maps import WINDOW, figure1_weights
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+def surface(
+    attention: Attention,
+    card: Card,
+    options: Mapping[str, Any],
+    figure1_heads: str | Sequence[Sequence[int]],
+    resamples: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
     """Measures of every head on all segments (`COLUMNS`); the bootstrap is over documents, or segments where there are none.
 
     options: the measures that an option affects, as published and with that option changed alone; summary: number of segments,
-    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`.
+    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`; weights: what Figure 1
+    draws, of the first segment of 15 tokens; empty if there is none.
     """
     chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}
     by_option: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
     documents: list[str | None] = []
+    drawn: CachedExample | None = None
     for example in progress(attention, label="segments"):
         if example.level != "tokens":
             raise AtlasError(
@@ -58,24 +68,23 @@ def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamp
                 of_variant = of_run if same else group(maps, classes, variant)
                 for measure in affected:
                     by_option.setdefault((option, variant.option_text(option), measure), []).append(of_variant[measure])
+        if drawn is None and len(example.tokens) >= WINDOW:
+            drawn = example
         lengths.append(len(example.tokens))
         documents.append(example.document)
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     units = independent_units(documents, "segments")
+    frame = mean_frame(by_measure, units, resamples, seed)
+    summary = {"segments": len(lengths), "mean_tokens": np.mean(lengths), "shortest": min(lengths), "longest": max(lengths)}
+    summary["uniform_entropy"] = np.log(lengths).mean()
     return {
-        "surface": mean_frame(by_measure, units, resamples, seed),
+        "surface": frame,
         "options": _options_frame(by_option),
-        "summary": pd.DataFrame(summary(lengths).items(), columns=["quantity", "value"]),
+        "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claim_statistics(by_measure, units, resamples, seed),
+        "weights": pd.DataFrame(columns=["kind"]) if drawn is None else figure1_weights(drawn, frame, figure1_heads),
     }
-
-
-def summary(lengths: Sequence[int]) -> dict[str, float]:
-    """Number of segments, their lengths in tokens, and the mean entropy of a uniform head (nats)."""
-    sizes = np.asarray(lengths, dtype=np.float64)
-    described = {"segments": len(sizes), "mean_tokens": sizes.mean(), "shortest": sizes.min(), "longest": sizes.max()}
-    return described | {"uniform_entropy": np.log(sizes).mean()}
 
 
 def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
