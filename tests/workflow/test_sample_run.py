@@ -143,7 +143,7 @@ REPEATED = {
     "atlas_relations": "atlas/models/minilm/relation_effects.tsv",
     "clark2019_gradients": "clark2019/gradients.tsv",
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",
-    "clark2019_head_distances": "clark2019/head_distances.tsv",
+    "clark2019_clustering": "clark2019/head_distances.tsv",
     "guan2020_ablations": "guan2020/ablations/shards/0.parquet",
     "guan2020_answers": "guan2020/answers.parquet",
     "kovaleva2019_predictions": "kovaleva2019/predictions/mrpc.parquet",
@@ -165,7 +165,7 @@ REPEATED = {
 Nearly none is made from another one's, so that few further jobs have to run.
 """
 UNTRAINED = "results/sample/models/marian-sample-untrained/untrained/config.json"
-TORCH_OR_NUMPY = "clark2019_head_distances"
+TORCH_OR_NUMPY = "clark2019_clustering"
 """The rule that computes with torch on a GPU and with numpy elsewhere: the same within rounding (a test of its own)."""
 PRETENDED = ROOT / "tests" / "pretend_gpu"
 TIMED = ("michel2019_timing", "michel2019_table4")
@@ -564,7 +564,7 @@ def test_twice_as_many_segments_make_only_new_shards(copy):
     # 12 records in shards of 8 are two whole shards, 24 are three; the model and its control with random weights read them.
     assert (jobs["extract_attention"], jobs["build_examples"]) == (2, 1)
     # What reads the segments is measured again; what reads other corpora, and models and raw text, is not.
-    assert (jobs["clark2019_surface"], jobs["clark2019_head_distances"]) == (2, 1)
+    assert (jobs["clark2019_surface"], jobs["clark2019_clustering"]) == (2, 1)
     assert not {"sample_corpus", "describe_model", "clark2019_dependencies", "clark2019_probes"} & jobs.keys()
 
 

@@ -223,44 +223,28 @@ use rule measured as clark2019_probe_scores with:
         limit=clark2019.limit("dependencies"),
 
 
-use rule measured_by_model as clark2019_head_distances with:
+use rule measured_by_model as clark2019_clustering with:
     input:
         clark2019.shards("segments", suffix="json"),
         attention=clark2019.shards("segments"),
         examples=clark2019.examples("segments"),
-    output:
-        distances="results/{run}/clark2019/head_distances.tsv",
-        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
-    log:
-        "results/{run}/logs/clark2019/head_distances.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/head_distances.tsv"
-    threads: 2
-    resources:
-        mem_mb=clark2019.map_memory("segments"),
-        runtime=minutes(240),
-        gpu=gpus(config),
-    params:
-        **clark2019.parameters("clustering:head_distances", smoothing="clustering.smoothing", blocks="clustering.blocks"),
-        threads=lambda wildcards, threads: threads,
-        limit=clark2019.limit("segments"),
-
-
-use rule measured as clark2019_clustering with:
-    input:
-        distances="results/{run}/clark2019/head_distances.tsv",
-        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
         surface="results/{run}/clark2019/surface.tsv",
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
     output:
+        distances="results/{run}/clark2019/head_distances.tsv",
         heads="results/{run}/clark2019/clustering.tsv",
         test="results/{run}/clark2019/clustering_test.tsv",
     log:
         "results/{run}/logs/clark2019/clustering.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/clustering.tsv"
-    group:
-        "clark2019_pages"
+    threads: 2
+    resources:
+        mem_mb=clark2019.map_memory("segments"),
+        runtime=minutes(240),
+        gpu=gpus(config),
     params:
         **clark2019.parameters("clustering:clusters", "resamples", "seed", options="clustering"),
+        threads=lambda wildcards, threads: threads,
+        limit=clark2019.limit("segments"),
