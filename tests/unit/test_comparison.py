@@ -50,7 +50,7 @@ POSITIONS = {"prev": "previous", "next": "next", "self": "current"}
 
 SURFACE_CLAIMS = {
     **{"previous": 0.6, "next": 0.7, "middle_sep": 0.54, "sep_sep": 0.93},
-    **{"broad_median": 0.07, "broad_maximum": 0.176},
+    "broad_median": 0.07,
 }
 
 
@@ -396,7 +396,7 @@ def test_claims_that_cannot_be_put_to_a_model_are_not_computed(tmp_path, tables)
     surface = tables["surface"]
     absent = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
     tables["surface"] = surface[~surface["measure"].isin(absent)].assign(value=0.3)
-    tables["surface_claims"] = surface_claims(middle_sep=None, sep_sep=None, broad_median=np.nan, broad_maximum=np.nan)
+    tables["surface_claims"] = surface_claims(middle_sep=None, sep_sep=None, broad_median=np.nan)
     tables["surface_claims"].loc[tables["surface_claims"]["claim"].str.startswith("broad"), "place"] = None
     tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'cop')")
     tables["dependency_claims"] = relation_claims().iloc[:0]

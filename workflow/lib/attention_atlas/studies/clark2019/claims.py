@@ -149,10 +149,7 @@ def surface_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
             continue
         row, place = rows.loc[name], rows.loc[name, "place"]
         ours = ours.format(chosen=f"chosen on the other half of the {row['unit']} (on all of them: {place})")
-        if name == "broad_median" and place:
-            largest = rows.loc["broad_maximum"]
-            ours += f"; largest of them: {100 * largest['value']:.1f} % (on all: head {largest['place']})"
-        elif name == "broad_median":
+        if not place:
             ours = f"No head has an entropy over {BROAD_ENTROPY}"
         yield identifier, claim_of(row, statement.format(name, place=place), ours, *test)
 
