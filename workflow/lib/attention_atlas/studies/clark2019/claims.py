@@ -89,9 +89,8 @@ def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -
     for identifier, claim in surface_claims(frames["surface_claims"]):
         yield Tested(claim, segments, identifier, shown=_layers_shown(identifier, frames["surface"]))
     if "gradient_claims" in frames:
-        table = frames["gradient_claims"]
-        for claim in gradient_claims(table, frames.get("gradients")):
-            yield Tested(claim, segments, "txt_grad_layer", shown=first_small_layer(table))
+        for claim in gradient_claims(frames["gradient_claims"], frames["gradients"]):
+            yield Tested(claim, segments, "txt_grad_layer", shown=first_small_layer(frames["gradient_claims"]))
     for claim in noop_claims(frames["dependency_noop"]):
         yield Tested(claim, dependencies, place="Section 3.2")
     for claim in syntax_claims(frames["dependencies"], frames["dependency_claims"]):
@@ -163,24 +162,22 @@ def _layers_shown(identifier: str, surface: pd.DataFrame) -> Any:
     return sorted(int(layer) for layer in heads["layer"]) or "no layer"
 
 
-def gradient_claims(table: pd.DataFrame, gradients: pd.DataFrame | None) -> Iterator[Claim]:
+def gradient_claims(table: pd.DataFrame, gradients: pd.DataFrame) -> Iterator[Claim]:
     """The claim of section 3.2 on Figure 3: from layer 5 of 12 on, or the same share of another depth, [SEP] hardly changes
     the loss. Where the workflow trained the masked-LM head of the `gradients`, it is named.
     """
     if table.empty:
         return
-    first, last = int(table["layer"].min()), int(table["layer"].max())
-    mlm_heads = [] if gradients is None else gradients["mlm_head"].dropna().astype(str).unique()
-    head = f", with a masked-LM {mlm_heads[0]}" if len(mlm_heads) and TRAINED_HERE in mlm_heads[0] else ""
-    statistic = "mean gradient to [SEP] in layer {} over the largest layer mean" + head
+    head = str(gradients["mlm_head"].iloc[0])
+    statistic = "mean gradient to [SEP] in layer {} over the largest layer mean"
+    statistic += f", with a masked-LM {head}" if TRAINED_HERE in head else ""
     rows = table.rename(columns={"ratio": "value"}).iterrows()
     parts = [claim_of(row, "", "", statistic.format(row["layer"]), SMALL_GRADIENT, False) for _, row in rows]
     statement = (
-        f"in layers {first} to {last} the gradient of attention to [SEP] is very small: less than a tenth (our threshold) of "
-        "its largest layer mean"
+        f"in layers {table['layer'].min()} to {table['layer'].max()} the gradient of attention to [SEP] is very small: less "
+        "than a tenth (our threshold) of its largest layer mean"
     )
-    ratios = ", ".join(f"{ratio:.2f}" for ratio in table["ratio"])
-    yield all_hold(statement, f"Ratios {ratios}", parts)
+    yield all_hold(statement, f"Ratios {', '.join(f'{ratio:.2f}' for ratio in table['ratio'])}", parts)
 
 
 def first_small_layer(table: pd.DataFrame) -> str:
@@ -277,16 +274,15 @@ def coreference_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def lead_claims(table: pd.DataFrame) -> Iterator[Claim]:
-    """Claims of section 5, from `probes.probe_leads`: the probe on attention and words beats all others of Table 3."""
-    leads = table[table["probe"] == ATTENTION_WORDS].set_index(["over", "root_alignment"])
+    """Claims of section 5, from `probe_scores.probe_leads`: the probe on attention and words beats all others of Table 3."""
+    leads = table.set_index(["over", "root_alignment"])
     for (over, name), (alignment, words) in product(_PROBES.items(), _ALIGNMENTS.items()):
         if (over, alignment) not in leads.index:
             continue
         row = leads.loc[(over, alignment)]
         other = next(key for key in _ALIGNMENTS if key != alignment)
-        ours = f"Mean over {row['seeds']} seeds"
-        if (over, other) in leads.index:
-            ours += f"; {_ALIGNMENTS[other]} the lead is {100 * leads.loc[(over, other), 'value']:.1f} percentage points"
+        lead = 100 * leads.loc[(over, other), "value"]
+        ours = f"Mean over {row['seeds']} seeds; {_ALIGNMENTS[other]} the lead is {lead:.1f} percentage points"
         statement = f"{words}, the probe on attention and word vectors beats {name}"
         yield claim_of(row, statement, ours, "lead in UAS, percentage points", 0, True, percent=True)
 
