@@ -21,11 +21,6 @@ RANDOM_HEAD = "random_best_head"
 """The best head of a model with random weights."""
 UNIVERSAL = frozenset(("obj", "obl", "case"))
 """Relations of Universal Dependencies that Stanford Dependencies do not have."""
-_RELATION_COLUMNS = (
-    *("relation", "n", "layer", "head", "direction", "accuracy", "accuracy_ci_low", "accuracy_ci_high"),
-    *("heldout_accuracy", "baseline_offset", "baseline_accuracy"),
-    *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "tested_margin", "p_value", "unit", "units"),
-)
 _RANDOM = ("layer", "head", "direction", "accuracy", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high")
 PAPER_HEAD = "5-4"
 """The best head of the paper's Table 2, layer and head."""
@@ -66,16 +61,14 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     if not UNIVERSAL.isdisjoint(relations.index):
         # A treebank in Universal Dependencies has other labels: its further relations follow, with no published values.
         names += [name for name in relations.index if name not in PAPER_RELATIONS]
-    frame = relations.loc[names, list(_RELATION_COLUMNS)].reset_index(drop=True)
+    frame = relations.loc[names].reset_index(drop=True).drop(columns=["heldout_ci_low", "heldout_ci_high"], errors="ignore")
     # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
     tested = frame["p_value"].notna()
-    frame.loc[tested, "p_value"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
-    frame = frame.rename(columns={"p_value": "p_holm"})
-    of_random = pd.DataFrame(columns=["relation", *_RANDOM], dtype=float) if random is None else random
-    control = of_random.set_index("relation")[list(_RANDOM)].reindex(names).add_prefix("random_").reset_index(drop=True)
-    control = control.astype({"random_layer": "Int64", "random_head": "Int64"})
-    published = pd.DataFrame([published_row(name) for name in names])
-    frame = pd.concat([frame, control, published], axis=1)
+    frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
+    if random is not None:
+        control = random[["relation", *_RANDOM]].rename(columns={name: f"random_{name}" for name in _RANDOM})
+        frame = frame.merge(control, how="left", on="relation").astype({"random_layer": "Int64", "random_head": "Int64"})
+    frame = pd.concat([frame, pd.DataFrame([published_row(name) for name in names])], axis=1)
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
     columns = {
         "relation": "Relation",
@@ -119,19 +112,14 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
 def published_row(relation: str) -> dict[str, Any]:
     """The published head, accuracy and baseline of a relation, as shares; missing values where nothing was printed."""
     published = load_published("clark2019")
-
-    def share(item: str, column: str) -> float | None:
-        value = printed(published, item, column, relation=relation)
-        return value.value / 100 if value and isinstance(value.value, int | float) else None
-
-    accuracy = printed(published, "Table 1", "accuracy", relation=relation)
-    return {
-        "paper_head": accuracy.details["head"] if accuracy else None,
-        "paper_accuracy": share("Table 1", "accuracy"),
-        "paper_baseline": share("Table 1", "baseline_accuracy"),
-        "notebook_accuracy": share("notebook Table 1", "accuracy"),
-        "notebook_baseline": share("notebook Table 1", "baseline_accuracy"),
-    }
+    row: dict[str, Any] = {"paper_head": None}
+    for source, item in (("paper", "Table 1"), ("notebook", "notebook Table 1")):
+        for name, column in (("accuracy", "accuracy"), ("baseline", "baseline_accuracy")):
+            value = printed(published, item, column, relation=relation)
+            row[f"{source}_{name}"] = None if value is None else value.value / 100
+            if (source, name) == ("paper", "accuracy") and value is not None:
+                row["paper_head"] = value.details["head"]
+    return row
 
 
 @table(
@@ -162,28 +150,19 @@ def table2(coreference: pd.DataFrame, coreference_summary: pd.DataFrame, random:
         f"{int(summary['first_names']):,} first names (the US Census of 1990).",
         f"Paper: values for BERT-base on CoNLL-2012; its best head is {PAPER_HEAD}.",
     ]
-    paper = _paper_coreference()
     page = system_page(frame, "mention_type", _SYSTEMS, f"held-out selection, by {best['unit']}")
-    of_paper = paper.reindex(page.pop("key")).add_prefix("paper_").reset_index(drop=True)
+    frame["paper_head"] = np.where(frame["system"] == BEST_HEAD, PAPER_HEAD, "")
+    frame["paper_accuracy"] = [_paper_accuracy(*cell) for cell in zip(frame["system"], frame["mention_type"], strict=True)]
+    of_paper = 100 * frame.pivot(index="system", columns="mention_type", values="paper_accuracy")[list(_MENTION_TYPES)]
+    of_paper = of_paper.reindex(page.pop("key")).add_prefix("paper_").reset_index(drop=True)
     names = {"system": "System", **_MENTION_TYPES, **{f"paper_{kind}": f"Paper: {t}" for kind, t in _MENTION_TYPES.items()}}
-    formats = dict.fromkeys(of_paper, ".0f")
-    shares = (paper / 100).stack().rename("paper_accuracy").rename_axis(["system", "mention_type"]).reset_index()
-    paper_head = np.where(frame["system"] == BEST_HEAD, PAPER_HEAD, "")
-    frame = frame.assign(paper_head=paper_head).merge(shares, how="left", on=["system", "mention_type"])
-    return Table(frame, notes, pd.concat([page, of_paper], axis=1), names, formats)
+    return Table(frame, notes, pd.concat([page, of_paper], axis=1), names, dict.fromkeys(of_paper, ".0f"))
 
 
-def _paper_coreference() -> pd.DataFrame:
-    """Table 2 of the paper in %: a row for each system, a column for each type of mention."""
-    published = load_published("clark2019")
-    cells: dict[str, dict[str, object]] = {name: {"system": name} for name in ("nearest", "head_match", "rule_based")}
-    layer, head = PAPER_HEAD.split("-")
-    cells[BEST_HEAD] = {"layer": int(layer), "head": int(head)}
-    rows = {}
-    for name, cell in cells.items():
-        values = {kind: printed(published, "Table 2", "accuracy", mention_type=kind, **cell) for kind in _MENTION_TYPES}
-        rows[name] = {kind: None if value is None else value.value for kind, value in values.items()}
-    return pd.DataFrame.from_dict(rows, orient="index").astype(float)
+def _paper_accuracy(system: str, mention_type: str) -> float:
+    where: dict[str, Any] = {"layer": PAPER_HEAD[0], "head": PAPER_HEAD[2]} if system == BEST_HEAD else {"system": system}
+    value = printed(load_published("clark2019"), "Table 2", "accuracy", mention_type=mention_type, **where)
+    return np.nan if value is None else value.value / 100
 
 
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
@@ -227,18 +206,14 @@ def gap(gap_systems: pd.DataFrame) -> Table:
     """
     frame = gap_systems.astype({"layer": "Int64", "head": "Int64"})
     best = frame[frame["system"] == BEST_HEAD].set_index("gender")
-    accuracy = frame.pivot(index="system", columns="gender", values="accuracy")
-    ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_GAP_SYSTEMS)]
-    heldout = best["heldout_accuracy"]
     unit = best.loc[ALL, "unit"]
     page = system_page(frame, "gender", _GAP_SYSTEMS, f"held-out selection, by {unit}").drop(columns="key")
-    page["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     note = (
         f"Share of passages, in %; interval: bootstrap over {best.loc[ALL, 'units']} {unit}. Best head: "
         f"{best.loc[ALL, 'direction'].replace('_', ' ')}, chosen on the same passages. Not the official score of GAP, which "
         "scores each name separately."
     )
-    names = {"system": "System", ALL: "All", "masculine": "Masculine", "feminine": "Feminine", "ratio": "Feminine / masculine"}
+    names = {"system": "System", ALL: "All", "masculine": "Masculine", "feminine": "Feminine"}
     return Table(frame, [note], page, names)
 
 
