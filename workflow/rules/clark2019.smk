@@ -140,7 +140,6 @@ use rule measured_by_model as clark2019_gradients with:
         examples=clark2019.examples("segments"),
     output:
         gradients="results/{run}/clark2019/gradients.tsv",
-        variants="results/{run}/clark2019/gradient_variants.tsv",
         claims="results/{run}/clark2019/gradient_claims.tsv",
     log:
         "results/{run}/logs/clark2019/gradients.log",

@@ -61,11 +61,7 @@ def clusters(
     test = pd.DataFrame(quantities.items(), columns=["quantity", "value"]).assign(n=len(table))
     interval = {"ci_low": float(low[0]), "ci_high": float(high[0]), "unit": unit, "units": len(tokens)}
     test.loc[test["quantity"] == "difference", list(interval)] = list(interval.values())
-    return {
-        "distances": pd.DataFrame({**places, "js": matrix[a, b]}),
-        "heads": table,
-        "test": test.astype({"units": "Int64"}),
-    }
+    return {"distances": pd.DataFrame({**places, "js": matrix[a, b]}), "heads": table, "test": test.astype({"units": "Int64"})}
 
 
 def summed_divergences(

@@ -50,17 +50,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def gradients(
-    model: Mapping[str, Any],
-    card: Card,
-    mlm_head: MlmHead,
-    examples: Examples,
-    resamples: int,
-    seed: int,
+    model: Mapping[str, Any], card: Card, mlm_head: MlmHead, examples: Examples, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Gradients of every head on all segments; without a mask token in the vocabulary the tables have no rows.
 
-    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); variants,
-    the means over heads of each reading; claims, the gradient of attention to [SEP] by layer (`claims_frame`).
+    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); claims,
+    the gradient of attention to [SEP] by layer (`claims_frame`).
     """
     frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
     if mlm_head.facts.origin != "none":
@@ -78,7 +73,7 @@ def gradients(
             if masking == "masked":
                 claims = claims_frame(by_measure[PREDICTED, "per_weight"], units, resamples, seed)
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words)
-    return {"gradients": frame, "variants": variants_table(frame), "claims": claims}
+    return {"gradients": frame, "claims": claims}
 
 
 def segment_gradients(
@@ -223,12 +218,3 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
         low, high = percentile_interval(resampled / resampled.max(axis=1, keepdims=True), level)
     table = pd.DataFrame({"layer": late + 1, "ratio": (means / means.max())[late], "ci_low": low[late], "ci_high": high[late]})
     return table.assign(level=level, n=int(has_value.sum()), unit=drawn.name, units=drawn.count)
-
-
-def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the heads of a layer, a column for each target."""
-    keys = ["masking", "rows", "measure", "layer"]
-    means = frame.astype({"value": float}).groupby([*keys, "target"], sort=False)["value"].mean()
-    wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
-    order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}
-    return wide.sort_values(keys, key=lambda c: c.map(order) if c.name != "layer" else c, ignore_index=True)

@@ -29,13 +29,7 @@ from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loaded_weights import check_loss
 from attention_atlas.models.loading import load_model
-from attention_atlas.studies.clark2019.probe_scores import (
-    ATTENTION,
-    ATTENTION_WORDS,
-    BIAS_FREE,
-    DISTANCES_WORDS,
-    correct_words,
-)
+from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS, correct_words
 
 LEGACY, FIXED = "legacy", "fixed"
 ALIGNMENTS = (LEGACY, FIXED)

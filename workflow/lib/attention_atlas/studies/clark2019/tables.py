@@ -65,6 +65,7 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
+    frame = frame.drop(columns="p_value")
     if random is not None:
         control = random[["relation", *_RANDOM]].rename(columns={name: f"random_{name}" for name in _RANDOM})
         frame = frame.merge(control, how="left", on="relation").astype({"random_layer": "Int64", "random_head": "Int64"})

@@ -55,7 +55,7 @@ Row = tuple[Any, ...]
     id="options",
     number="Options",
     title="Effect of each disputed choice on the results",
-    reads=("dependency_options", "surface_options", "gradient_variants", "surface", "dependencies"),
+    reads=("dependency_options", "surface_options", "gradients", "surface", "dependencies"),
     optional={
         "segment_ids": ("variants.segment_ids", "variants/segment_ids/surface.tsv"),
         "recipe": ("variants.recipe", "variants/recipe/surface.tsv"),
@@ -75,7 +75,7 @@ def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str
     the published setting. Accuracies are shares of words (Table 1) or of all mentions (Table 2).
     """
     rows = [*_dependency_rows(frames["dependency_options"]), *_surface_rows(frames["surface_options"])]
-    rows += [*_gradient_rows(frames["gradient_variants"]), *_variant_rows(frames)]
+    rows += [*_gradient_rows(frames["gradients"]), *_variant_rows(frames)]
     if "coreference" in frames:
         rows += _coreference_rows(frames["coreference"], CoreferenceOptions(**coreference_options))
     if "probes" in frames:
@@ -113,8 +113,10 @@ def _changed_options(table: pd.DataFrame, keys: str | list[str]) -> Iterator[tup
         yield from (((option, published, alternative, NOTES[option]), base, changed) for alternative, changed in alternatives)
 
 
-def _gradient_rows(table: pd.DataFrame) -> Iterator[Row]:
+def _gradient_rows(by_head: pd.DataFrame) -> Iterator[Row]:
     """The ratio of the claim of section 3.2; over other queries also the last layer, which depends most on them."""
+    means = by_head.groupby([*_GRADIENT, "layer", "target"], sort=False)["value"].mean()
+    table = means.unstack("target", sort=False).reindex(columns=["sep", "other"]).reset_index()
     last = table["layer"].max()
     if not last > 1:
         return
