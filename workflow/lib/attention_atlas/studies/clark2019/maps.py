@@ -127,7 +127,7 @@ def figure5_weights(
 
 
 def _panel(example: Example, cached: CachedExample, relation: str, layer: int, head: int, direction: str) -> Panel | None:
-    """A sentence with the relation; first by mean attention on the correct words among those with as many right ones."""
+    """A sentence with the relation; mean attention on the correct words decides among those with as many right ones."""
     tokens = np.flatnonzero(np.asarray(example.layers["relations"]) == relation)
     if not len(tokens):
         return None

@@ -117,7 +117,7 @@ def published_row(relation: str) -> dict[str, Any]:
     for source, item in (("paper", "Table 1"), ("notebook", "notebook Table 1")):
         for name, column in (("accuracy", "accuracy"), ("baseline", "baseline_accuracy")):
             value = printed(published, item, column, relation=relation)
-            row[f"{source}_{name}"] = None if value is None else value.value / 100
+            row[f"{source}_{name}"] = value.value / 100 if value and isinstance(value.value, int | float) else None
             if (source, name) == ("paper", "accuracy") and value is not None:
                 row["paper_head"] = value.details["head"]
     return row
@@ -163,7 +163,7 @@ def table2(coreference: pd.DataFrame, coreference_summary: pd.DataFrame, random:
 def _paper_accuracy(system: str, mention_type: str) -> float:
     where: dict[str, Any] = {"layer": PAPER_HEAD[0], "head": PAPER_HEAD[2]} if system == BEST_HEAD else {"system": system}
     value = printed(load_published("clark2019"), "Table 2", "accuracy", mention_type=mention_type, **where)
-    return np.nan if value is None else value.value / 100
+    return value.value / 100 if value and isinstance(value.value, int | float) else np.nan
 
 
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
