@@ -309,7 +309,6 @@ def outcomes(
 
 
 def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention."""
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
@@ -368,9 +367,7 @@ def system_rows(
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group, the best head last.
 
-    The best head has the highest accuracy over all items, as in the paper; held-out accuracy: of heads that are chosen on the
-    other folds of units.
-
+    The best head has the highest accuracy over all items, as in the paper; held-out: chosen on the other folds of units.
     heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
     chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
     resampled and divided into folds.

@@ -100,7 +100,7 @@ def segment_gradients(
 def attention_gradients(
     masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer."""
+    """Attention maps and the derivatives of the summed loss by them: for each layer a padded tensor [batch, head, n, n]."""
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
     targets = torch.full_like(inputs["input_ids"], -100)
