@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from attention_atlas.studies.clark2019.probe_models import ALIGNMENTS, AttentionWordsProbe, Sentence, batch_of, laid_out
-from attention_atlas.studies.clark2019.probe_training import Recipe, make_probes, train
+from attention_atlas.studies.clark2019.probes import (
+    ALIGNMENTS,
+    AttentionWordsProbe,
+    Recipe,
+    Sentence,
+    batch_of,
+    laid_out,
+    make_probes,
+    train,
+)
 from benchmarks.shapes import treebank_lengths
 from benchmarks.timing import report, side_by_side
 
@@ -49,7 +57,7 @@ def run() -> None:
     recipe = Recipe(BATCH, 1, 0.002, "shuffled", SEEDS)
 
     def batched() -> None:
-        train(make_probes(["attention_words"], recipe, MAPS, DIMENSIONS), lambda epoch: iter(sentences), recipe)
+        train(make_probes(["attention_words"], recipe, MAPS, DIMENSIONS), lambda: iter(sentences), recipe)
 
     def loop() -> None:
         for seed in SEEDS:

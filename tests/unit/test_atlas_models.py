@@ -52,7 +52,7 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     tables = measured(tmp_path)
     shards, card = [tmp_path / "0.safetensors"], read_card(tmp_path / "card.json")
     published = {"preset": "as_published"}
-    segments = surface(read_attention(shards, 12), card, published, RESAMPLING.resamples, RESAMPLING.seed)["surface"]
+    segments = surface(read_attention(shards, 12), card, published, "auto", RESAMPLING.resamples, RESAMPLING.seed)["surface"]
     examples = all_examples([tmp_path / "0.parquet"], 12)
     of_clark = dependencies(read_attention(shards, 12), examples, card, published, 1, **vars(RESAMPLING))
     expected = {"surface": segments.replace({"unit": {"segments": "sentences"}}), "dependency_heads": of_clark["heads"]}

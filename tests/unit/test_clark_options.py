@@ -5,13 +5,13 @@ from dataclasses import asdict, fields, replace
 from attention_atlas.methods.options import (
     AS_PUBLISHED,
     CORRECTED,
-    NOTES,
     OTHER_CHOICES,
     PRESETS,
     Options,
     alternatives,
     options_of,
 )
+from attention_atlas.studies.clark2019.tables_published import NOTES
 from attention_atlas.workflow.config import read_schema
 
 NAMES = [f.name for f in fields(Options)]

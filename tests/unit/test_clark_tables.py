@@ -143,7 +143,9 @@ def test_the_table_of_options_is_a_difference_for_each():
     gradients = gradients.assign(sep=[0.4, 0.1, 0.2, 0.01, 0.2, 0.1], other=[0.4, 0.4, 0.1, 0.05, 0.1, 0.4])
     predicted = gradients[gradients["rows"] == "predicted"]
     readings = [{"masking": "unmasked", "sep": [0.4, 0.02]}, {"measure": "per_query"}, {"measure": "gradient_x_attention"}]
-    frames["gradient_variants"] = pd.concat([gradients, *(predicted.assign(**reading) for reading in readings)])
+    by_target = pd.concat([gradients, *(predicted.assign(**reading) for reading in readings)])
+    keys = ["masking", "rows", "measure", "layer"]
+    frames["gradients"] = by_target.melt(keys, ["sep", "other"], var_name="target").assign(head=1)
     by_seed = {"root_alignment": "legacy", "model": "m"}
     probes = pd.DataFrame(
         [

@@ -9,25 +9,22 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
     behaviours,
     clusters,
-    head_distances,
     layout_quality,
     mean_between,
     mean_within,
     named_heads,
-    pairs_frame,
     permutation_p,
     plane,
-    square,
+    summed_divergences,
 )
 from attention_atlas.studies.clark2019.figures import figure6
 
-OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
+OPTIONS = {"smoothing": 0.001, "blocks": 4, "broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
 
 
 def symmetric(generator, size):
@@ -35,42 +32,16 @@ def symmetric(generator, size):
     return half + half.T
 
 
-def test_pairs_survive_the_table():
-    distances = symmetric(np.random.default_rng(0), 6)
-    table = pairs_frame(distances, heads=3)
-    assert len(table) == 15
-    row = table.query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
-    assert row["js"] == pytest.approx(distances[2, 3], rel=1e-5)
-    matrix, names = square(table)
-    assert matrix == pytest.approx(distances, rel=1e-5)
-    assert names.to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]]
-
-
-def test_a_table_without_all_pairs_is_refused():
-    with pytest.raises(AtlasError, match="13 pairs of 6 heads"):
-        square(pairs_frame(symmetric(np.random.default_rng(0), 6), 3).iloc[:-2])
-
-
-def measured(shards, limit, blocks):
-    """Distances of the first segments."""
-    cached = list(read_attention(shards, limit))
-    return head_distances(iter(cached), cached, 0.001, blocks, 1)
-
-
 def test_distances_of_segments_are_means_over_tokens(tmp_path):
     shards, maps = write_example_shards(tmp_path, sizes=[5, 9, 4], layers=2, heads=2)
-    tables = measured(shards, 3, 2)
+    cached = list(read_attention(shards))
+    sums, tokens, _ = summed_divergences(iter(cached), cached, 0.001, 2, 1)
     total = sum(head_divergence(m.reshape(4, *m.shape[2:]), 0.001) for m in maps)
-    matrix, _ = square(tables["distances"])
-    assert matrix == pytest.approx(total / 18, abs=1e-6)
-    blocks = tables["blocks"]
-    assert blocks.groupby("block")["tokens"].first().tolist() == [9, 9]
-    assert blocks["pairs"].tolist() == [2, 4, 2, 4]
-    within = blocks[blocks["layer_distance"] == 0]
-    mean = np.average(within["js"], weights=within["tokens"])
-    assert mean == pytest.approx(mean_within(matrix, np.array([1, 1, 2, 2])), abs=1e-5)
-    one = head_divergence(maps[0].reshape(4, 5, 5), 0.001) / 5
-    assert square(measured(shards, 1, 2)["distances"])[0] == pytest.approx(one, abs=1e-6)
+    assert sums.sum(axis=0) == pytest.approx(total, abs=1e-6)
+    assert tokens.tolist() == [9, 9]
+    (one,), (n,), _ = summed_divergences(iter(cached[:1]), cached[:1], 0.001, 2, 1)
+    assert n == 5
+    assert one == pytest.approx(head_divergence(maps[0].reshape(4, 5, 5), 0.001), abs=1e-6)
 
 
 def test_points_of_the_plane_are_found_again():
@@ -150,8 +121,8 @@ def test_heads_are_named_by_their_relations():
 
 
 def test_tables_and_figure_from_shards(tmp_path):
-    shards, _ = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
-    distances = measured(shards, 4, 4)
+    shards, maps = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
+    cached = list(read_attention(shards))
     surface = pd.concat(
         [
             surface_of({m: [0.7] * 3 for m in ("next",)} | {m: [0.1] * 3 for m in ("previous", "entropy", "punct")}).assign(
@@ -161,18 +132,24 @@ def test_tables_and_figure_from_shards(tmp_path):
         ]
     )
     relations = pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]})
-    inputs = [distances["distances"], distances["blocks"], surface, relations]
-    tables = clusters(*inputs, OPTIONS, 100, 0)
-    for name, frame in clusters(*inputs, OPTIONS, 100, 0).items():
+    tables, again = (clusters(iter(cached), cached, surface, relations, OPTIONS, 1, 100, 0) for _ in range(2))
+    for name, frame in again.items():
         pd.testing.assert_frame_equal(frame, tables[name], check_exact=True)
     for name, frame in tables.items():
         write_table(frame, tmp_path / f"{name}.tsv")
         tables[name] = read_table(tmp_path / f"{name}.tsv")
+    row = tables["distances"].query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
+    divergences = sum(head_divergence(m.reshape(9, *m.shape[2:]), 0.001) for m in maps) / 30
+    assert (len(tables["distances"]), row["js"]) == (36, pytest.approx(divergences[2, 3], rel=1e-5))
     heads = tables["heads"]
     assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
     assert heads["behaviour"].tolist() == ["next"] * 9
     assert heads.loc[heads["relation"].notna(), ["layer", "head", "relation"]].to_numpy().tolist() == [[2, 3, "det"]]
     test = tables["test"].set_index("quantity")
+    layers = np.repeat([1, 2, 3], 3)
+    difference = mean_between(divergences, layers) - mean_within(divergences, layers)
+    assert test.loc["difference", "value"] == pytest.approx(difference, rel=1e-4)
+    assert test.loc["difference", ["n", "unit", "units"]].tolist() == [9, "segments", 4]
     assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     summary = pd.DataFrame({"quantity": ["segments"], "value": [4]})

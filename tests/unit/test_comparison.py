@@ -50,7 +50,7 @@ POSITIONS = {"prev": "previous", "next": "next", "self": "current"}
 
 SURFACE_CLAIMS = {
     **{"previous": 0.6, "next": 0.7, "middle_sep": 0.54, "sep_sep": 0.93},
-    **{"broad_median": 0.07, "broad_maximum": 0.176},
+    "broad_median": 0.07,
 }
 
 
@@ -70,11 +70,10 @@ def relation_claims(width=0.02, **values) -> pd.DataFrame:
 
 
 def noop(**values) -> pd.DataFrame:
-    """Attention to [SEP] and [CLS] from words to which a relation does not apply, with intervals of half-width 0.02."""
+    """Attention to [SEP] from words to which a relation does not apply, with intervals of half-width 0.02."""
     shares = {"dobj": 0.7, "det": 0.6} | values
-    frame = pd.DataFrame(shares.items(), columns=["relation", "value"]).assign(token="sep", level=0.975)
-    frame = frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02, n=900, unit="documents", units=35)
-    return pd.concat([frame.assign(applying=0.1), frame.assign(token="cls", value=0.2, applying=0.3)])
+    frame = pd.DataFrame(shares.items(), columns=["relation", "value"]).assign(level=0.975, applying=0.1)
+    return frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02, n=900, unit="documents", units=35)
 
 
 def published_tables() -> dict[str, pd.DataFrame]:
@@ -329,10 +328,10 @@ def test_layers_are_shown_beside_published_layers_and_the_share_that_is_tested_i
     assert run(tmp_path, tables).loc["txt_prev_heads", ["ours", "verdict"]].tolist() == ["no layer", "holds"]
 
 
-def test_broad_heads_are_judged_by_their_median_with_the_largest_beside_it(tmp_path, tables):
+def test_broad_heads_are_judged_by_their_median(tmp_path, tables):
     row = run(tmp_path, tables).loc["txt_high_entropy_max"]
     assert row[["ours", "verdict"]].tolist() == ["0.07", "holds"]
-    assert "Broad heads, chosen on the other half of the documents (on all of them: 3-2); largest of them: 17.6 %" in row["why"]
+    assert "Broad heads, chosen on the other half of the documents (on all of them: 3-2)" in row["why"]
 
 
 def claim_rows(folder):
@@ -378,9 +377,8 @@ def test_heads_attend_to_sep_where_their_relation_does_not_apply(tmp_path, table
     (row,) = read_table(tmp_path / "claims.tsv").query("claim.str.contains('does not apply')", engine="python").itertuples()
     assert row.claim.startswith("Section 3.2: where their function does not apply, heads mostly attend to [SEP]")
     assert (row.verdict, row.value) == (verdict, pytest.approx(100 * det))
-    shown = f"to [SEP]: dobj 70.0 (10.0), det {100 * det:.1f} (10.0); to [CLS]: dobj 20.0 (30.0), det 20.0 (30.0)"
-    assert shown in row.ours
-    tables["dependency_noop"] = noop().query("token == 'cls'")
+    assert f"from words with the relation: dobj 70.0 (10.0), det {100 * det:.1f} (10.0);" in row.ours
+    tables["dependency_noop"] = noop().head(0)
     run(tmp_path, tables)
     assert "does not apply" not in (tmp_path / "claims.tsv").read_text(encoding="utf-8"), "a model without [SEP]"
 
@@ -397,7 +395,7 @@ def test_claims_that_cannot_be_put_to_a_model_are_not_computed(tmp_path, tables)
     surface = tables["surface"]
     absent = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
     tables["surface"] = surface[~surface["measure"].isin(absent)].assign(value=0.3)
-    tables["surface_claims"] = surface_claims(middle_sep=None, sep_sep=None, broad_median=np.nan, broad_maximum=np.nan)
+    tables["surface_claims"] = surface_claims(middle_sep=None, sep_sep=None, broad_median=np.nan)
     tables["surface_claims"].loc[tables["surface_claims"]["claim"].str.startswith("broad"), "place"] = None
     tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'cop')")
     tables["dependency_claims"] = relation_claims().iloc[:0]

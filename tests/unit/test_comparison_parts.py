@@ -61,7 +61,7 @@ def leads(legacy=0.19, fixed=0.10, width=0.01) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["over", "root_alignment", "value"]).assign(probe="attention_words")
     frame = frame.assign(ci_low=frame["value"] - width, ci_high=frame["value"] + width)
-    return frame.assign(n=35000, unit="documents", units=40, seeds=3, over_seeds=3)
+    return frame.assign(n=35000, unit="documents", units=40, seeds=3)
 
 
 def clustering_test(difference=0.05, width=0.01, p=0.0001) -> pd.DataFrame:
@@ -217,7 +217,8 @@ def test_the_third_partys_numbers_are_those_on_its_own_treebank(tmp_path):
     ],
 )
 def test_the_claim_on_gradients(tmp_path, ratios, width, layer, value, verdict):
-    row = run(tmp_path, published_tables() | {"gradient_claims": gradient_claims(ratios, width)}).loc["txt_grad_layer"]
+    measured = {"gradient_claims": gradient_claims(ratios, width), "gradients": gradients(HeadFacts("checkpoint"))}
+    row = run(tmp_path, published_tables() | measured).loc["txt_grad_layer"]
     # The published value is a layer, so ours is one; the ratio that decides is in the reason.
     assert row[["ours", "verdict"]].tolist() == [layer, verdict]
     assert row[["ci_low", "ci_high", "n"]].isna().all()
@@ -292,7 +293,8 @@ def test_the_claim_on_the_place_of_root(tmp_path, value, verdict):
 
 
 def test_a_model_without_mask_has_no_such_claim(tmp_path):
-    tables = published_tables() | {"gradient_claims": gradient_claims([1, 1, 1, 1]).iloc[:0]}
+    empty = {"gradient_claims": gradient_claims([1, 1, 1, 1]).iloc[:0], "gradients": gradients(HeadFacts("none")).iloc[:0]}
+    tables = published_tables() | empty
     frame = run(tmp_path, tables)
     assert frame.loc["txt_grad_layer", ["why", "verdict"]].tolist() == [
         "the gradient is not measured: the model has no [MASK]",

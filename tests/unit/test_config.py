@@ -109,8 +109,6 @@ def test_everything_that_is_not_said_has_its_default():
                         "seeds": [0, 1, 2],
                         "batch": 8,
                         "epochs": 3,
-                        "development_share": 0,
-                        "patience": 2,
                         "learning_rate": 0.002,
                         "order": "shuffled",
                         "duplicates": "corrected",

@@ -14,27 +14,22 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import Units
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
-from attention_atlas.studies.clark2019.antecedents import (
+from attention_atlas.studies.clark2019.coreference import (
     BASELINES,
     DEFAULT,
-    CoreferenceOptions,
-    alternatives,
-    head_rule_for,
-    task_of,
-)
-from attention_atlas.studies.clark2019.coreference import (
     DIRECTIONS,
+    CoreferenceOptions,
     Outcome,
-    baselines_of,
-    choice_of,
+    alternatives,
     claims_frame,
+    head_rule_for,
     heads_frame,
-    heldout_of_units,
     judge,
     outcomes,
     picked_words,
     preferred,
     table2_rows,
+    task_of,
 )
 from attention_atlas.studies.clark2019.coreference import coreference as measured
 from attention_atlas.studies.clark2019.coreference import gap as measured_gap
@@ -254,7 +249,6 @@ def test_heldout_choice_never_sees_its_own_documents():
     heads[10:, 0, 0, 1] = True
     systems = {name: np.zeros(20) for name in ("chance", *BASELINES)}
     outcome = Outcome(Units(np.repeat([0, 1], 10), 2, "documents"), np.array(["pronoun"] * 20), heads, systems)
-    assert not heldout_of_units(outcome.heads, outcome.units, Resampling(2, 100, 0)).any()
     table = table2_rows(outcome, Resampling(2, 100, 0)).set_index(["system", "mention_type"])
     assert table.loc[("best_head", "all"), "accuracy"] == 0.5
     assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0
@@ -345,40 +339,36 @@ def passage(a_right=True, b_right=False, record=0):
     return example(record, mentions)
 
 
-def test_a_choice_needs_exactly_one_right_name():
-    choice = choice_of(passage())
-    assert (choice.right, choice.wrong, choice.masculine) == (range(0, 1), range(5, 6), False)
-    assert choice_of(passage(False, True)).right == range(5, 6)
-    assert choice_of(passage(False, False)) is None
-    assert choice_of(passage(True, True)) is None
-    assert baselines_of(choice) == {"nearest_name": False, "first_name": True}
-    with pytest.raises(AtlasError, match="needs a corpus of reader gap"):
-        choice_of(example())
-
-
 def test_preference_by_hand():
     n = len(WORDS) + 2
     maps = np.full((1, 2, n, n), 0.01)
     maps[0, 0, 11, 1] = 0.5  # the pronoun attends to the right name in head 1
     maps[0, 1, 6, 11] = 0.5  # and is attended to by the wrong one in head 2
     special = np.arange(n) % (n - 1) == 0
-    assert preferred(maps, special, choice_of(passage())).tolist() == [[[True, False]], [[False, False]]]
+    assert preferred(maps, special, range(10, 11), [range(0, 1), range(5, 6)]).tolist() == [[[True, False]], [[False, False]]]
 
 
 def test_gap_tables(tmp_path):
     examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
     shards, maps = cache_of(tmp_path, examples)
-    tables = measured_gap(read_attention(shards), examples, 2, 100, 0)
-    table = tables["systems"].set_index(["system", "gender"])
+    systems = measured_gap(read_attention(shards), examples, 2, 100, 0)
+    table = systems.set_index(["system", "gender"])
     assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
     assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)
     assert table.loc[("nearest_name", "masculine"), "n"] == 0
     assert table.loc[("chance", "all"), "accuracy"] == 0.5
-    heads = tables["heads"].query("gender == 'all' and direction == 'pronoun_to_name'")
     right = [(1, 6), (6, 1), (1, 6)]
     decided_maps = [maps[k].astype(np.float32) for k in (0, 1, 3)]
-    expected = sum(m[..., 11, good] > m[..., 11, bad] for m, (good, bad) in zip(decided_maps, right, strict=True))
-    assert heads["correct"].tolist() == expected.ravel().tolist()
-    page = gap(tables["systems"]).page
+    to_names, from_names = (
+        sum(m[..., *good] > m[..., *bad] for m, (good, bad) in zip(decided_maps, places, strict=True))
+        for places in ([[(11, name) for name in names] for names in right], [[(name, 11) for name in names] for names in right])
+    )
+    assert table.loc[("best_head", "all"), "correct"] == max(to_names.max(), from_names.max())
+    page = gap(systems).page
     assert page["system"].tolist()[-3].startswith("Best attention head ")
-    assert page["ratio"].isna().tolist() == [True] * len(page), "no passage of a man"
+    assert page["masculine"].tolist()[:-1] == [""] * (len(page) - 1), "no passage of a man"
+    with pytest.raises(AtlasError, match="needs a corpus of reader gap"):
+        measured_gap(read_attention(shards), [example(k) for k in range(4)], 2, 100, 0)
+    neither = [passage(False, False, k) for k in range(4)]
+    with pytest.raises(AtlasError, match="no passage has exactly one name"):
+        measured_gap(read_attention(shards), neither, 2, 100, 0)

@@ -317,12 +317,11 @@ def cached(example, maps, level="tokens", word=None):
 def test_predictions_are_in_the_order_of_the_tokens():
     examples, maps = random_corpus(seed=1, size=3)
     entries = [cached(e, m) for e, m in zip(examples, maps, strict=True)]
-    predictions = predict(examples, entries, ("mean", "first"), "[CLS]", "[SEP]")
-    assert set(predictions.picked) == {"mean", "first"}
+    picked, to_sep = predict(examples, entries, ("mean", "first"), "[SEP]")
+    assert set(picked) == {"mean", "first"}
     expected = [predicted_words(m, np.array(e.word) == -1) for e, m in zip(examples, maps, strict=True)]
-    np.testing.assert_array_equal(predictions.picked["mean"], np.concatenate(expected))
-    np.testing.assert_allclose(predictions.to_sep, np.concatenate([np.moveaxis(m[:, :, 1:-1, -1], -1, 0) for m in maps]))
-    np.testing.assert_allclose(predictions.to_cls, np.concatenate([np.moveaxis(m[:, :, 1:-1, 0], -1, 0) for m in maps]))
+    np.testing.assert_array_equal(picked["mean"], np.concatenate(expected))
+    np.testing.assert_allclose(to_sep, np.concatenate([np.moveaxis(m[:, :, 1:-1, -1], -1, 0) for m in maps]))
 
 
 def test_word_modes_pick_by_their_own_maps():
@@ -331,25 +330,25 @@ def test_word_modes_pick_by_their_own_maps():
     maps = np.zeros((1, 1, 4, 4))
     maps[0, 0, 1, 0], maps[0, 0, 2, 3], maps[0, 0, 1, 3] = 0.4, 0.9, 0.1
     entry = CachedExample(0, "s", "tokens", example.tokens, example.word, example.words, maps.astype(np.float16))
-    predictions = predict([example], [entry], ("mean", "first", "max"), None, None)
-    assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in predictions.picked.items()} == {"mean": 3, "first": 1, "max": 3}
-    assert not predictions.to_sep.any()
+    picked, to_sep = predict([example], [entry], ("mean", "first", "max"), None)
+    assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in picked.items()} == {"mean": 3, "first": 1, "max": 3}
+    assert not to_sep.any()
 
 
 def test_a_cache_of_words_gives_the_mean_alone():
     examples, maps = random_corpus(seed=2, size=2)
     entries = [cached(e, m, level="words") for e, m in zip(examples, maps, strict=True)]
-    assert set(predict(examples, entries, ("mean", "first", "max"), "[CLS]", "[SEP]").picked) == {"mean"}
+    assert set(predict(examples, entries, ("mean", "first", "max"), "[SEP]")[0]) == {"mean"}
 
 
 def test_a_cache_of_another_corpus_or_length_is_an_error():
     examples, maps = random_corpus(seed=3, size=3)
     entries = [cached(e, m) for e, m in zip(examples, maps, strict=True)]
     with pytest.raises(AtlasError, match="ends after 2 examples, before s2"):
-        predict(examples, entries[:2], ("mean",), "[CLS]", "[SEP]")
+        predict(examples, entries[:2], ("mean",), "[SEP]")
     with pytest.raises(AtlasError, match="has example s2 in place of s1"):
-        predict(examples, [entries[0], entries[2]], ("mean",), "[CLS]", "[SEP]")
+        predict(examples, [entries[0], entries[2]], ("mean",), "[SEP]")
     with pytest.raises(AtlasError, match="has example other in place of s0"):
-        predict(examples, [replace(entries[0], id="other"), *entries[1:]], ("mean",), "[CLS]", "[SEP]")
+        predict(examples, [replace(entries[0], id="other"), *entries[1:]], ("mean",), "[SEP]")
     with pytest.raises(AtlasError, match="has example s0"):
-        predict(examples, [replace(entries[0], record=7), *entries[1:]], ("mean",), "[CLS]", "[SEP]")
+        predict(examples, [replace(entries[0], record=7), *entries[1:]], ("mean",), "[SEP]")

@@ -8,7 +8,8 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import write_shard
-from attention_atlas.studies.clark2019.maps import display_token, figure1_weights, figure5_weights
+from attention_atlas.studies.clark2019.figures import figure1
+from attention_atlas.studies.clark2019.maps import WINDOW, display_token, figure1_weights, figure5_weights
 
 
 def random_maps(n: int, seed: int) -> np.ndarray:
@@ -50,7 +51,8 @@ def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps
     maps = maps or [random_maps(n, seed=i) for i, n in enumerate(lengths)]
     write_cache(folder, examples, maps)
     surface = STRONGEST if surface is None else surface
-    return figure1_weights(read_attention([folder / "0.safetensors"]), surface, heads), maps
+    drawn = next(e for e in read_attention([folder / "0.safetensors"]) if len(e.tokens) >= WINDOW)
+    return figure1_weights(drawn, surface, heads), maps
 
 
 def test_the_last_tokens_of_the_first_long_segment_are_drawn(tmp_path):
@@ -106,7 +108,7 @@ def test_a_row_that_looks_out_of_the_window_has_no_weight(tmp_path):
 
 def test_segments_too_short_or_heads_too_many_are_errors(tmp_path):
     with pytest.raises(AtlasError, match="no segment has 15 tokens"):
-        drawn_segment(tmp_path, lengths=(14, 10))
+        figure1(pd.DataFrame(columns=["kind"]))
     for wrong in ([3, 1], [1, 3], [0, 1]):
         with pytest.raises(AtlasError, match=f"figure1_heads: the model has no head {wrong[0]}-{wrong[1]}"):
             drawn_segment(tmp_path, heads=[wrong, [1, 1], [1, 1], [1, 1]])

@@ -30,7 +30,6 @@ from attention_atlas.studies.clark2019.gradients import (
     claims_frame,
     gradients,
     segment_gradients,
-    variants_table,
 )
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
@@ -213,9 +212,6 @@ def test_tables_and_figure(tmp_path):
     expected = segment_gradients(model, card, examples[:15], "masked", 0)["all", "per_query"].mean(axis=0)
     shown = table.query("masking == 'masked' and rows == 'all' and measure == 'per_query' and target == 'punct'")["value"]
     assert shown.to_numpy() == pytest.approx(expected[2].ravel(), rel=1e-4)
-    variants = tables["variants"]
-    assert len(variants) == 18 * LAYERS
-    assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
     again = gradients(entry, card, read_mlm_head(str(head)), examples[:15], 100, 0)
     for name, frame in tables.items():
         pd.testing.assert_frame_equal(frame, again[name], check_exact=True)
@@ -231,20 +227,3 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     assert all(frame.empty for frame in tables.values())
     figure3(tables["gradients"]).write({"svg": tmp_path / "f.svg"}, LABELS)
     assert "The model has no [MASK]" in (tmp_path / "f.svg").read_text()
-
-
-def test_the_variants_are_means_over_heads():
-    frame = pd.DataFrame(
-        {
-            "masking": "masked",
-            "rows": "predicted",
-            "measure": "per_weight",
-            "target": ["sep", "sep", "other", "other"],
-            "layer": 1,
-            "head": [1, 2, 1, 2],
-            "value": [1.0, 3.0, 4.0, 12.0],
-        }
-    )
-    row = variants_table(frame).iloc[0]
-    assert (row["sep"], row["other"]) == (2.0, 8.0)
-    assert np.isnan(row["punct"])

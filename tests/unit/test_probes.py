@@ -1,6 +1,7 @@
 """Table 3: probes equal the formulas written out in loops, however they are batched, stacked and streamed."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,32 +14,28 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.word_vectors import WordVectors
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
-from attention_atlas.studies.clark2019 import probe_training as module
-from attention_atlas.studies.clark2019.probe_models import (
+from attention_atlas.studies.clark2019 import probes as module
+from attention_atlas.studies.clark2019.probe_scores import probe_scores, table3
+from attention_atlas.studies.clark2019.probes import (
+    ALL_PROBES,
     AttentionProbe,
     AttentionWordsProbe,
     DistanceProbe,
+    Recipe,
     Sentence,
     _over_pairs,
     batch_of,
     distance_features,
     laid_out,
-    sentences,
-)
-from attention_atlas.studies.clark2019.probe_training import (
-    ALL_PROBES,
-    EarlyStopping,
-    Recipe,
-    development_sentences,
     make_probes,
     predictions,
+    sentences,
     train,
 )
-from attention_atlas.studies.clark2019.probes import probe_scores
-from attention_atlas.studies.clark2019.tables import table3
 
 K, D = 3, 4
 SEEDS = (0, 7)
+CARD = ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
 
 
 def sentence(n, record=0):
@@ -187,7 +184,7 @@ def test_the_formula_of_the_paper_keeps_no_bias():
     # One seed and the published alignment, which begin with the values of the other.
     assert free.slots == (("legacy", SEEDS[0]),)
     assert torch.equal(free.of_word[0], with_bias.of_word[0])
-    train(probes, lambda epoch: iter(SENTENCES), recipe)
+    train(probes, lambda: iter(SENTENCES), recipe)
     assert (free.bias == 0).all()
     assert (with_bias.bias != 0).any()
     assert not torch.equal(free.of_word[0], with_bias.of_word[0])
@@ -220,7 +217,7 @@ def test_seeds_together_are_seeds_one_by_one(kind):
     def trained(seeds):
         recipe = Recipe(2, 2, 0.01, "file", seeds)
         probes = make_probes([kind], recipe, K, D)
-        train(probes, lambda epoch: iter(SENTENCES), recipe)
+        train(probes, lambda: iter(SENTENCES), recipe)
         return probes[kind]
 
     both = trained(SEEDS)
@@ -238,10 +235,10 @@ def test_probes_trained_side_by_side_are_probes_trained_alone():
     recipe = Recipe(2, 2, 0.01, "shuffled", (3,))
     names = ["attention_only", "attention_words"]
     together = make_probes(names, recipe, K, D)
-    train(together, lambda epoch: iter(SENTENCES), recipe)
+    train(together, lambda: iter(SENTENCES), recipe)
     for name in names:
         alone = make_probes([name], recipe, K, D)
-        train(alone, lambda epoch: iter(SENTENCES), recipe)
+        train(alone, lambda: iter(SENTENCES), recipe)
         for a, b in zip(together[name].parameters(), alone[name].parameters(), strict=True):
             assert torch.equal(a, b)
 
@@ -262,7 +259,7 @@ def test_training_learns_a_planted_head():
     group = [planted(k) for k in range(60)]
     recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
     probes = make_probes(["attention_only"], recipe, K, D)
-    train(probes, lambda epoch: iter(group), recipe)
+    train(probes, lambda: iter(group), recipe)
     weights = probes["attention_only"].weights.detach().numpy()
     assert (weights.argmax(axis=1) == 1).all()
     results = predictions(probes, iter(group))
@@ -297,116 +294,26 @@ def test_training_keeps_no_more_than_a_chunk(monkeypatch):
 def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
     recipe = Recipe(2, 1, 0.01, "file", (0,))
     with pytest.raises(AtlasError, match="no sentence to train probes on"):
-        train(make_probes(["attention_only"], recipe, K, D), lambda epoch: iter(()), recipe)
+        train(make_probes(["attention_only"], recipe, K, D), lambda: iter(()), recipe)
     broken = Sentence(**{**vars(SENTENCES[0]), "vectors": SENTENCES[0].vectors * np.float32(np.nan)})
     with pytest.raises(AtlasError, match=r"diverged: at epoch 1 .*learning_rate of the probes \(0\.01\)"):
-        train(make_probes(["attention_words"], recipe, K, D), lambda epoch: iter([broken]), recipe)
+        train(make_probes(["attention_words"], recipe, K, D), lambda: iter([broken]), recipe)
 
 
-def parameters_of(probe, slot):
-    return [parameter.detach()[slot].numpy().copy() for parameter in probe.parameters()]
-
-
-def test_without_development_sentences_training_is_the_published_procedure():
+def test_training_is_the_published_procedure():
     """One sentence per step, in file order, with Adam, and exactly the epochs of the recipe."""
     recipe = Recipe(1, 2, 0.01, "file", SEEDS)
     names = ["attention_only", "attention_words", "distances_words"]
     trained, expected = make_probes(names, recipe, K, D), make_probes(names, recipe, K, D)
-    outcome = train(trained, lambda epoch: iter(SENTENCES), recipe)
+    assert train(trained, lambda: iter(SENTENCES), recipe) == 4
     for name, probe in expected.items():
         adam = torch.optim.Adam(probe.parameters(), lr=0.01)
         for s in SENTENCES * 2:
             adam.zero_grad()
             probe.loss(batch_of([s])).sum().backward()
             adam.step()
-        assert outcome.epochs[name] == (2,) * len(probe.slots)
         for parameter, expected_parameter in zip(trained[name].parameters(), probe.parameters(), strict=True):
             assert torch.equal(parameter, expected_parameter)
-    assert (outcome.sentences, outcome.development_sentences) == (4, 0)
-
-
-OVERFITTED = [sentence(4 + k % 3, k) for k in range(6)]
-UNLIKE = [sentence(4 + k % 3, 100 + k) for k in range(6)]
-"""Heads are drawn at random: what is learnt of some sentences soon does harm on others."""
-
-
-@pytest.mark.parametrize("kind", ["attention_only", "attention_words", "distances_words"])
-def test_the_epoch_of_least_development_loss_is_kept_by_each_slot(kind):
-    rate, epochs = 0.03, 12
-
-    def after(number):
-        recipe = Recipe(2, number, rate, "shuffled", SEEDS)
-        probe = make_probes([kind], recipe, K, D)
-        train(probe, lambda epoch: iter(OVERFITTED), recipe)
-        return probe[kind]
-
-    all_epochs = [after(number) for number in range(1, epochs + 1)]
-    losses = np.array([probe.loss(batch_of(UNLIKE)).detach().double().numpy() for probe in all_epochs])
-    best = losses.argmin(axis=0)
-    assert (best < epochs - 1).all(), "no slot overfits"
-    # With this patience every slot comes as far as its best epoch.
-    recipe = Recipe(2, epochs, rate, "shuffled", SEEDS, development_share=0.5, patience=epochs)
-    probes = make_probes([kind], recipe, K, D)
-    outcome = train(probes, lambda epoch: iter(OVERFITTED), recipe, development=lambda: iter(UNLIKE))
-    assert outcome.epochs[kind] == tuple(best + 1)
-    assert (outcome.sentences, outcome.development_sentences) == (6, 6)
-    for slot, epoch in enumerate(best):
-        for kept, then in zip(parameters_of(probes[kind], slot), parameters_of(all_epochs[epoch], slot), strict=True):
-            assert (kept == then).all()
-
-
-def test_training_ends_when_no_slot_has_improved_for_the_patience():
-    def trained(names, patience):
-        recipe = Recipe(2, 40, 0.03, "shuffled", (0,), development_share=0.5, patience=patience)
-        epochs = []
-
-        def stream(epoch):
-            epochs.append(epoch)
-            return iter(OVERFITTED)
-
-        probes = make_probes(names, recipe, K, D)
-        outcome = train(probes, stream, recipe, development=lambda: iter(UNLIKE))
-        return probes, outcome.epochs, epochs
-
-    names = ["attention_only", "attention_words", "distances_words"]
-    together, epochs_kept, streamed = trained(names, 2)
-    assert streamed == list(range(max(max(epochs) for epochs in epochs_kept.values()) + 2))
-    assert len(streamed) < 40
-    # A probe that has ended is left alone, whatever is trained on beside it.
-    for name in names:
-        alone, alone_kept, _ = trained([name], 2)
-        assert alone_kept[name] == epochs_kept[name]
-        for a, b in zip(alone[name].parameters(), together[name].parameters(), strict=True):
-            assert torch.equal(a, b)
-
-
-def test_a_slot_that_has_ended_improves_no_more():
-    probe = AttentionProbe((0, 1), K)
-    stopping = EarlyStopping(probe, patience=2)
-    for epoch, losses in enumerate(((3.0, 3.0), (4.0, 2.0), (4.0, 1.0), (0.0, 2.0), (0.0, 2.0)), 1):
-        assert not stopping.over
-        with torch.no_grad():
-            probe.weights.fill_(epoch)
-        stopping.record(epoch, torch.tensor(losses, dtype=torch.float64))
-    assert stopping.over
-    stopping.restore()
-    assert stopping.epochs.tolist() == [1, 3]
-    assert (probe.weights[0] == 1).all()
-    assert (probe.weights[1] == 3).all()
-
-
-def test_development_sentences_are_a_seeded_share_of_the_distinct_sentences():
-    words = [(f"w{k % 40}",) for k in range(60)]
-    chosen = development_sentences(words, 0.25, 0)
-    assert len(chosen) == 10
-    assert chosen < set(words)
-    assert development_sentences(words, 0.25, 0) == chosen
-    assert development_sentences(words, 0.25, 1) != chosen
-    assert development_sentences(words, 0, 0) == frozenset()
-    assert len(development_sentences(words, 0.001, 0)) == 1
-    assert len(development_sentences(words[:2], 0.99, 0)) == 1
-    with pytest.raises(AtlasError, match="1 distinct training sentences cannot be divided"):
-        development_sentences(words[:1] * 3, 0.5, 0)
 
 
 def corpus(folder, name, sizes, same_as=None):
@@ -428,7 +335,7 @@ def corpus(folder, name, sizes, same_as=None):
 def test_sentences_hold_what_the_maps_hold(tmp_path):
     shards, examples, maps = corpus(tmp_path, "a", [4, 2])
     vectors = WordVectors("v", ["w1"], np.array([[0, 0], [1, 2]], np.float32))
-    first, second = sentences(examples, read_attention(shards), vectors, "[CLS]", "[SEP]")
+    first, second = sentences(examples, read_attention(shards), vectors, CARD)
     a = maps[0][0].astype(np.float32)
     inner, cls, sep = first.pairs[..., 2:], first.pairs[..., 0].T, first.pairs[..., 1].T
     assert inner[:, :K].transpose(1, 0, 2) == pytest.approx(a[:, 1:5, 1:5])
@@ -439,7 +346,7 @@ def test_sentences_hold_what_the_maps_hold(tmp_path):
     assert sep[K:] == pytest.approx(a[:, 5, 1:5])
     assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
     assert second.punctuation.tolist() == [False, True]
-    without = next(sentences(examples, read_attention(shards), vectors, None, None))
+    without = next(sentences(examples, read_attention(shards), vectors, replace(CARD, cls=None, sep=None)))
     assert not without.pairs[..., :2].any()
 
 
@@ -455,97 +362,17 @@ def corpora(folder):
     return training, evaluation, vectors
 
 
-CARD = ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
-
-
 def run_on(training, evaluation, vectors, name, recipe):
     """Results and summary of the probes of a model; that of the name r has random weights."""
     data = StoredAttention(training[0], 6), training[1], read_attention(evaluation[0], 2), evaluation[1]
-    settings = vars(recipe)
-    tables = module.probes(name, name == "r", CARD, *data, vectors, settings, 0)
+    tables = module.probes(name, "m", CARD, *data, {}, "utf-8", D, vars(recipe), lambda words, encoding: vectors)
     return tables["table"], tables["training"]
 
 
-def scored(results, evaluation, heads):
+def scored(results, evaluation):
     """Table 3 and what it is made from, of model -> its results and summary."""
-    probes, trainings = ({name: parts[k] for name, parts in results.items()} for k in (0, 1))
-    tables = probe_scores(probes, trainings, evaluation[1], heads, 100, 0)
+    tables = probe_scores({name: parts[0] for name, parts in results.items()}, results["m"][1], evaluation[1], 100, 0)
     return tables, table3(tables["scores"], tables["training"], {"probe_training": "train"})
-
-
-def test_development_sentences_are_never_trained_on(tmp_path, monkeypatch):
-    data = corpora(tmp_path)
-    records = {"training": [], "development": []}
-    published_train = module.train
-
-    def watched(probes, stream, recipe, device, development):
-        def recorded(kind, some_sentences):
-            for s in some_sentences:
-                records[kind].append((s.record, s.words))
-                yield s
-
-        return published_train(
-            probes,
-            lambda epoch: recorded("training", stream(epoch)),
-            recipe,
-            device,
-            lambda: recorded("development", development()),
-        )
-
-    monkeypatch.setattr(module, "train", watched)
-    recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5, patience=3)
-    _, summary = run_on(*data, "m", recipe)
-    trained_words, development_words = ({words for _, words in records[kind]} for kind in ("training", "development"))
-    # Sentence 1 is in the evaluation treebank; sentences 0 and 4 are the same and stay together.
-    assert not trained_words & development_words
-    assert {record for kind in records.values() for record, _ in kind} == {0, 2, 3, 4, 5}
-    assert len(development_words) == 2
-    facts = summary.set_index("quantity")["value"]
-    assert int(facts["sentences"]) + int(facts["development_sentences"]) == 5
-    assert int(facts["development_sentences"]) == len(records["development"]) / 3
-    assert 1 <= int(facts["attention_only_kept_epoch_min"]) <= int(facts["attention_only_kept_epoch_max"]) <= 3
-
-
-def heads_table(evaluation, every=True, right=0.5):
-    """Accuracy of two heads on the relations of an evaluation treebank; the second is right on a share of the words."""
-    relations = [r for e in evaluation[1] for r in e.layers["relations"]]
-    dep, punct = relations.count("dep"), relations.count("punct")
-    rows = []
-    for head, share in ((1, 0.0), (2, right)):
-        correct = {"dep": round(share * dep), "punct": 1}
-        n = {"dep": dep, "punct": punct}
-        correct["all"], n["all"] = (correct["dep"] + 1, dep + punct) if every else (correct["dep"], dep)
-        for relation in ("all", "dep", "punct"):
-            rows.append([relation, 1, head, "dependent_to_head", n[relation], correct[relation], 0.0])
-    columns = ["relation", "layer", "head", "direction", "n", "correct", "accuracy"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-@pytest.mark.parametrize("every", [True, False])
-def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_head(tmp_path, every):
-    training, evaluation, vectors = corpora(tmp_path)
-    recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5)
-    results = {name: run_on(training, evaluation, vectors, name, recipe) for name in ("m", "r")}
-    _, table = scored(results, evaluation, heads_table(evaluation, every, right=1.0))
-    notes = " ".join(table.notes)
-    assert "stays below the best single head (100.0 %: m, head 1-2, dependent to head" in notes
-    assert "so it must be undertrained" in notes
-    assert "Epochs: at most 3; every probe" in notes
-    facts = results["m"][1].set_index("quantity")["value"]
-    epochs = table.page.set_index("probe")["epochs"]
-    least, largest = (facts[f"distances_words_kept_epoch_{end}"] for end in ("min", "max"))
-    assert epochs["Distances and word vectors"] == (str(least) if least == largest else f"{least} to {largest}")
-    of_random = results["r"][1].set_index("quantity")["value"]["attention_words_kept_epoch_min"]
-    assert epochs["Randomly initialised attention and word vectors"].startswith(str(of_random))
-    assert epochs["Best fixed offset"] == ""
-    best = table.frame.query("probe == 'best_head'").set_index("punctuation")
-    assert best.loc["without", "uas"] == 1
-    # Of five words and two punctuation marks, six heads are right.
-    assert best.loc["with", "uas"] == pytest.approx(6 / 7, rel=1e-5)
-    assert best.loc["with", "n"] == 7
-    notes = " ".join(scored(results, evaluation, heads_table(evaluation, every, right=0.0))[1].notes)
-    assert "beats the best single head (0.0 %" in notes
-    assert "undertrained" not in notes
 
 
 def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(tmp_path):
@@ -569,10 +396,8 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert set(results["r"][0]["probe"]) == {"attention_words"}
     again = run_on(training, evaluation, vectors, "m", recipe)[0]
     pd.testing.assert_frame_equal(again, results["m"][0], check_exact=True)
-    tables, shown = scored(results, evaluation, heads_table(evaluation))
+    tables, shown = scored(results, evaluation)
     table = shown.frame
-    others = ["best_offset", "best_head", "bias_free_attention_words"]
-    assert [name for name in dict.fromkeys(table["probe"]) if name in others] == others
     by_probe = table.query("punctuation == 'without'").set_index(["probe", "root_alignment"])
     heads = [np.array(e.layers["heads"]) for e in evaluation[1]]
     # The last word of a sentence is punctuation here and does not count.
@@ -592,7 +417,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     )
     assert by_probe.loc[("right_branching", "-"), "training"] == ""
     assert by_probe.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
-    assert "Epochs: 2, the same for every probe." in shown.notes[0]
+    assert "5 sentences (1 that are also in the evaluation treebank are left out), 2 epochs, batches of 2" in shown.notes[0]
     leads = tables["leads"]
     assert leads[["over", "root_alignment"]].to_numpy().tolist() == [
         [over, alignment]

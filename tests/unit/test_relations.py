@@ -9,15 +9,14 @@ from small_treebank import write_treebank
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.examples import Example, all_examples
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Predictions, Scores, score
-from attention_atlas.methods.head_relations import heads_frame, relations_frame
+from attention_atlas.corpora.examples import all_examples
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores, heads_frame, relations_frame, score
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.stats.simultaneous import random_exchanges
-from attention_atlas.studies.clark2019.syntax import dependencies, noop_frame, options_frame, summary
+from attention_atlas.studies.clark2019.syntax import dependencies, noop_frame, options_frame
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 SHAPE = (2, 3, 4)  # directions, layers, heads
@@ -243,8 +242,7 @@ def test_the_row_all_has_scores_of_its_own():
 
 def predictions_for(gold, seed=0, modes=("mean", "first", "max")):
     generator = np.random.default_rng(seed)
-    picked = {mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16) for mode in modes}
-    return Predictions(picked, *generator.random((2, len(gold), *SHAPE[1:])).astype(np.float32))
+    return {mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16) for mode in modes}
 
 
 def test_options_are_scored_one_at_a_time():
@@ -253,7 +251,6 @@ def test_options_are_scored_one_at_a_time():
     frame = options_frame(predictions, gold, 1)
     names = ["word_mode", "poss_in_all", "poss_rule", "all_tokens", "offsets", "offset_edges"]
     assert list(dict.fromkeys(frame["option"])) == names
-    assert frame.columns.tolist()[:3] == ["option", "setting", "relation"]
     pairs = list(dict.fromkeys(frame[["option", "setting"]].itertuples(index=False, name=None)))
     assert pairs[:3] == [("word_mode", mode) for mode in ("mean", "first", "max")]
     assert pairs[-4:] == [
@@ -266,7 +263,7 @@ def test_options_are_scored_one_at_a_time():
     }
     for row in frame.itertuples():
         options = of[row.option, row.setting]
-        scores = score(predictions.picked[options.word_mode], gold, options)
+        scores = score(predictions[options.word_mode], gold, options)
         chosen = gold.tokens_of(row.relation, options)
         heads, offsets = scores.of(row.relation)
         assert row.n == chosen.sum()
@@ -282,18 +279,18 @@ def test_word_modes_that_a_cache_cannot_give_are_left_out_of_the_options():
     assert set(frame.loc[frame["option"] == "word_mode", "setting"]) == {"mean"}
 
 
-def test_attention_to_special_tokens_where_a_relation_does_not_apply_is_that_of_a_loop():
+def test_attention_to_sep_where_a_relation_does_not_apply_is_that_of_a_loop():
     gold = make_gold(40, 6, ["det", "dobj", "amod"])
-    predictions, scores = predictions_for(gold), random_scores(gold)
-    frame = noop_frame(predictions, scores, gold, RESAMPLING)
-    assert frame[["token", "relation"]].to_numpy().tolist() == [[k, r] for r in ("dobj", "det") for k in ("sep", "cls")]
+    to_sep, scores = np.random.default_rng(0).random((len(gold), *SHAPE[1:])).astype(np.float32), random_scores(gold)
+    frame = noop_frame(to_sep, scores, gold, RESAMPLING)
+    assert frame["relation"].tolist() == ["dobj", "det"]
     choosing = choosing_half(40, RESAMPLING.seed)[gold.sentence]
     directions = set()
     for row in frame.itertuples():
         counts = scores.heads[(gold.relation == row.relation) & choosing].sum(axis=0)
         direction, layer, head = best_head(counts)
         directions.add(DIRECTIONS[direction])
-        mass = {"sep": predictions.to_sep, "cls": predictions.to_cls}[row.token][:, layer, head]
+        mass = to_sep[:, layer, head]
         queries = set()
         for i in np.flatnonzero(gold.relation == row.relation):
             queries.add(i if DIRECTIONS[direction] == "dependent_to_head" else i - gold.position[i] + gold.head[i])
@@ -310,22 +307,11 @@ def test_attention_to_special_tokens_where_a_relation_does_not_apply_is_that_of_
         assert (row.ci_low, row.ci_high) == pytest.approx((low[0], high[0]))
         assert (row.level, row.n, row.unit, row.units) == (0.975, sums[:, 1].sum(), "sentences", len(sums))
     assert directions == set(DIRECTIONS), "both kinds of query are tested"
-    without = replace(predictions, to_sep=predictions.to_sep * 0)
-    assert set(noop_frame(without, scores, gold, RESAMPLING)["token"]) == {"cls"}, "a model without [SEP]"
+    assert noop_frame(to_sep * 0, scores, gold, RESAMPLING).empty, "a model without [SEP]"
     # A relation of the tested half alone has no head that could be chosen.
     relation = np.where((gold.relation == "dobj") & choosing, "amod", gold.relation)
-    assert (
-        noop_frame(predictions, scores, replace(gold, relation=relation), RESAMPLING)["value"].isna().tolist()
-        == [True] * 2 + [False] * 2
-    )
-
-
-def test_summary_counts_words_and_those_in_several_pieces():
-    examples = [
-        Example(0, "a", (), (), ("[CLS]", "x", "y", "##y", "[SEP]"), (-1, 0, 1, 1, -1), ("x", "yy"), {}),
-        Example(1, "b", (), (), ("[CLS]", "x", "##x", "##x", "z", "[SEP]"), (-1, 0, 0, 0, 1, -1), ("xxx", "z"), {}),
-    ]
-    assert summary(examples) == {"sentences": 2, "words": 4, "split_words": 0.5}
+    without_choice = noop_frame(to_sep, scores, replace(gold, relation=relation), RESAMPLING)
+    assert without_choice["value"].isna().tolist() == [True, False]
 
 
 # --- from a cache to the tables --------------------------------------------------------------------------------------
@@ -345,9 +331,7 @@ def test_a_planted_head_is_found_from_the_cache(tmp_path):
     assert row["accuracy"] == row["heldout_accuracy"] == 1
     assert row_of(tables["dependencies"], "all")["accuracy"] == 0.8
     assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 50, "split_words": 0}
-    noop = tables["noop"].set_index("token")
-    assert noop["value"].to_dict() == pytest.approx({"sep": 0.7, "cls": 0.05}, abs=1e-3)
-    assert noop["applying"].to_dict() == pytest.approx({"sep": 0.05, "cls": 0.05}, abs=1e-3)
+    assert tables["noop"][["value", "applying"]].to_numpy().tolist() == [pytest.approx([0.7, 0.05], abs=1e-3)]
 
 
 def test_a_cache_of_words_has_the_mean(tmp_path):

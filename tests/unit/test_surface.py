@@ -23,7 +23,6 @@ from attention_atlas.methods.surface import (
     token_classes,
 )
 from attention_atlas.models.card import ModelCard
-from attention_atlas.studies.clark2019.surface import summary
 from attention_atlas.studies.clark2019.surface import surface as measured
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
@@ -166,7 +165,7 @@ def write_cache(folder, texts, maps, level="tokens", records=None):
 
 def measure(shards, limit=100, options=AS_PUBLISHED, cls="[CLS]", sep="[SEP]"):
     card = ModelCard("m", "here", "bert", 2, 3, 128, cls, sep, 0, "", "random", 0, "float32")
-    tables = measured(read_attention(shards, limit), card, asdict(options) | {"preset": "as_published"}, 100, 0)
+    tables = measured(read_attention(shards, limit), card, asdict(options) | {"preset": "as_published"}, "auto", 100, 0)
     return [tables[name] for name in ("surface", "options", "summary")]
 
 
@@ -265,9 +264,3 @@ def test_a_segment_without_sep_is_left_out_of_its_measures_alone(tmp_path):
     expected = target_measures(half(maps[0]), classes_of(PAIR), AS_PUBLISHED)["sep_sep"][0, 0]
     assert surface.query("measure == 'sep_sep'")["value"].iloc[0] == pytest.approx(expected, abs=1e-5)
     assert moved.query("measure == 'sep_sep' and setting == 'two'")["value"].iloc[0] == pytest.approx(expected, abs=1e-5)
-
-
-def test_uniform_entropy_is_the_mean_of_logarithms():
-    quantities = summary([4, 16])
-    assert quantities["uniform_entropy"] == pytest.approx(math.log(8))
-    assert list(quantities) == ["segments", "mean_tokens", "shortest", "longest", "uniform_entropy"]

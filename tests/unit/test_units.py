@@ -10,12 +10,12 @@ from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.segments import RECIPES
 from attention_atlas.corpora.text import TextDocument
-from attention_atlas.methods.head_relations import relations_frame
+from attention_atlas.methods.dependency_scoring import relations_frame
 from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import best_head, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio
-from attention_atlas.studies.clark2019.clustering import head_distances
+from attention_atlas.studies.clark2019.clustering import summed_divergences
 
 WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
 
@@ -112,9 +112,8 @@ def test_no_document_is_in_two_groups_of_segments(tmp_path):
     sizes = [3, 4, 5, 6, 7, 8]
     shards, _ = write_example_shards(tmp_path, sizes, 2, 2, documents=["a", "a", "b", "b", "c", "c"])
     for blocks, tokens, unit in ((5, [7, 11, 15], DOCUMENTS), (2, [22, 11], "groups of documents")):
-        table = head_distances(read_attention(shards), list(read_attention(shards)), 0.001, blocks, 1)["blocks"]
-        assert table.groupby("block")["tokens"].first().tolist() == tokens
-        assert set(table["unit"]) == {unit}
+        _, summed, name = summed_divergences(read_attention(shards), list(read_attention(shards)), 0.001, blocks, 1)
+        assert (summed.tolist(), name) == (tokens, unit)
 
 
 def test_an_empty_unit_counts_for_nothing():

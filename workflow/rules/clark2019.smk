@@ -25,6 +25,7 @@ use rule measured as clark2019_surface with:
         options="results/{run}/clark2019/{variant}surface_options.tsv",
         summary="results/{run}/clark2019/{variant}surface_summary.tsv",
         claims="results/{run}/clark2019/{variant}surface_claims.tsv",
+        weights="results/{run}/clark2019/{variant}figure1_weights.tsv",
     log:
         "results/{run}/logs/clark2019/{variant}surface.log",
     benchmark:
@@ -33,7 +34,7 @@ use rule measured as clark2019_surface with:
         mem_mb=clark2019.map_memory("segments", 200),
         runtime=minutes(60),
     params:
-        **clark2019.parameters("surface:surface", "options", "resamples", "seed"),
+        **clark2019.parameters("surface:surface", "options", "figure1_heads", "resamples", "seed"),
         limit=clark2019.limit("segments"),
 
 
@@ -94,7 +95,6 @@ use rule measured as clark2019_gap_systems with:
         examples=clark2019.examples("gap"),
     output:
         systems="results/{run}/clark2019/gap_systems.tsv",
-        heads="results/{run}/clark2019/gap_heads.tsv",
     log:
         "results/{run}/logs/clark2019/gap_systems.log",
     benchmark:
@@ -105,26 +105,6 @@ use rule measured as clark2019_gap_systems with:
     params:
         **clark2019.parameters("coreference:gap", "folds", "resamples", "seed"),
         limit=clark2019.limit("gap"),
-
-
-use rule measured as clark2019_figure1_weights with:
-    input:
-        clark2019.first(clark2019.shards("segments", suffix="json")),
-        attention=clark2019.first(clark2019.shards("segments")),
-        surface="results/{run}/clark2019/surface.tsv",
-    output:
-        weights="results/{run}/clark2019/figure1_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/figure1_weights.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/figure1_weights.tsv"
-    group:
-        "clark2019_pages"
-    resources:
-        mem_mb=clark2019.map_memory("segments"),
-        runtime=minutes(10),
-    params:
-        **clark2019.parameters("maps:figure1_weights", heads="figure1_heads"),
 
 
 use rule measured as clark2019_figure5_weights with:
@@ -160,7 +140,6 @@ use rule measured_by_model as clark2019_gradients with:
         examples=clark2019.examples("segments"),
     output:
         gradients="results/{run}/clark2019/gradients.tsv",
-        variants="results/{run}/clark2019/gradient_variants.tsv",
         claims="results/{run}/clark2019/gradient_claims.tsv",
     log:
         "results/{run}/logs/clark2019/gradients.log",
@@ -176,39 +155,17 @@ use rule measured_by_model as clark2019_gradients with:
         limit=clark2019.limit("segments"),
 
 
-use rule measured_by_model as clark2019_word_vectors with:
-    input:
-        clark2019.card("dependencies"),
-        training=clark2019.examples("probe_training"),
-        evaluation=clark2019.examples("dependencies"),
-        file=clark2019.if_named("vectors", clark2019.raw("vectors")),
-    output:
-        vectors="results/{run}/clark2019/probes/vectors.safetensors",
-    log:
-        "results/{run}/logs/clark2019/word_vectors.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/word_vectors.tsv"
-    resources:
-        mem_mb=memory(4000),
-        runtime=minutes(60),
-    params:
-        **clark2019.parameters("probe_training:word_vectors", dimensions="probes.dimensions"),
-        name=clark2019.model_name(),
-        model=clark2019.model(),
-        encoding=clark2019.corpus_value("vectors", "encoding"),
-        limit=clark2019.limits(training="probe_training", evaluation="dependencies"),
-
-
 use rule measured_by_model as clark2019_probes with:
     input:
         clark2019.shards("probe_training", suffix="json"),
         clark2019.shards("dependencies", suffix="json"),
+        clark2019.card("model"),
         card="results/{run}/models/{model}/card.json",
         training=clark2019.shards("probe_training"),
         training_examples=clark2019.examples("probe_training"),
         evaluation=clark2019.shards("dependencies"),
         evaluation_examples=clark2019.examples("dependencies"),
-        vectors="results/{run}/clark2019/probes/vectors.safetensors",
+        file=clark2019.if_named("vectors", clark2019.raw("vectors")),
     output:
         table=PROBES,
         training=PROBE_TRAINING,
@@ -224,9 +181,11 @@ use rule measured_by_model as clark2019_probes with:
         runtime=minutes(480),
         gpu=gpus(config),
     params:
-        **clark2019.parameters("probe_training:probes", "seed"),
+        **clark2019.parameters("probes:probes", dimensions="probes.dimensions"),
         model="{model}",
-        random=lambda wildcards: wildcards.model != clark2019.base_model(wildcards.run),
+        base_model=clark2019.model_name("model"),
+        embeddings=clark2019.model("model"),
+        encoding=clark2019.corpus_value("vectors", "encoding"),
         recipe=lambda wildcards: {
             key: value
             for key, value in clark2019.study_settings(wildcards)["probes"].items()
@@ -243,9 +202,8 @@ use rule measured_by_model as clark2019_probes with:
 use rule measured as clark2019_probe_scores with:
     input:
         leaves(clark2019.of_group("probed", PROBES)),
-        leaves(clark2019.of_group("probed", PROBE_TRAINING)),
+        training=clark2019.of_role("dependencies", PROBE_TRAINING),
         examples=clark2019.examples("dependencies"),
-        dependency_heads="results/{run}/clark2019/dependency_heads.tsv",
     output:
         scores="results/{run}/clark2019/probe_scores.tsv",
         seeds="results/{run}/clark2019/table3_seeds.tsv",
@@ -259,50 +217,33 @@ use rule measured as clark2019_probe_scores with:
     group:
         "clark2019_pages"
     params:
-        **clark2019.parameters("probes:probe_scores", "resamples", "seed"),
+        **clark2019.parameters("probe_scores:probe_scores", "resamples", "seed"),
         probes=clark2019.of_group("probed", PROBES),
-        trainings=clark2019.of_group("probed", PROBE_TRAINING),
         limit=clark2019.limit("dependencies"),
 
 
-use rule measured_by_model as clark2019_head_distances with:
+use rule measured_by_model as clark2019_clustering with:
     input:
         clark2019.shards("segments", suffix="json"),
         attention=clark2019.shards("segments"),
         examples=clark2019.examples("segments"),
-    output:
-        distances="results/{run}/clark2019/head_distances.tsv",
-        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
-    log:
-        "results/{run}/logs/clark2019/head_distances.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/head_distances.tsv"
-    threads: 2
-    resources:
-        mem_mb=clark2019.map_memory("segments"),
-        runtime=minutes(240),
-        gpu=gpus(config),
-    params:
-        **clark2019.parameters("clustering:head_distances", smoothing="clustering.smoothing", blocks="clustering.blocks"),
-        threads=lambda wildcards, threads: threads,
-        limit=clark2019.limit("segments"),
-
-
-use rule measured as clark2019_clustering with:
-    input:
-        distances="results/{run}/clark2019/head_distances.tsv",
-        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
         surface="results/{run}/clark2019/surface.tsv",
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
     output:
+        distances="results/{run}/clark2019/head_distances.tsv",
         heads="results/{run}/clark2019/clustering.tsv",
         test="results/{run}/clark2019/clustering_test.tsv",
     log:
         "results/{run}/logs/clark2019/clustering.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/clustering.tsv"
-    group:
-        "clark2019_pages"
+    threads: 2
+    resources:
+        mem_mb=clark2019.map_memory("segments"),
+        runtime=minutes(240),
+        gpu=gpus(config),
     params:
         **clark2019.parameters("clustering:clusters", "resamples", "seed", options="clustering"),
+        threads=lambda wildcards, threads: threads,
+        limit=clark2019.limit("segments"),

@@ -1,26 +1,29 @@
 """Dependency relations predicted by single heads: Clark et al. (2019), section 4.2, Table 1.
 
-Predictions and gold trees are arrays over all tokens of the corpus: which word each head points at, and the gold head.
+Predictions and gold trees are arrays over all tokens of the corpus: which word each head points at, and the gold head. From
+these, the accuracy of every head on every relation, and the best head of each with intervals and tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_tables import Units, independent_units
+from attention_atlas.methods.head_tables import Units, accuracy_rows, independent_units
 from attention_atlas.methods.options import Options
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
+from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
 
 Ints = npt.NDArray[np.int16]
-Bools = npt.NDArray[np.bool_]
-
 DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT = "dependent_to_head", "head_to_dependent"
 DIRECTIONS = (DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT)
 ALL = "all"
@@ -31,7 +34,8 @@ PAPER_RELATIONS = (
 )
 _POSSESSIVE = {"'s", "s'"}
 """Words of the possessive rule, as in the published code (case-sensitive)."""
-_NO_WORD = -1
+_LEVEL = 0.05
+"""Level of p_holm for relations that some head follows."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
     """The trees of examples; an error if one has no dependency layer, or there is none."""
     sentences = list(examples)
     for example in sentences:
-        if "heads" not in example.layers or "relations" not in example.layers:
+        if not {"heads", "relations"} <= set(example.layers):
             raise AtlasError(f"example {example.id} has no dependency tree: Table 1 needs a corpus of reader conllu.")
     if not sentences:
         raise AtlasError("there is no sentence to score: every record was dropped (see dropped.tsv), or `limit` is too small.")
@@ -116,7 +120,7 @@ def offset_words(gold: Gold, options: Options) -> Ints:
     picked = gold.position[:, None] + np.asarray(options.offsets, dtype=np.int16)
     if options.offset_edges == "clip":
         return np.clip(picked, 0, gold.length[:, None])
-    return np.where((picked < 1) | (picked > gold.length[:, None]), np.int16(_NO_WORD), picked)
+    return np.where((picked < 1) | (picked > gold.length[:, None]), np.int16(-1), picked)
 
 
 def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
@@ -160,33 +164,94 @@ def score(picked: Ints, gold: Gold, options: Options) -> Scores:
     return Scores(heads_right, offsets_right, is_correct(picked, gold, False), is_correct(offsets, gold, False))
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Word mode -> picks [token, direction, layer, head], and attention to all [SEP] and to [CLS] [token, layer, head]."""
-
-    picked: dict[str, Ints]
-    to_sep: npt.NDArray[np.float32]
-    to_cls: npt.NDArray[np.float32]
-
-
 def predict(
-    examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], cls: str | None, sep: str | None
-) -> Predictions:
-    """Read the cache once; word modes that it does not support are skipped; cls, sep: vocabulary entries, None for none."""
+    examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], sep: str | None
+) -> tuple[dict[str, Ints], npt.NDArray[np.float32]]:
+    """Read the cache once: word mode -> picks [token, direction, layer, head], and attention to all [SEP] [token, layer, head].
+
+    Word modes that the cache does not support are skipped; sep: vocabulary entry, None for none.
+    """
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
-    to_special: dict[str, list[npt.NDArray[np.float32]]] = {"cls": [], "sep": []}
+    to_sep: list[npt.NDArray[np.float32]] = []
     for _, maps in with_attention(examples, cached):
         special = maps.special_units
-        for mode in list(picked):
-            if mode != "mean" and maps.level == "words":
-                del picked[mode]
-                continue
+        for mode in modes if maps.level == "tokens" else ("mean",):
             by_word = maps.word_maps(mode)
             picked[mode].append(predicted_words(by_word, special))
             if mode == "mean":
-                for key, token in (("cls", cls), ("sep", sep)):
-                    targets = np.asarray([name == token for name in maps.words]) & special
-                    mass = by_word[..., ~special, :][..., targets].sum(axis=-1)
-                    to_special[key].append(np.moveaxis(mass, -1, 0))
-    masses = (np.concatenate(to_special[key]) for key in ("sep", "cls"))
-    return Predictions({mode: np.concatenate(parts) for mode, parts in picked.items()}, *masses)
+                is_sep = np.asarray([name == sep for name in maps.words]) & special
+                to_sep.append(np.moveaxis(by_word[..., ~special, :][..., is_sep].sum(axis=-1), -1, 0))
+    return {mode: np.concatenate(parts) for mode, parts in picked.items() if parts}, np.concatenate(to_sep)
+
+
+def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
+    """Accuracy of every head in both directions on every relation, including All, root and punct."""
+    labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
+    by_relation = {label: accuracy_rows(scores.of(label)[0][gold.tokens_of(label, options)], DIRECTIONS) for label in labels}
+    return pd.concat(by_relation, names=["relation"]).reset_index("relation").reset_index(drop=True)
+
+
+def best_heads(scores: Scores, gold: Gold, options: Options, min_count: int) -> pd.DataFrame:
+    """The best head and the best fixed offset of All, and of each relation that `gold.relations` lists."""
+    rows = []
+    for relation in [ALL, *gold.relations(min_count)]:
+        right, offset_right = (answers[gold.tokens_of(relation, options)] for answers in scores.of(relation))
+        direction, layer, head = best_head(right.sum(axis=0))
+        offset = int(offset_right.sum(axis=0).argmax())
+        row = {"relation": relation, "n": len(right), "layer": layer + 1, "head": head + 1, "direction": DIRECTIONS[direction]}
+        row |= {"accuracy": right[:, direction, layer, head].mean()}
+        rows.append(row | {"baseline_offset": options.offsets[offset], "baseline_accuracy": offset_right[:, offset].mean()})
+    return pd.DataFrame(rows)
+
+
+def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
+    """`best_heads` with intervals and tests.
+
+    Intervals: bootstrap over units with the head fixed; heldout_accuracy, heldout_baseline: head or offset chosen on the other
+    folds of units; baseline: best offset in sample; margin: accuracy minus baseline; units: how many have the relation;
+    tested_margin, p_value and p_holm: see `_tests`.
+    """
+    best = best_heads(scores, gold, options, min_count)
+    folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
+    rows = []
+    for row in best.itertuples():
+        chosen = gold.tokens_of(row.relation, options)
+        units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
+        right, offset_right = (answers[chosen] for answers in scores.of(row.relation))
+        of_head = right[:, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1]
+        of_offset = offset_right[:, options.offsets.index(row.baseline_offset)]
+        held, held_offset = heldout(right, fold), heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+        columns = np.stack([of_head, held, of_head.astype(np.float64) - of_offset], axis=1).astype(np.float64)
+        low, high = bootstrap_ratio(units.sums(columns), units.sizes()[:, None], resampling.resamples, resampling.seed)
+        values = {"margin": columns[:, 2].mean(), "heldout_accuracy": held.mean(), "heldout_baseline": held_offset.mean()}
+        for number, name in enumerate(("accuracy_ci", "heldout_ci", "margin_ci")):
+            values |= {f"{name}_low": low[number], f"{name}_high": high[number]}
+        rows.append(values | {"unit": units.name, "units": int((units.sizes() > 0).sum())})
+    return pd.concat([best, pd.DataFrame(rows), _tests(scores, gold, options, best["relation"], resampling)], axis=1)
+
+
+def _tests(scores: Scores, gold: Gold, options: Options, relations: Sequence[str], resampling: Resampling) -> pd.DataFrame:
+    """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
+
+    Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
+    tested_margin: accuracy of the head minus that of the offset on the test half; p_value: random exchanges of head and offset
+    within the units of that half; p_holm: over these rows. NaN if a relation is missing from one half.
+    """
+    unit, units = gold.units.of_item, gold.units.count
+    in_first = choosing_half(units, resampling.seed)
+    differences, margins = np.zeros((units, len(relations))), np.full(len(relations), np.nan)
+    for number, relation in enumerate(relations):
+        chosen = gold.tokens_of(relation, options)
+        first, second = chosen & in_first[unit], chosen & ~in_first[unit]
+        if first.any() and second.any():
+            heads, offsets = scores.of(relation)
+            head_right = heads[(second, *best_head(heads[first].sum(axis=0)))]
+            difference = head_right.astype(np.float64) - offsets[second, offsets[first].sum(axis=0).argmax()]
+            differences[:, number] = np.bincount(unit[second], weights=difference, minlength=units)
+            margins[number] = difference.mean()
+    tested = ~np.isnan(margins)
+    draws = max(resampling.resamples, enough_draws(int(tested.sum()), _LEVEL))
+    p, p_holm = np.full((2, len(relations)), np.nan)
+    p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
+    p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), _LEVEL)
+    return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})

@@ -48,17 +48,6 @@ PRESETS = {"as_published": AS_PUBLISHED, "corrected": CORRECTED}
 
 # Options whose alternative is not a correction but another choice that the authors made or left open.
 OTHER_CHOICES: tuple[tuple[str, Any], ...] = (("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True))
-NOTES = {
-    "word_mode": "the paper says mean; the published code takes the first subword by default",
-    "poss_rule": "the code scores the 's after a possessor in the possessor's place, unless the possessor picks the last word",
-    "poss_in_all": "34.7 in the authors' notebook, 34.5 in the paper",
-    "all_tokens": "the row All counts punctuation and root, which no head can predict",
-    "offsets": "the code's range ends at +2",
-    "offset_edges": "the code lets the last word predict itself and the first ones predict ROOT",
-    "sep_sep_denominator": "the code divides by 2 whatever the number of [SEP]",
-    "position_denominator": "the code divides by n although one token has no such neighbour",
-    "entropy_smoothing": "the code mixes in a uniform distribution",
-}
 
 
 def options_of(settings: Mapping[str, Any]) -> Options:

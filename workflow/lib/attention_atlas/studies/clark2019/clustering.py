@@ -16,7 +16,7 @@ from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.corpora.examples import Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.methods.head_tables import independent_units
+from attention_atlas.methods.head_tables import head_rows, independent_units
 from attention_atlas.models.devices import pick_device
 from attention_atlas.stats.intervals import bootstrap_ratio
 
@@ -26,20 +26,56 @@ RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
 _CHUNK = 500
 
 
-def head_distances(
-    attention: Attention, examples: Examples, smoothing: float, blocks: int, threads: int
+def clusters(
+    attention: Attention,
+    examples: Examples,
+    surface: pd.DataFrame,
+    dependencies: pd.DataFrame,
+    options: Mapping[str, Any],
+    threads: int,
+    resamples: int,
+    seed: int,
+    coreference: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Jensen-Shannon divergence between all pairs of heads in nats, averaged over the tokens of all segments.
+    """Divergence of all pairs of heads, all heads in the plane with their behaviours, and whether heads of one layer are alike.
+
+    distances: Jensen-Shannon divergence in nats, averaged over the tokens of all segments; options: the settings `clustering`.
+    """
+    sums, tokens, unit = summed_divergences(attention, examples, options["smoothing"], options["blocks"], threads)
+    layers, heads = (surface[name].max() for name in ("layer", "head"))
+    matrix = sums.sum(axis=0) / tokens.sum()
+    a, b = np.triu_indices(layers * heads, 1)
+    places = {"layer_a": a // heads + 1, "head_a": a % heads + 1, "layer_b": b // heads + 1, "head_b": b % heads + 1}
+    layout = plane(matrix, seed)
+    table = head_rows(layout[:, 0].reshape(layers, heads), "x").assign(y=layout[:, 1])
+    table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
+    named = named_heads(dependencies, coreference)
+    table["relation"] = [named.get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)]
+    labels = table["layer"].to_numpy()
+    within, between = mean_within(matrix, labels), mean_between(matrix, labels)
+    quantities = layout_quality(matrix, layout)
+    quantities |= {"within_layer": within, "between_layers": between, "difference": between - within}
+    quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
+    differences = np.array([[mean_between(block, labels) - mean_within(block, labels)] for block in sums])
+    low, high = bootstrap_ratio(differences, tokens[:, None], resamples, seed)
+    test = pd.DataFrame(quantities.items(), columns=["quantity", "value"]).assign(n=len(table))
+    interval = {"ci_low": float(low[0]), "ci_high": float(high[0]), "unit": unit, "units": len(tokens)}
+    test.loc[test["quantity"] == "difference", list(interval)] = list(interval.values())
+    return {"distances": pd.DataFrame({**places, "js": matrix[a, b]}), "heads": table, "test": test.astype({"units": "Int64"})}
+
+
+def summed_divergences(
+    attention: Attention, examples: Examples, smoothing: float, blocks: int, threads: int
+) -> tuple[Floats, Floats, str]:
+    """[block, head, head] divergences summed over the tokens of the segments of a block, [block] their tokens, and their unit.
 
     smoothing: share of the uniform distribution mixed into every row. Documents (segments where the corpus names no documents)
-    are assigned to `blocks` groups in turn, for the bootstrap; the second table has the mean over the pairs of heads at each
-    distance of layers in each group.
+    are assigned to `blocks` groups in turn, for the bootstrap.
     """
     sums: Floats | None = None
     tokens = np.zeros(blocks)
     units = independent_units([example.document for example in examples], "segments")
     gpu = "cuda" if pick_device() == "cuda" else None
-    heads = 0
     for number, (_, example) in enumerate(with_attention(examples, progress(attention, total=len(examples), label="segments"))):
         layers, heads, n = example.maps.shape[:3]
         divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads, gpu)
@@ -50,73 +86,8 @@ def head_distances(
         raise AtlasError(
             "there is no segment to compare heads on: every record was dropped (see dropped.tsv), or `limit` is too small."
         )
-    filled = np.flatnonzero(tokens)
-    unit = units.name if units.count <= blocks else f"groups of {units.name}"
-    by_block = []
-    for block, group in enumerate(filled, start=1):
-        pairs = pairs_frame(sums[group], heads)
-        by_distance = pairs.groupby((pairs["layer_b"] - pairs["layer_a"]).rename("layer_distance"))["js"]
-        frame = by_distance.agg(pairs="size", js="mean").reset_index()
-        by_block.append(frame.assign(block=block, tokens=int(tokens[group]), js=frame["js"] / tokens[group]))
-    columns = ["block", "layer_distance", "pairs", "tokens", "js"]
-    return {
-        "distances": pairs_frame(sums.sum(axis=0) / tokens.sum(), heads),
-        "blocks": pd.concat(by_block, ignore_index=True)[columns].assign(unit=unit),
-    }
-
-
-def pairs_frame(distances: Floats, heads: int) -> pd.DataFrame:
-    """[head, head] over all heads of all layers as a frame of the pairs above the diagonal."""
-    a, b = np.triu_indices(len(distances), 1)
-    places = {"layer_a": a // heads + 1, "head_a": a % heads + 1, "layer_b": b // heads + 1, "head_b": b % heads + 1}
-    return pd.DataFrame({**places, "js": distances[a, b]})
-
-
-def square(pairs: pd.DataFrame) -> tuple[Floats, pd.DataFrame]:
-    """A frame of pairs as a symmetric matrix [head, head] in nats, and the heads of its rows: layer, head (from 1)."""
-    heads_of_pairs = [pairs[[f"layer_{side}", f"head_{side}"]].set_axis(["layer", "head"], axis=1) for side in "ab"]
-    names = pd.concat(heads_of_pairs).drop_duplicates().sort_values(["layer", "head"], ignore_index=True)
-    size = len(names)
-    if len(pairs) != size * (size - 1) // 2:
-        raise AtlasError(f"head_distances.tsv: {len(pairs)} pairs of {size} heads; delete the file and run again.")
-    index = pd.MultiIndex.from_frame(names)
-    rows, columns = (index.get_indexer(pd.MultiIndex.from_frame(heads)) for heads in heads_of_pairs)
-    matrix = np.zeros((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = pairs["js"]
-    return matrix, names
-
-
-def clusters(
-    distances: pd.DataFrame,
-    blocks: pd.DataFrame,
-    surface: pd.DataFrame,
-    dependencies: pd.DataFrame,
-    options: Mapping[str, Any],
-    resamples: int,
-    seed: int,
-    coreference: pd.DataFrame | None = None,
-) -> dict[str, pd.DataFrame]:
-    """All heads in the plane with their behaviours (`options`: thresholds), and whether heads of one layer are alike."""
-    matrix, heads = square(distances)
-    layout = plane(matrix, seed)
-    table = heads.assign(x=layout[:, 0], y=layout[:, 1]).merge(behaviours(surface, options), on=["layer", "head"], how="left")
-    named = named_heads(dependencies, coreference)
-    table["relation"] = [named.get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)]
-    labels = heads["layer"].to_numpy()
-    within, between = mean_within(matrix, labels), mean_between(matrix, labels)
-    quantities = layout_quality(matrix, layout)
-    quantities |= {"within_layer": within, "between_layers": between, "difference": between - within}
-    quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
-    low, high = _difference_interval(blocks, resamples, seed)
-    interval = {"ci_low": low, "ci_high": high, "unit": blocks["unit"].iloc[0], "units": blocks["block"].nunique()}
-    rows = [
-        {"quantity": name, "value": value, "n": len(heads)} | (interval if name == "difference" else {})
-        for name, value in quantities.items()
-    ]
-    test = pd.DataFrame(rows, columns=["quantity", "value", "ci_low", "ci_high", "n", "unit", "units"]).astype(
-        {"units": "Int64"}
-    )
-    return {"heads": table, "test": test}
+    filled = tokens > 0
+    return sums[filled], tokens[filled], units.name if units.count <= blocks else f"groups of {units.name}"
 
 
 def plane(distances: Floats, seed: int) -> Floats:
@@ -202,14 +173,3 @@ def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutatio
         # Equal sums may differ in their last digits, since the order of the terms does.
         as_small += int((sums <= observed * (1 + 1e-12)).sum())
     return (as_small + 1) / (permutations + 1)
-
-
-def _difference_interval(blocks: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
-    """Interval of between minus within layers over groups of segments."""
-    wide = blocks.pivot(index="block", columns="layer_distance", values="js")
-    tokens = blocks.groupby("block")["tokens"].first().to_numpy(dtype=float)
-    mass = wide.mul(tokens, axis=0)
-    pairs = blocks.groupby("layer_distance")["pairs"].first().drop(0)
-    between = (mass[pairs.index] * pairs).sum(axis=1) / pairs.sum()
-    low, high = bootstrap_ratio((between - mass[0]).to_numpy()[:, None], tokens[:, None], resamples, seed)
-    return float(low[0]), float(high[0])

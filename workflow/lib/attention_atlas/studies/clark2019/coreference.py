@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,28 +13,65 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.mentions import MENTION_TYPES, census_names
+from attention_atlas.corpora.mentions import (
+    BEST_HEAD_RULE,
+    MENTION_TYPES,
+    Features,
+    Mention,
+    agree,
+    census_names,
+    features,
+    mention_type,
+)
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
+from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
+from attention_atlas.methods.options import in_words
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.studies.clark2019.antecedents import (
-    BASELINES,
-    CoreferenceOptions,
-    Task,
-    alternatives,
-    head_rule_for,
-    task_of,
-)
-from attention_atlas.studies.clark2019.names import ALL, BEST_HEAD
 
 Floats = npt.NDArray[np.float64]
+BEST_HEAD, CHANCE = "best_head", "chance"
+NEAREST, HEAD_MATCH, RULE_BASED = "nearest", "head_match", "rule_based"
+BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
-CHANCE = "chance"
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
+
+
+@dataclass(frozen=True)
+class CoreferenceOptions:
+    """Choices that the paper leaves open, which the schema of the configuration describes; the defaults are our reading."""
+
+    candidates: str = "earlier_mentions"
+    scored: str = "with_antecedent"
+    head_rule: str = "auto"
+    singletons: bool = False
+    shared_heads: str = "keep"
+    word_mode: str = "mean"
+
+
+DEFAULT = CoreferenceOptions()
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "candidates": ("earlier_mentions", "other_mentions", "words"),
+    "scored": ("with_antecedent", "not_first"),
+    "head_rule": ("auto", "constituents", "dependency", "surface", "last"),
+    "singletons": (False, True),
+    "shared_heads": ("keep", "drop"),
+    "word_mode": ("mean", "first", "max"),
+}
+
+
+def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions]]:
+    """Every option of `base` changed alone: (name, options)."""
+    return [
+        (name, replace(base, **{name: value}))
+        for name, values in _VALUES.items()
+        for value in values
+        if value != getattr(base, name)
+    ]
 
 
 def coreference(
@@ -59,7 +97,7 @@ def coreference(
             continue  # a head rule that this corpus does not allow
         # The rule that `auto` resolves to is the same variant.
         if name != "head_rule" or alternative_rule != rule:
-            setting = alternative_rule if name == "head_rule" else alternative.option_text(name)
+            setting = alternative_rule if name == "head_rule" else in_words(getattr(alternative, name))
             variants.append((name, setting, alternative, alternative_rule))
     cached = progress(attention, total=len(examples), label="windows")
     names, settings, choices, rules = zip(*variants, strict=True)
@@ -69,14 +107,9 @@ def coreference(
         rows = table2_rows(outcome, replace(resampling, resamples=100))
         frames.append(rows[rows["mention_type"] == ALL].assign(option=name, setting=setting))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
-    mentions = [mention for example in examples for mention in example.mentions or ()]
     summary = {
-        "windows": len(examples),
         "documents": len({e.document for e in examples}),
-        "words": sum(len(e.words) for e in examples),
-        "mentions": len(mentions),
-        "singletons": sum(mention.singleton for mention in mentions),
-        "scored": len(results[0].type),
+        "mentions": sum(len(example.mentions or ()) for example in examples),
         "head_rule": rule,
         "first_names": len(census_names().masculine) + len(census_names().feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
@@ -88,6 +121,121 @@ def coreference(
         "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claims_frame(results[0], resampling),
     }
+
+
+@dataclass(frozen=True)
+class Task:
+    """Coreference resolution in one example: k scored mentions over n words.
+
+    heads: [k] head words; types: [k] pronoun, proper or nominal; candidates, correct: [k, n] words that may be selected, and
+    head words of antecedents; baselines: [k] the word that each selects, -1 for none.
+    """
+
+    heads: npt.NDArray[np.intp]
+    types: tuple[str, ...]
+    candidates: Bools
+    correct: Bools
+    baselines: Mapping[str, npt.NDArray[np.intp]]
+
+    @property
+    def chance(self) -> npt.NDArray[np.float64]:
+        """[k] share of correct words among the candidates: the expected accuracy of a random choice."""
+        sizes = self.candidates.sum(axis=1)
+        return np.divide((self.correct & self.candidates).sum(axis=1), sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+
+
+def head_rule_for(examples: Iterable[Example], requested: str) -> str:
+    """The requested rule, or for `auto` the best that all mentions of the corpus have."""
+    rules = []
+    for example in examples:
+        if example.mentions is None:
+            raise AtlasError(f"example {example.id} has no mentions: Table 2 needs a corpus of reader conll2012.")
+        rules += [set(mention.heads) for mention in example.mentions]
+    if not rules:
+        raise AtlasError(
+            "there is no mention in this corpus: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
+    available = set.intersection(*rules)
+    rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
+    if rule not in available:
+        raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")
+    return rule
+
+
+def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
+    """Scored mentions, candidates and baselines of one example, with head words by `rule`.
+
+    A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
+    heads. The head word of a mention is never its candidate.
+    """
+    n = len(example.words)
+    tags = example.layers.get("xpos", ("_",) * n)
+    sentence = example.layers.get("sentence", (0,) * n)
+    mentions = [m for m in example.mentions or () if options.singletons or not m.singleton]
+    if options.shared_heads == "drop":
+        count = Counter(m.heads[rule] for m in mentions)
+        mentions = [m for m in mentions if count[m.heads[rule]] == 1]
+    descriptions = [_describe(m, m.heads[rule], example, tags[m.heads[rule]]) for m in mentions]
+    described: dict[int, list[_Description]] = {}
+    for mention, description in zip(mentions, descriptions, strict=True):
+        described.setdefault(mention.heads[rule], []).append(description)
+    scored_heads, types, candidates, correct = [], [], [], []
+    picks: dict[str, list[int]] = {name: [] for name in BASELINES}
+    for mention, description in zip(mentions, descriptions, strict=True):
+        head = mention.heads[rule]
+        antecedent_heads = {m.heads[rule] for m in mentions if m.cluster == mention.cluster and m.heads[rule] < head}
+        if not (antecedent_heads if options.scored == "with_antecedent" else not mention.first):
+            continue
+        allowed = sorted(h for h in described if h != head and (h < head or options.candidates == "other_mentions"))
+        starts = head == 0 or sentence[head] != sentence[head - 1]
+        scored_heads.append(head)
+        types.append(mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop]))
+        words = np.arange(n)
+        candidates.append(words != head if options.candidates == "words" else np.isin(words, allowed))
+        correct.append(np.isin(words, list(antecedent_heads)))
+        for name, word in _baselines(description, head, allowed, described).items():
+            picks[name].append(word)
+    return Task(
+        np.asarray(scored_heads, dtype=np.intp),
+        tuple(types),
+        np.asarray(candidates, dtype=bool).reshape(-1, n),
+        np.asarray(correct, dtype=bool).reshape(-1, n),
+        {name: np.asarray(words, dtype=np.intp) for name, words in picks.items()},
+    )
+
+
+class _Description(NamedTuple):
+    """What the baselines compare of two mentions."""
+
+    text: str
+    head_word: str
+    features: Features
+
+
+def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Description:
+    span = example.words[mention.start : mention.stop]
+    # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
+    inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
+    traits = features(span, inside, tag, mention.entity, census_names())
+    return _Description(" ".join(span).lower(), example.words[head].lower(), traits)
+
+
+def _baselines(
+    mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]
+) -> dict[str, int]:
+    """The word that each baseline selects for one mention, -1 for none: the nearest match, ties to the earlier."""
+    by_distance = sorted(allowed, key=lambda k: (abs(k - head), k))
+
+    def nearest(matches: Callable[[_Description], bool]) -> int:
+        return next((k for k in by_distance if any(matches(d) for d in described[k])), -1)
+
+    sieves = (
+        nearest(lambda d: d.text == mention.text),
+        nearest(lambda d: d.head_word == mention.head_word),
+        nearest(lambda d: agree(d.features, mention.features)),
+        nearest(lambda d: True),
+    )
+    return {NEAREST: sieves[3], HEAD_MATCH: sieves[1], RULE_BASED: next((k for k in sieves if k >= 0), -1)}
 
 
 @dataclass(frozen=True)
@@ -161,7 +309,6 @@ def outcomes(
 
 
 def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention."""
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
@@ -213,26 +360,26 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
 def system_rows(
     heads: Bools,
     directions: Sequence[str],
-    baselines: Mapping[str, Floats],
+    baselines: Mapping[str, Floats | Bools],
     groups: tuple[str, Mapping[str, Bools]],
     units: Units,
     resampling: Resampling,
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group, the best head last.
 
-    The best head has the highest accuracy over all items, as in the paper; held-out accuracy: of heads that are chosen on the
-    other folds of units.
-
+    The best head has the highest accuracy over all items, as in the paper; held-out: chosen on the other folds of units.
     heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
     chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
     resampled and divided into folds.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
     place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
-    held = heldout_of_units(heads, units, resampling).astype(float)
+    fold = folds_of(units.count, min(resampling.folds, units.count), resampling.seed)[units.of_item]
+    held = heldout(heads, fold).astype(float)
     column, members = groups
     rows = []
-    for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
+    for system, is_right in {**baselines, BEST_HEAD: heads[:, direction, layer, head]}.items():
+        right = is_right.astype(float)
         for name, of_group in members.items():
             of_units = units.at(of_group)
             row = {"system": system, column: name, "n": int(of_group.sum()), "correct": right[of_group].sum()}
@@ -251,76 +398,46 @@ def system_rows(
     return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64", "head": "Int64"})
 
 
-def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bools:
-    """[item] whether the head that is best on the other folds of units is right."""
-    fold = folds_of(units.count, min(resampling.folds, units.count), resampling.seed)[units.of_item]
-    return heldout(heads, fold)
-
-
-def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> pd.DataFrame:
     """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP.
 
-    Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none.
+    Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none. Passages in
+    which the pronoun refers to neither name or to both are skipped.
     """
-    choices, right, documents = [], [], []
+    right, documents, rules = [], [], []
     for example, maps in with_attention(examples, progress(attention, total=len(examples), label="passages")):
-        choice = choice_of(example)
-        if choice is not None:
-            choices.append(choice)
-            documents.append(example.document)
-            right.append(preferred(maps.word_maps(), maps.special_units, choice))
-    if not choices:
+        by_role = {m.role: m for m in example.mentions or ()}
+        if not {"pronoun", "A", "B"} <= set(by_role):
+            raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
+        pronoun, *names = (range(by_role[role].start, by_role[role].stop) for role in ("pronoun", "A", "B"))
+        is_right = [by_role[name].cluster == by_role["pronoun"].cluster for name in "AB"]
+        if sum(is_right) != 1:
+            continue
+        names = names if is_right[0] else names[::-1]
+        right.append(preferred(maps.word_maps(), maps.special_units, pronoun, names))
+        documents.append(example.document)
+        # Words between pronoun and name.
+        distances = [max(name.start - pronoun.stop, pronoun.start - name.stop) for name in names]
+        masculine = example.words[pronoun.start].lower() in _MASCULINE
+        rules.append((masculine, names[0].start < names[1].start, distances[0] < distances[1]))
+    if not right:
         raise AtlasError("no passage has exactly one name that the pronoun refers to: there is nothing to choose.")
-    heads, units = np.stack(right), independent_units(documents, "passages")
-    masculine = np.asarray([choice.masculine for choice in choices])
-    of_gender = {ALL: np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
-    by_rule = pd.DataFrame([baselines_of(choice) for choice in choices]).astype(float)
-    baselines = {CHANCE: np.full(len(choices), 0.5)} | {name: by_rule[name].to_numpy() for name in by_rule}
-    directions = ("pronoun_to_name", "name_to_pronoun")
-    by_gender = {gender: accuracy_rows(heads[members], directions) for gender, members in of_gender.items()}
+    masculine, first_name, nearest_name = np.asarray(rules).T
+    of_gender = {ALL: np.ones(len(right), bool), "masculine": masculine, "feminine": ~masculine}
+    baselines = {CHANCE: np.full(len(right), 0.5), "first_name": first_name, "nearest_name": nearest_name}
+    units, directions = independent_units(documents, "passages"), ("pronoun_to_name", "name_to_pronoun")
     resampling = Resampling(folds, resamples, seed)
-    return {
-        "systems": system_rows(heads, directions, baselines, ("gender", of_gender), units, resampling),
-        "heads": pd.concat(by_gender, names=["gender"]).reset_index(level="gender").reset_index(drop=True),
-    }
+    return system_rows(np.stack(right), directions, baselines, ("gender", of_gender), units, resampling)
 
 
-class Choice(NamedTuple):
-    """A passage with two names: words of the pronoun, of the name it refers to, and of the other one."""
-
-    pronoun: range
-    right: range
-    wrong: range
-    masculine: bool
-
-
-def choice_of(example: Example) -> Choice | None:
-    """The choice between the names of a passage; None if the pronoun refers to neither or both."""
-    by_role = {m.role: m for m in example.mentions or ()}
-    if not {"pronoun", "A", "B"} <= set(by_role):
-        raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
-    pronoun, first, second = (range(by_role[role].start, by_role[role].stop) for role in ("pronoun", "A", "B"))
-    is_right = [by_role[name].cluster == by_role["pronoun"].cluster for name in "AB"]
-    if sum(is_right) != 1:
-        return None
-    masculine = example.words[pronoun.start].lower() in _MASCULINE
-    return Choice(pronoun, *((first, second) if is_right[0] else (second, first)), masculine)
-
-
-def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
-    """[direction, layer, head] whether every head prefers the right name, of maps as in `picked_words`; a tie counts as wrong.
+def preferred(maps: npt.NDArray[np.floating], special: Bools, pronoun: range, names: Sequence[range]) -> Bools:
+    """[direction, layer, head] whether every head prefers the first of two names, of maps as in `picked_words`; a tie is wrong.
 
     From pronoun to name, the preferred name is the one whose words get more attention from the pronoun, summed over its words.
     From name to pronoun, it is the one whose words attend more to the pronoun, on average.
     """
     words = np.flatnonzero(~special)
-    pronoun, *names = (words[span] for span in (choice.pronoun, choice.right, choice.wrong))
-    to_names = [maps[..., pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
-    from_names = [maps[..., name[:, None], pronoun].sum(axis=-1).mean(axis=-1) for name in names]
+    of_pronoun, *of_names = (words[span] for span in (pronoun, *names))
+    to_names = [maps[..., of_pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in of_names]
+    from_names = [maps[..., name[:, None], of_pronoun].sum(axis=-1).mean(axis=-1) for name in of_names]
     return np.stack([to_names[0] > to_names[1], from_names[0] > from_names[1]])
-
-
-def baselines_of(choice: Choice) -> dict[str, bool]:
-    """Whether the first and the nearest name are right; distance counts words between pronoun and name."""
-    right, wrong = (max(span.start - choice.pronoun.stop, choice.pronoun.start - span.stop) for span in choice[1:3])
-    return {"first_name": choice.right.start < choice.wrong.start, "nearest_name": right < wrong}

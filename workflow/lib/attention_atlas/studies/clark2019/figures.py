@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.figures import quantities, style
 from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
 from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, range_label, values_from_zero
@@ -24,7 +25,7 @@ from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 from attention_atlas.methods.surface import TARGETS
 from attention_atlas.published.values import rows_of_column
-from attention_atlas.studies.clark2019.names import PREDICTED
+from attention_atlas.studies.clark2019.head_measures import PREDICTED
 from attention_atlas.workflow.shown import figure
 
 _KINDS = {
@@ -93,6 +94,8 @@ def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
     first token stands for all earlier ones.
     """
     table = figure1_weights
+    if table.empty:
+        raise AtlasError("no segment has 15 tokens, so Figure 1 cannot be drawn.")
     panels = list(table.groupby("kind", sort=False))
     size = int(table["from_position"].max())
     rows = -(-len(panels) // 2)

@@ -31,9 +31,14 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.language_models import MaskedExample, MaskedModel, MlmHead, mask_pieces, unmasked
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.studies.clark2019.names import ALL_ROWS, PREDICTED, REACHABLE, ROWS, first_late_layer
+from attention_atlas.studies.clark2019.claims import first_late_layer
+from attention_atlas.studies.clark2019.head_measures import PREDICTED
 
 MASKINGS = ("masked", "unmasked")
+ALL_ROWS, REACHABLE = "all", "reachable"
+ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
+"""Queries that a mean is over. Reachable: all whose gradient can differ from 0, which in the last layer are those of predicted
+tokens only. This causes a jump there."""
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
@@ -45,17 +50,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def gradients(
-    model: Mapping[str, Any],
-    card: Card,
-    mlm_head: MlmHead,
-    examples: Examples,
-    resamples: int,
-    seed: int,
+    model: Mapping[str, Any], card: Card, mlm_head: MlmHead, examples: Examples, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Gradients of every head on all segments; without a mask token in the vocabulary the tables have no rows.
 
-    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); variants,
-    the means over heads of each reading; claims, the gradient of attention to [SEP] by layer (`claims_frame`).
+    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); claims,
+    the gradient of attention to [SEP] by layer (`claims_frame`).
     """
     frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
     if mlm_head.facts.origin != "none":
@@ -73,7 +73,7 @@ def gradients(
             if masking == "masked":
                 claims = claims_frame(by_measure[PREDICTED, "per_weight"], units, resamples, seed)
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words)
-    return {"gradients": frame, "variants": variants_table(frame), "claims": claims}
+    return {"gradients": frame, "claims": claims}
 
 
 def segment_gradients(
@@ -100,7 +100,7 @@ def segment_gradients(
 def attention_gradients(
     masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Attention maps and the derivatives of the summed loss by them, one padded tensor [batch, head, n, n] for each layer."""
+    """Attention maps and the derivatives of the summed loss by them: for each layer a padded tensor [batch, head, n, n]."""
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
     targets = torch.full_like(inputs["input_ids"], -100)
@@ -218,12 +218,3 @@ def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.
         low, high = percentile_interval(resampled / resampled.max(axis=1, keepdims=True), level)
     table = pd.DataFrame({"layer": late + 1, "ratio": (means / means.max())[late], "ci_low": low[late], "ci_high": high[late]})
     return table.assign(level=level, n=int(has_value.sum()), unit=drawn.name, units=drawn.count)
-
-
-def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the heads of a layer, a column for each target."""
-    keys = ["masking", "rows", "measure", "layer"]
-    means = frame.astype({"value": float}).groupby([*keys, "target"], sort=False)["value"].mean()
-    wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
-    order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}
-    return wide.sort_values(keys, key=lambda c: c.map(order) if c.name != "layer" else c, ignore_index=True)

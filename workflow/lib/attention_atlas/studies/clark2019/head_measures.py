@@ -17,10 +17,12 @@ from attention_atlas.methods.head_measures import (
     where,
     with_interval,
 )
-from attention_atlas.studies.clark2019.names import PREDICTED
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PREDICTED = "predicted"
+"""Queries that a mean gradient of Figure 3 is over: those of the predicted tokens."""
 
 
 def _best_relations(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,9 +15,17 @@ from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, predicted_words
-from attention_atlas.studies.clark2019.antecedents import CoreferenceOptions, Task, head_rule_for, task_of
-from attention_atlas.studies.clark2019.coreference import DIRECTIONS, TO_ANTECEDENT, judge, picked_words
-from attention_atlas.studies.clark2019.names import BEST_HEAD
+from attention_atlas.studies.clark2019.coreference import (
+    BEST_HEAD,
+    DIRECTIONS,
+    TO_ANTECEDENT,
+    CoreferenceOptions,
+    Task,
+    head_rule_for,
+    judge,
+    picked_words,
+    task_of,
+)
 
 Weights = npt.NDArray[np.float32]
 WINDOW = 15
@@ -45,15 +53,12 @@ class Panel(NamedTuple):
     marked: npt.NDArray[np.bool_]
 
 
-def figure1_weights(attention: Attention, surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> pd.DataFrame:
-    """The weights that Figure 1 draws: the last 15 tokens of the first segment of that length, rows renormalised (section 3).
+def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> pd.DataFrame:
+    """The weights that Figure 1 draws: the last 15 tokens of a segment, rows renormalised (section 3).
 
-    heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. Columns: kind,
-    layer, head, value (the measure of this kind over all segments), example, and those of `weights_frame`.
+    heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. value: the measure
+    of this kind over all segments.
     """
-    example = next((example for example in attention if len(example.tokens) >= WINDOW), None)
-    if example is None:
-        raise AtlasError(f"no segment has {WINDOW} tokens, so Figure 1 cannot be drawn.")
     tokens = ["...", *(display_token(token) for token in example.tokens[1 - WINDOW :])]
     frames = []
     for number, (kind, measure) in enumerate(KINDS.items()):
@@ -86,14 +91,10 @@ def figure5_weights(
 ) -> pd.DataFrame:
     """The weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
 
-    For pobj, [CLS] and [SEP] are removed and rows renormalised, as in the authors' notebook; for other relations they are
-    shown, so that a head can be seen to attend to [SEP] where its relation does not hold. Sentences of 6 to 12 words in the
-    first shard are ranked by the number of dependents that the head gets right minus those it gets wrong, then by attention on
-    the correct words.
-
+    Sentences of 6 to 12 words in the first shard are ranked by the number of dependents that the head gets right minus those it
+    gets wrong, then by attention on the correct words. [CLS] and [SEP] show where a head attends if its relation does not hold.
     heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
-    Columns: relation, example, sentence, layer, head, direction, accuracy (of the best head), those of `weights_frame`, marked
-    (a line of the relation).
+    marked: a line of the relation.
     """
     relations = dependencies.set_index("relation")
     if isinstance(heads, str):
@@ -126,7 +127,7 @@ def figure5_weights(
 
 
 def _panel(example: Example, cached: CachedExample, relation: str, layer: int, head: int, direction: str) -> Panel | None:
-    """A sentence with the relation; first by mean attention on the correct words among those with as many right ones."""
+    """A sentence with the relation; mean attention on the correct words decides among those with as many right ones."""
     tokens = np.flatnonzero(np.asarray(example.layers["relations"]) == relation)
     if not len(tokens):
         return None

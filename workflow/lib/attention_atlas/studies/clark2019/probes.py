@@ -1,228 +1,462 @@
-"""Accuracy of the probes and of baselines without attention, over seeds: the rows of Table 3."""
+"""The probes of section 5: attention between words with the ROOT column, probes of all seeds at a time, and their training.
+
+Every parameter of a probe has a leading axis of its alignments and seeds, the slots. A probe gives scores [slot, b, N, N + 1]:
+for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
+from torch import nn
 
+from attention_atlas.attention.batches import PROBE_CHUNK
+from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.methods.dependency_scoring import ALL
-from attention_atlas.methods.head_tables import independent_units
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts
-from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BEST_HEAD, DISTANCES_WORDS, RANDOM
+from attention_atlas.corpora.word_vectors import VectorFile, WordVectors, static_vectors
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.models.card import Card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loaded_weights import check_loss
+from attention_atlas.models.loading import load_model
+from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS, correct_words
 
-Floats = npt.NDArray[np.float64]
-RecordUnits = tuple[pd.Series, str]
-"""Record -> number of its document or sentence, and which of both."""
-KEYS = ["probe", "root_alignment"]
-_DIFFERENCE = ["value", "ci_low", "ci_high", "n", "unit", "units", "seeds"]
+LEGACY, FIXED = "legacy", "fixed"
+ALIGNMENTS = (LEGACY, FIXED)
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
+DISTANCES = 8
+HIDDEN = 256
+_EVALUATION_BATCH = 32
+"""Sentences of a batch that is only evaluated."""
+_log = logging.getLogger(__name__)
 
 
-def probe_scores(
-    probes: Mapping[str, pd.DataFrame],
-    trainings: Mapping[str, pd.DataFrame],
-    examples: Examples,
-    dependency_heads: pd.DataFrame,
-    resamples: int,
-    seed: int,
+def probes(
+    model: str,
+    base_model: str,
+    card: Card,
+    training: RepeatedAttention,
+    training_examples: Examples,
+    evaluation: Attention,
+    evaluation_examples: Examples,
+    embeddings: Mapping[str, Any],
+    encoding: str,
+    dimensions: int,
+    recipe: Mapping[str, Any],
+    file: VectorFile | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Scores of the probes of the run's model, then of those with random weights, and of baselines on the evaluation treebank.
+    """Probes of one model (its name and card), trained on one treebank and evaluated on the other: `predictions`, and a summary
+    of the training. Another model than the `base_model` has random weights, and the probe on attention and words alone.
 
-    The bootstrap is over documents, or sentences where the treebank names no documents. Tables: scores (training: epochs, batch
-    size, order and number of sentences, empty for what is not trained), seeds (a row for each), gains (`root_gains`), leads
-    (`probe_leads`), and training: that of the run's model, and the epochs that the probe `RANDOM` kept.
+    Word vectors: of a file in GloVe's format, or the input embeddings of the base model (its registry entry), reduced.
     """
-    model, *random_models = probes
-    of_model = probes[model]
-    results = pd.concat([of_model, *(probes[name].assign(probe=RANDOM) for name in random_models)], ignore_index=True)
-    # Each seed of each random model is one draw.
-    results["draw"] = results["model"] + "/" + results["seed"].astype(str)
-    of_example = independent_units([example.document for example in examples], "sentences")
-    units = pd.Series(of_example.of_item, index=[example.record for example in examples]), of_example.name
-    by_probe = [frame for _, frame in results.groupby(KEYS, sort=False)]
-    baselines, of_probes = (
-        [row for frame in frames for row in _summarised(frame, units, resamples, seed)]
-        for frames in (_baselines(examples), by_probe)
+    if file is not None:
+        words = {word.lower() for example in (*training_examples, *evaluation_examples) for word in example.words}
+        vectors = file(words, encoding)
+    else:
+        weights = load_model(embeddings).get_input_embeddings().get_parameter("weight").detach().float().numpy()
+        both = [*training_examples, *evaluation_examples]
+        vectors = static_vectors(weights, both, training_examples, dimensions, base_model)
+    coverage = vectors.coverage(evaluation_examples)
+    _log.info("word vectors: %s; %.1f %% of the evaluation words have one", vectors.label, 100 * coverage)
+    chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
+    evaluated = {example.words for example in evaluation_examples}
+    duplicates = sum(example.words in evaluated for example in training_examples)
+    left_out = evaluated if chosen.duplicates == "corrected" else set()
+    fate = "left out" if left_out else "trained on"
+    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(training_examples), fate)
+    names = ALL_PROBES if model == base_model else (ATTENTION_WORDS,)
+    by_name = make_probes(names, chosen, card.layers * card.heads, vectors.dimensions)
+    device = pick_device()
+    for probe in by_name.values():
+        probe.to(device)
+
+    def read() -> Iterator[Sentence]:
+        return sentences(training_examples, iter(training), vectors, card, lambda example: example.words not in left_out)
+
+    summary = {
+        **{"sentences": train(by_name, read, chosen, device), "duplicates": duplicates, "duplicates_are": fate},
+        **{name: getattr(chosen, name) for name in ("epochs", "batch", "learning_rate", "order")},
+        **{"vectors": vectors.label, "coverage": coverage},
+    }
+    cached = progress(evaluation, total=len(evaluation_examples), label="evaluation")
+    return {
+        "table": predictions(by_name, sentences(evaluation_examples, cached, vectors, card)).assign(model=model),
+        "training": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
+    }
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Hyperparameters of the probes: settings of `clark2019.probes`, which the schema of the configuration describes."""
+
+    batch: int
+    epochs: int
+    learning_rate: float
+    order: str
+    seeds: tuple[int, ...]
+    duplicates: str = "corrected"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence for the probes: n words, K maps; pairs: [n, 2 K, n + 2] as `laid_out` gives it; vectors: [n, d], equal for
+    equal words; heads: [n] gold heads, 0 = ROOT; punctuation: [n] which words have the relation punct.
+    """
+
+    record: int
+    words: tuple[str, ...]
+    pairs: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]
+    heads: npt.NDArray[np.int64]
+    punctuation: npt.NDArray[np.bool_]
+
+
+def laid_out(
+    maps: npt.NDArray[np.float32], cls: npt.NDArray[np.float32], sep: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """[n, 2 K, n + 2] attention as probes read it: of word i to [CLS], [SEP] and each word (first K), and from them.
+
+    maps: [K, n, n] raw weights from word to word, not renormalised; cls, sep: [2 K, n] attention from each word to [CLS] and to
+    all [SEP] (first K rows), and from them to the word (last K rows); zeros where the model has no such token.
+    """
+    heads, n, _ = maps.shape
+    pairs = np.empty((n, 2 * heads, n + 2), np.float32)
+    pairs[..., 0], pairs[..., 1] = cls.T, sep.T
+    pairs[:, :heads, 2:], pairs[:, heads:, 2:] = maps.transpose(1, 0, 2), maps.transpose(2, 0, 1)
+    return pairs
+
+
+def sentences(
+    examples: Iterable[Example],
+    cached: Iterable[CachedExample],
+    vectors: WordVectors,
+    card: Card,
+    wanted: Callable[[Example], bool] = lambda example: True,
+) -> Iterator[Sentence]:
+    """The wanted sentences of a treebank with their attention, one in memory at a time."""
+    for example, maps in with_attention(examples, cached):
+        if "heads" not in example.layers:
+            raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
+        if wanted(example):
+            yield Sentence(
+                example.record,
+                example.words,
+                _pairs(maps, card),
+                vectors.of(example.words),
+                np.asarray(example.layers["heads"], dtype=np.int64),
+                np.asarray([relation == "punct" for relation in example.layers["relations"]]),
+            )
+
+
+def _pairs(cached: CachedExample, card: Card) -> npt.NDArray[np.float32]:
+    by_word = cached.word_maps()
+    by_word = by_word.reshape(-1, *by_word.shape[-2:])
+    special = cached.special_units
+    names = np.asarray(cached.words, dtype=object)
+
+    def root(token: str | None) -> npt.NDArray[np.float32]:
+        is_token = special & (names == token)
+        to_token = by_word[:, ~special][..., is_token].sum(-1)
+        from_token = by_word[:, is_token][..., ~special].sum(-2)
+        return np.concatenate([to_token, from_token])
+
+    return laid_out(by_word[:, ~special][..., ~special], root(card.cls), root(card.sep))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of sentences, padded to the longest, N words. Maps are not padded: copying them would dominate the run time.
+
+    pairs: of each sentence, see `laid_out`; special: [b, N, 2 K, 2] the first two columns of `pairs`; words: [U + 1, d] vectors
+    of the distinct words, the first row zeros, for padding; word: [b, N] row of `words`; heads: [b, N], -100 for padding;
+    mask: [b, N] real words.
+    """
+
+    pairs: tuple[torch.Tensor, ...]
+    special: torch.Tensor
+    words: torch.Tensor
+    word: torch.Tensor
+    heads: torch.Tensor
+    mask: torch.Tensor
+
+    def candidates(self, alignment: str) -> torch.Tensor:
+        """[b, N + 1] row of `words` of the candidates ROOT, w_1 .. w_N.
+
+        fixed: zeros for ROOT. legacy, as in the published code: the zeros come last, so that ROOT has the vector of w_1 and
+        every word that of the next one.
+        """
+        return nn.functional.pad(self.word, (1, 0) if alignment == FIXED else (0, 1))
+
+    @property
+    def candidate_mask(self) -> torch.Tensor:
+        """[b, N + 1] ROOT and the real words."""
+        return nn.functional.pad(self.mask, (1, 0), value=True)
+
+
+def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
+    """A batch of sentences; everything but the maps is padded to the longest sentence."""
+    rows: dict[str, int] = {}
+    words = [np.zeros_like(group[0].vectors[0])]
+    for name, vector in ((name, s.vectors[k]) for s in group for k, name in enumerate(s.words)):
+        if name not in rows:
+            rows[name] = len(words)
+            words.append(vector)
+
+    def padded(arrays: Iterable[npt.NDArray[Any]], value: int) -> torch.Tensor:
+        tensors = [torch.from_numpy(array).to(device) for array in arrays]
+        return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value)
+
+    heads = padded((s.heads for s in group), -100)
+    return Batch(
+        pairs=tuple(torch.from_numpy(s.pairs).to(device) for s in group),
+        special=padded((s.pairs[..., :2] for s in group), 0),
+        words=torch.from_numpy(np.stack(words)).to(device),
+        word=padded((np.array([rows[name] for name in s.words]) for s in group), 0),
+        heads=heads,
+        mask=heads >= 0,
     )
-    best_head = _best_head(dependency_heads, str(of_model["model"].iloc[0]))
-    scores = pd.DataFrame([*baselines, *best_head, *of_probes]).astype({"units": "Int64"})
-    training, *random = (trainings[name].set_index("quantity")["value"] for name in probes)
-    summaries = dict.fromkeys(of_model["probe"].unique(), training)
-    if random:
-        # All are trained by one recipe on one treebank.
-        summaries[RANDOM] = random[0]
-        extremes = (("kept_epoch_min", min), ("kept_epoch_max", max))
-        kept = {f"{RANDOM}_{end}": extreme(int(one[f"{ATTENTION_WORDS}_{end}"]) for one in random) for end, extreme in extremes}
-        training = pd.concat([training, pd.Series(kept)])
-    scores["training"] = [_in_words(summaries[name]) if name in summaries else "" for name in scores["probe"]]
-    scores["vectors"] = np.where(scores["probe"].str.endswith("words"), training["vectors"], "")
-    by_seed = results.groupby([*KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum()
-    uas = {"uas": by_seed["right"] / by_seed["words"], "uas_with_punctuation": by_seed["right_all"] / by_seed["words_all"]}
-    return {
-        "scores": scores,
-        "seeds": by_seed[["words"]].rename(columns={"words": "n"}).assign(**uas).reset_index(),
-        "gains": root_gains(of_model, units, resamples, seed),
-        "leads": probe_leads(results, units, resamples, seed),
-        "training": training.rename_axis("quantity").rename("value").reset_index(),
-    }
 
 
-def _in_words(training: pd.Series) -> str:
-    """How probes were trained, from the summary of a training."""
-    at_most = "at most " if int(training["development_sentences"]) else ""
-    return (
-        f"{at_most}{training['epochs']} epochs, batches of {training['batch']}, {training['order']} order, "
-        f"{training['sentences']} sentences; {training['duplicates']} that are in the evaluation treebank, too, are "
-        f"{training['duplicates_are']}"
-    )
+def distance_features(words: int) -> torch.Tensor:
+    """Distances from each word i to the candidates ROOT, w_1 .. w_n: [n, n + 1, 8].
 
-
-def _summarised(frame: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Mean over draws (seeds, models), their standard deviation, and an interval over units, without and with punctuation."""
-    by_draw = frame.groupby("draw")
-    by_unit = frame.groupby(frame["record"].map(units[0]))
-    roots = frame["roots"].sum()
-    for punctuation, right, words in (("without", "right", "words"), ("with", "right_all", "words_all")):
-        sums, of_units = by_draw[[right, words]].sum(), by_unit[[right, words]].sum()
-        accuracies = sums[right] / sums[words]
-        low, high = bootstrap_ratio(of_units[[right]].to_numpy(), of_units[[words]].to_numpy(), resamples, seed)
-        yield frame.iloc[0][KEYS].to_dict() | {
-            "punctuation": punctuation,
-            "seeds": by_draw.ngroups,
-            "uas": accuracies.mean(),
-            "sd": accuracies.std(ddof=1),
-            "ci_low": float(low[0]),
-            "ci_high": float(high[0]),
-            "root_accuracy": frame["right_roots"].sum() / roots if roots else np.nan,
-            "n": int(sums[words].iloc[0]),
-            "unit": units[1],
-            "units": len(of_units),
-            "model": ", ".join(dict.fromkeys(frame["model"])),
-        }
-
-
-def root_gains(results: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> pd.DataFrame:
-    """UAS with ROOT aligned minus UAS as published, for each probe with word vectors, without punctuation.
-
-    Columns: probe, value, ci_low, ci_high (bootstrap over units and over seeds), n (words), unit, units, seeds.
+    (j - i) / n for a candidate after the word, (i - j) / n for one before it; whether j - i is 0, -1, 1, -2, 2; whether the
+    candidate is ROOT, which has no other feature.
     """
-    counts = _by_draw_and_unit(results, "seed", units)
-    rows = []
-    for probe in dict.fromkeys(probe for probe, _ in counts):
-        if not {(probe, "fixed"), (probe, "legacy")} <= set(counts):
-            continue
-        (fixed, words), (legacy, _) = counts[probe, "fixed"], counts[probe, "legacy"]
-        seeds = fixed.index.intersection(legacy.index)
-        gains, sizes = (fixed.loc[seeds] - legacy.loc[seeds]).to_numpy(float), words.loc[seeds].to_numpy(float)
-        low, high = percentile_interval(_resampled_ratio((gains, sizes), resamples, seed, seed + 1)[:, None])
-        row = {"probe": probe, "value": gains.sum() / sizes.sum(), "ci_low": float(low[0]), "ci_high": float(high[0])}
-        rows.append(row | {"n": int(sizes[0].sum()), "unit": units[1], "units": gains.shape[1], "seeds": len(seeds)})
-    return pd.DataFrame(rows, columns=["probe", *_DIFFERENCE])
+    i = torch.arange(1, words + 1)[:, None]
+    j = torch.arange(words + 1)[None, :]
+    offset = (j - i).float()
+    real = (j > 0).float()
+    columns = [offset.clamp(min=0) / words, (-offset).clamp(min=0) / words]
+    columns += [(offset == k).float() for k in (0, -1, 1, -2, 2)]
+    root = (j == 0).float().expand(words, -1)
+    return torch.stack([*(column * real for column in columns), root], dim=-1)
 
 
-def probe_leads(results: pd.DataFrame, units: RecordUnits, resamples: int, seed: int) -> pd.DataFrame:
-    """UAS of the probe on attention and words minus that of every other probe of the paper's Table 3, without punctuation.
+class Probe(nn.Module):
+    """Base of the probes; slots: alignment of ROOT and vectors ("-" without vectors) and seed; seeds vary fastest."""
 
-    Columns: probe, over, root_alignment; value; ci_low, ci_high (bootstrap over units, the same for both probes, and over the
-    draws of each probe); n (words), unit, units, seeds, over_seeds (draws of both probes). Probes without word vectors have no
-    alignment of ROOT: they are compared with both alignments.
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.slots = tuple(product(alignments, seeds))
+        self._generators = [torch.Generator().manual_seed(seed) for _, seed in self.slots]
+
+    def initial(self, *shape: int, fans: int) -> torch.Tensor:
+        """Initial values [slot, *shape] as TensorFlow 1 draws them where the published code names none.
+
+        They are uniform within Glorot's bound sqrt(6 / fans); fans are inputs + outputs, where a vector of n weights counts n
+        of each, and a scalar one of each. Each slot has its own generator: its values depend only on its seed.
+        """
+        drawn = torch.stack([torch.rand(shape, generator=generator) for generator in self._generators])
+        return (2 * drawn - 1) * math.sqrt(6 / fans)
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
+        scores = self(batch)
+        targets = batch.heads[batch.mask].expand(scores.shape[0], -1)
+        return nn.functional.cross_entropy(scores[:, batch.mask].transpose(1, 2), targets, reduction="none").sum(-1)
+
+
+class AttentionProbe(Probe):
+    """Attention alone: sum_k w_k a_ij + u_k a_ji; ROOT by attention to and from [CLS] and [SEP] with two learned scalars."""
+
+    def __init__(self, seeds: Sequence[int], maps: int) -> None:
+        super().__init__(["-"], seeds)
+        self.weights = nn.Parameter(self.initial(2 * maps, fans=4 * maps))
+        self.root = nn.Parameter(self.initial(2, fans=2))
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        weights = self.weights.expand(*batch.mask.shape, -1, -1)
+        scores = _over_pairs(weights, batch.pairs).permute(2, 0, 1, 3)
+        return _masked(_with_root(self.root, scores[..., :2], scores[..., 2:]), batch)
+
+
+class AttentionWordsProbe(Probe):
+    """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate.
+
+    The published code has a bias beside them, the paper's formula has none (`bias`). The weights are a sum of a term of the
+    word and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms
+    of a word are computed once for all its occurrences in the batch.
     """
-    counts = {
-        key: tuple(wide.to_numpy(float) for wide in both) for key, both in _by_draw_and_unit(results, "draw", units).items()
-    }
-    rows = []
-    for alignment, over in product(("legacy", "fixed"), (DISTANCES_WORDS, RANDOM, ATTENTION)):
-        first = counts.get((ATTENTION_WORDS, alignment))
-        second = counts.get((over, alignment), counts.get((over, "-")))
-        if first is None or second is None:
-            continue
-        # The same units for both probes, but draws of each.
-        resampled = [_resampled_ratio(probe, resamples, seed, seed + 1 + k) for k, probe in enumerate((first, second))]
-        low, high = percentile_interval((resampled[0] - resampled[1])[:, None])
-        lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
-        row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
-        row |= {"ci_low": float(low[0]), "ci_high": float(high[0]), "n": int(first[1][0].sum()), "unit": units[1]}
-        rows.append(row | {"units": first[0].shape[1], "seeds": len(first[0]), "over_seeds": len(second[0])})
-    return pd.DataFrame(rows, columns=["probe", "over", "root_alignment", *_DIFFERENCE, "over_seeds"])
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int, bias: bool = True) -> None:
+        super().__init__(alignments, seeds)
+        full = self.initial(2 * dimensions, 2 * maps, fans=2 * dimensions + 2 * maps)
+        self.of_word = nn.Parameter(full[:, :dimensions].clone())
+        self.of_candidate = nn.Parameter(full[:, dimensions:].clone())
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), 2 * maps), requires_grad=bias)
+        self.root = nn.Parameter(self.initial(2, fans=2))
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        slots, maps = len(self.slots), self.bias.shape[-1]
+        # The row of a candidate holds a_ji in the first half of the maps and a_ij in the second.
+        parts = torch.cat([self.of_word, self.of_candidate.roll(maps // 2, dims=-1)])
+        bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
+        word_terms = torch.addmm(bias.flatten(), batch.words, parts.transpose(0, 1).flatten(1)).view(-1, maps)
+        candidates = torch.stack([batch.candidates(alignment) for alignment, _ in self.slots], dim=-1)
+        rows_of_words = torch.cat([batch.word[..., None].expand(-1, -1, slots), candidates[:, 1:]], dim=-1)
+        of_slot = torch.arange(2 * slots, device=rows_of_words.device)
+        weights = nn.functional.embedding(rows_of_words * (2 * slots) + of_slot, word_terms)
+        # One product for words and candidates of all slots, since reading the maps dominates the run time.
+        products = _over_pairs(weights, batch.pairs)
+        rows, columns = products[:, :, :slots].permute(2, 0, 1, 3), products[:, :, slots:].permute(2, 0, 3, 1)
+        of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], word_terms).roll(maps // 2, dims=-1)
+        to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
+        return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
 
 
-def _by_draw_and_unit(
-    results: pd.DataFrame, draw: str, units: RecordUnits
-) -> dict[tuple[str, str], tuple[pd.DataFrame, pd.DataFrame]]:
-    """(probe, alignment) -> right words and all words [draw, unit], without punctuation."""
-    scored = results.assign(unit=results["record"].map(units[0]))
-    return {
-        (str(probe), str(alignment)): (
-            frame.pivot_table(index=draw, columns="unit", values="right", aggfunc="sum"),
-            frame.pivot_table(index=draw, columns="unit", values="words", aggfunc="sum"),
-        )
-        for (probe, alignment), frame in scored.groupby(KEYS, sort=False)
-    }
+class DistanceProbe(Probe):
+    """No attention: a hidden layer over distances and both words' vectors (and, as in the published code, one zero)."""
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], dimensions: int) -> None:
+        super().__init__(alignments, seeds)
+        # One more input than is used: the published code feeds a zero, which only widens the initial bound.
+        inputs = 1 + DISTANCES + 2 * dimensions
+        full = self.initial(inputs, HIDDEN, fans=inputs + HIDDEN)[:, 1:]
+        self.of_distance = nn.Parameter(full[:, :DISTANCES].clone())
+        self.of_word = nn.Parameter(full[:, DISTANCES : DISTANCES + dimensions].clone())
+        self.of_candidate = nn.Parameter(full[:, DISTANCES + dimensions :].clone())
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), HIDDEN))
+        self.out = nn.Parameter(self.initial(HIDDEN, 1, fans=HIDDEN + 1)[..., 0])
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        features = torch.zeros(*batch.mask.shape, batch.mask.shape[1] + 1, DISTANCES, device=batch.mask.device)
+        for row, n in enumerate(batch.mask.sum(-1).tolist()):
+            features[row, :n, : n + 1] = distance_features(n)
+        scores = []
+        # One slot at a time: the hidden layer of all pairs is the largest tensor of all probes.
+        for s, (alignment, _) in enumerate(self.slots):
+            word = (batch.words @ self.of_word[s] + self.bias[s])[batch.word]
+            candidate = (batch.words @ self.of_candidate[s])[batch.candidates(alignment)]
+            hidden = torch.tanh(features @ self.of_distance[s] + word[:, :, None] + candidate[:, None])
+            scores.append(hidden @ self.out[s])
+        return _masked(torch.stack(scores), batch)
 
 
-def _resampled_ratio(terms: tuple[Floats, ...], resamples: int, seed: int, draw_seed: int) -> Floats:
-    """[resample] ratio of two sums (top and bottom, [draw, unit]) over resampled units and draws, with a seed for each."""
-    draws, units = terms[0].shape
-    ratios = []
-    by_unit, by_draw = resampled_counts(units, resamples, seed), resampled_counts(draws, resamples, draw_seed)
-    for drawn, drawn_draws in zip(by_unit, by_draw, strict=True):
-        top, bottom = (np.einsum("rd,du,ru->r", drawn_draws, values, drawn, optimize=True) for values in terms)
-        ratios.append(top / bottom)
-    return np.concatenate(ratios)
+class _OverPairs(torch.autograd.Function):
+    """`_over_pairs`; maps get no gradient."""
+
+    @staticmethod
+    def forward(context: Any, weights: torch.Tensor, *pairs: torch.Tensor) -> torch.Tensor:
+        context.save_for_backward(*pairs)
+        context.shape = weights.shape
+        size, longest, slots, _ = weights.shape
+        scores = weights.new_zeros(size, longest, slots, longest + 2)
+        for sentence_scores, sentence_weights, maps in zip(scores, weights, pairs, strict=True):
+            n = len(maps)
+            sentence_scores[:n, :, : n + 2] = torch.bmm(sentence_weights[:n], maps)
+        return scores
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        pairs = context.saved_tensors
+        weight_gradients = gradients[0].new_zeros(context.shape)
+        for weight_gradient, score_gradient, maps in zip(weight_gradients, gradients[0], pairs, strict=True):
+            n = len(maps)
+            torch.bmm(score_gradient[:n, :, : n + 2], maps.transpose(1, 2), out=weight_gradient[:n])
+        return weight_gradients, *[None] * len(pairs)
 
 
-def _baselines(examples: Sequence[Example]) -> list[pd.DataFrame]:
-    """Right-branching (the head of the last word is itself, as in the published code) and the best offset, by sentence."""
-    by_offset = {}
-    for offset in (-3, -2, -1, 1, 2, 3):
-        rows = []
-        for example in examples:
-            picked = np.clip(np.arange(1, len(example.words) + 1) + offset, 0, len(example.words))
-            punctuation = np.asarray(example.layers["relations"]) == "punct"
-            rows.append({"record": example.record, **correct_words(picked, np.asarray(example.layers["heads"]), punctuation)})
-        by_offset[offset] = pd.DataFrame(rows).assign(root_alignment="-", draw="-", model=f"offset {offset:+d}")
-    best = max(by_offset.values(), key=lambda frame: frame["right"].sum())
-    return [by_offset[1].assign(probe="right_branching"), best.assign(probe="best_offset")]
+def _over_pairs(weights: torch.Tensor, pairs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Maps summed with weights: [b, N, slot, 2 K] of every word -> [b, N, slot, N + 2] for [CLS], [SEP] and the words."""
+    return cast(torch.Tensor, _OverPairs.apply(weights, *pairs))
 
 
-def correct_words(
-    picked: npt.NDArray[np.integer], heads: npt.NDArray[np.integer], punctuation: npt.NDArray[np.bool_]
-) -> dict[str, int]:
-    """Words of a sentence and those with the right head, without punctuation and with it (_all), and of words at ROOT."""
-    right, words, root = picked == heads, ~punctuation, heads == 0
-    return {
-        "words": int(words.sum()),
-        "right": int(right[words].sum()),
-        "words_all": len(right),
-        "right_all": int(right.sum()),
-        "roots": int(root.sum()),
-        "right_roots": int(right[root].sum()),
-    }
+def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Scores with ROOT first: s times that of [CLS] and e times that of [SEP]; scalars [slot, 2], others [slot, b, N, _]."""
+    return torch.cat([(special * scalars[:, None, None]).sum(-1, keepdim=True), words], dim=-1)
 
 
-def _best_head(heads: pd.DataFrame, model: str) -> Iterator[dict[str, Any]]:
-    """The head and direction with the best accuracy over all words, without and with punctuation; a head never picks ROOT.
+def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
+    return scores.masked_fill(~batch.candidate_mask[:, None], -1e9)
 
-    No interval: the table of heads has no counts by sentence.
+
+def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments.
+
+    The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
     """
-    correct = heads.pivot(index=["layer", "head", "direction"], columns="relation", values="correct")
-    n = heads.groupby("relation")["n"].first()
-    # The row All is over every token, or over the words without punctuation and root, as the run's options say.
-    every = [ALL] if n[ALL] == n.drop(ALL).sum() else [ALL, "punct", "root"]
-    right_of_all, n_of_all = correct.reindex(columns=every).sum(axis=1), n.reindex(every).sum()
-    right_of_punctuation = correct["punct"] if "punct" in n else 0
-    for punctuation, right, total in (
-        ("without", right_of_all - right_of_punctuation, n_of_all - n.get("punct", 0)),
-        ("with", right_of_all, n_of_all),
-    ):
-        layer, head, direction = right.idxmax()
-        yield {
-            **{"probe": BEST_HEAD, "root_alignment": "-", "punctuation": punctuation, "seeds": 1},
-            **{"uas": right.max() / total, "root_accuracy": 0.0, "n": int(total)},
-            "model": f"{model}, head {layer}-{head}, {direction.replace('_', ' ')}",
-        }
+    makers: dict[str, Callable[[], Probe]] = {
+        ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
+        ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
+        DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
+        BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], recipe.seeds[:1], maps, dimensions, bias=False),
+    }
+    return {name: makers[name]() for name in names}
+
+
+def train(probes: Mapping[str, Probe], stream: Callable[[], Iterator[Sentence]], recipe: Recipe, device: str = "cpu") -> int:
+    """Train all probes side by side, in place; the number of sentences of an epoch, which `stream` gives in file order."""
+    optimisers = {
+        name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe.learning_rate)
+        for name, probe in probes.items()
+    }
+    for epoch in range(1, recipe.epochs + 1):
+        totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
+        seen = 0
+        # Epochs count from 0 here, as in all earlier results.
+        generator = np.random.default_rng([epoch - 1, *recipe.seeds])
+        for group in _batches(stream(), recipe.batch, recipe.order, generator):
+            batch = batch_of(group, device)
+            seen += len(group)
+            for name, probe in probes.items():
+                losses = probe.loss(batch)
+                optimisers[name].zero_grad(set_to_none=True)
+                # Slots share no parameters: the gradient of the sum of their losses is the gradient of each.
+                losses.sum().backward()
+                optimisers[name].step()
+                totals[name] += losses.detach().double().cpu()
+        if not seen:
+            raise AtlasError(
+                "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
+            )
+        remedy = f"Lower learning_rate of the probes ({recipe.learning_rate:g}), or check the word vectors"
+        check_loss(torch.cat([*totals.values()]), f"epoch {epoch}", remedy)
+        per_sentence = ", ".join(f"{name} {losses.mean() / seen:.2f}" for name, losses in totals.items())
+        _log.info("epoch %d of %d: %d sentences, loss per sentence: %s", epoch, recipe.epochs, seen, per_sentence)
+    return seen
+
+
+def _batches(
+    stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
+) -> Iterator[list[Sentence]]:
+    """Batches of sentences, one chunk in memory: in file order, or shuffled within a chunk and of similar length."""
+    for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
+        group = [sentence for _, sentence in chunk]
+        numbers = list(range(len(group)))
+        if order != "file" and generator is not None:
+            ties = generator.random(len(group))
+            numbers.sort(key=lambda k: (len(group[k].heads), ties[k]))
+        batches = [[group[k] for k in numbers[start : start + size]] for start in range(0, len(group), size)]
+        if order != "file" and generator is not None:
+            batches = [batches[k] for k in generator.permutation(len(batches))]
+        yield from batches
+
+
+@torch.inference_mode()
+def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence]) -> pd.DataFrame:
+    """Probe, root_alignment, seed, record, and `correct_words` of each word's best candidate, which can be the word itself."""
+    device = next(next(iter(probes.values())).parameters()).device
+    rows: list[dict[str, Any]] = []
+    for group in _batches(stream):
+        padded = batch_of(group, str(device))
+        for name, probe in probes.items():
+            scores = probe(padded).double().cpu().numpy()
+            for of_slot, (alignment, seed) in zip(scores, probe.slots, strict=True):
+                labels = {"probe": name, "root_alignment": alignment, "seed": seed}
+                for of_sentence, sentence in zip(of_slot, group, strict=True):
+                    n = len(sentence.heads)
+                    counts = correct_words(of_sentence[:n, : n + 1].argmax(axis=1), sentence.heads, sentence.punctuation)
+                    rows.append({**labels, "record": sentence.record, **counts})
+    return pd.DataFrame(rows)

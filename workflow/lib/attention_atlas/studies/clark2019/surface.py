@@ -6,14 +6,14 @@ held-out documents: the head or layer is chosen on one half of the documents and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention
+from attention_atlas.attention.cache import Attention, CachedExample
 from attention_atlas.attention.words import widened
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
@@ -24,23 +24,32 @@ from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import choosing_half
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL
-from attention_atlas.studies.clark2019.names import BROAD_ENTROPY, middle_layers
+from attention_atlas.studies.clark2019.claims import BROAD_ENTROPY, middle_layers
+from attention_atlas.studies.clark2019.maps import WINDOW, figure1_weights
 
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
-def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+def surface(
+    attention: Attention,
+    card: Card,
+    options: Mapping[str, Any],
+    figure1_heads: str | Sequence[Sequence[int]],
+    resamples: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
     """Measures of every head on all segments (`COLUMNS`); the bootstrap is over documents, or segments where there are none.
 
     options: the measures that an option affects, as published and with that option changed alone; summary: number of segments,
-    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`.
+    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`; weights: what Figure 1
+    draws, of the first segment of 15 tokens; empty if there is none.
     """
     chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}
     by_option: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
     documents: list[str | None] = []
+    drawn: CachedExample | None = None
     for example in progress(attention, label="segments"):
         if example.level != "tokens":
             raise AtlasError(
@@ -58,24 +67,23 @@ def surface(attention: Attention, card: Card, options: Mapping[str, Any], resamp
                 of_variant = of_run if same else group(maps, classes, variant)
                 for measure in affected:
                     by_option.setdefault((option, variant.option_text(option), measure), []).append(of_variant[measure])
+        if drawn is None and len(example.tokens) >= WINDOW:
+            drawn = example
         lengths.append(len(example.tokens))
         documents.append(example.document)
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     units = independent_units(documents, "segments")
+    frame = mean_frame(by_measure, units, resamples, seed)
+    summary = {"segments": len(lengths), "mean_tokens": np.mean(lengths), "shortest": min(lengths), "longest": max(lengths)}
+    summary["uniform_entropy"] = np.log(lengths).mean()
     return {
-        "surface": mean_frame(by_measure, units, resamples, seed),
+        "surface": frame,
         "options": _options_frame(by_option),
-        "summary": pd.DataFrame(summary(lengths).items(), columns=["quantity", "value"]),
+        "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claim_statistics(by_measure, units, resamples, seed),
+        "weights": pd.DataFrame(columns=["kind"]) if drawn is None else figure1_weights(drawn, frame, figure1_heads),
     }
-
-
-def summary(lengths: Sequence[int]) -> dict[str, float]:
-    """Number of segments, their lengths in tokens, and the mean entropy of a uniform head (nats)."""
-    sizes = np.asarray(lengths, dtype=np.float64)
-    described = {"segments": len(sizes), "mean_tokens": sizes.mean(), "shortest": sizes.min(), "longest": sizes.max()}
-    return described | {"uniform_entropy": np.log(sizes).mean()}
 
 
 def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
@@ -93,10 +101,10 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     """Statistics of the claims, from measure -> [layer, head] of every segment.
 
     claim: `previous`, `next` (attention of the strongest head), `middle_sep` (share of [SEP] in the middle layers), `sep_sep`
-    (from [SEP] to [SEP] in the strongest layer), `broad_median`, `broad_maximum` (largest weight of a row, of the broad heads).
-    place: what is chosen on all segments, as layer or layer-head; how many heads are broad; the middle layers. value: mean over
-    the segments of one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low,
-    ci_high: bootstrap over units, made longer where they are few (`expanded_level`). n: segments with a value.
+    (from [SEP] to [SEP] in the strongest layer), `broad_median` (largest weight of a row, of the broad heads). place: what is
+    chosen on all segments, as layer or layer-head; how many heads are broad; the middle layers. value: mean over the segments
+    of one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low, ci_high: bootstrap
+    over units, made longer where they are few (`expanded_level`). n: segments with a value.
     """
     choosing = choosing_half(units.count, seed)[units.of_item]
     stacked = {name: np.stack(values) for name, values in by_measure.items()}
@@ -105,38 +113,24 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     def add(claim: str, place: str, values: Floats) -> None:
         rows.append({"claim": claim, "place": place} | _statistic(values, units, resamples, seed))
 
-    def add_heldout(claim: str, values: Floats, choose: Callable[[Bools], tuple[int, ...] | None]) -> None:
-        """The head or layer that `choose` finds on some segments, None for none: on one half, with its values on the other."""
-        on_all, on_half = choose(np.ones(len(values), dtype=bool)), choose(choosing) if choosing.any() else None
+    def add_strongest(claim: str, values: Floats) -> None:
+        """The strongest head or layer of one half, with its values on the other."""
         heldout = np.full(len(values), np.nan)
-        if on_half is not None:
-            heldout[~choosing] = values[(~choosing, *on_half)]
-        add(claim, "" if on_all is None else "-".join(str(number + 1) for number in on_all), heldout)
-
-    def strongest(values: Floats) -> Callable[[Bools], tuple[int, ...]]:
-        return lambda segments: _largest(values[segments].mean(axis=0))
+        if choosing.any():
+            heldout[~choosing] = values[(~choosing, *_largest(values[choosing].mean(axis=0)))]
+        add(claim, "-".join(str(number + 1) for number in _largest(values.mean(axis=0))), heldout)
 
     for claim in ("previous", "next"):
-        add_heldout(claim, stacked[claim], strongest(stacked[claim]))
+        add_strongest(claim, stacked[claim])
     if not np.isnan(stacked["sep"]).any():
         first, last = middle_layers(stacked["sep"].shape[1])
         add("middle_sep", f"{first + 1} to {last}", stacked["sep"][:, first:last].mean(axis=(1, 2)))
-        by_layer = stacked["sep_sep"].mean(axis=2)
-        add_heldout("sep_sep", by_layer, strongest(by_layer))
-    entropy, maximum = stacked["entropy"], stacked["row_maximum"]
-
-    def broad(segments: Bools) -> Bools:
-        return np.asarray(entropy[segments].mean(axis=0) > BROAD_ENTROPY)
-
-    def broadest(segments: Bools) -> tuple[int, ...] | None:
-        is_broad = broad(segments)
-        return _largest(np.where(is_broad, maximum[segments].mean(axis=0), -1.0)) if is_broad.any() else None
-
-    count = int(broad(np.ones(len(entropy), dtype=bool)).sum())
-    chosen_heads = broad(choosing) if choosing.any() else np.zeros(entropy.shape[1:], dtype=bool)
-    of_broad = np.where(choosing[:, None], np.nan, maximum[:, chosen_heads])  # [segment, broad head]
+        add_strongest("sep_sep", stacked["sep_sep"].mean(axis=2))
+    entropy = stacked["entropy"]
+    broad = entropy[choosing].mean(axis=0) > BROAD_ENTROPY if choosing.any() else np.zeros(entropy.shape[1:], dtype=bool)
+    count = int((entropy.mean(axis=0) > BROAD_ENTROPY).sum())
+    of_broad = np.where(choosing[:, None], np.nan, stacked["row_maximum"][:, broad])  # [segment, broad head]
     add("broad_median", f"{count} heads" if count else "", of_broad)
-    add_heldout("broad_maximum", maximum, broadest)
     return pd.DataFrame(rows, columns=["claim", "place", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,27 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.examples import Examples
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import (
     ALL,
     DEPENDENT_TO_HEAD,
     DIRECTIONS,
-    Bools,
     Gold,
-    Predictions,
+    Ints,
     Scores,
+    best_heads,
     gather_gold,
+    heads_frame,
     predict,
+    relations_frame,
     score,
 )
-from attention_atlas.methods.head_relations import head_relations, heads_frame, relations_frame
+from attention_atlas.methods.head_relations import head_relations
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, interval_of_mean
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives, options_of
 from attention_atlas.models.card import Card
-from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half
 from attention_atlas.stats.levels import LEVEL, level_of_parts
 
 OVER_75 = ("dobj", "det", "pobj", "poss")
@@ -59,26 +61,19 @@ def dependencies(
     chosen, resampling = options_of(options), Resampling(folds, resamples, seed)
     gold = gather_gold(examples)
     cached = progress(attention, total=len(examples), label="sentences")
-    predictions = predict(examples, cached, ("mean", "first", "max"), card.cls, card.sep)
-    scores = score(predictions.picked[chosen.word_mode], gold, chosen)
+    picked, to_sep = predict(examples, cached, ("mean", "first", "max"), card.sep)
+    scores = score(picked[chosen.word_mode], gold, chosen)
+    pieces = Counter((number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL)
+    split = sum(count > 1 for count in pieces.values()) / len(pieces)
+    summary = {"sentences": len(examples), "words": len(pieces), "split_words": split}
     return {
         "heads": heads_frame(scores, gold, chosen),
         "dependencies": relations_frame(scores, gold, chosen, min_count, resampling),
         "head_relations": head_relations(scores, gold, chosen, resampling),
-        "options": options_frame(predictions, gold, min_count),
-        "noop": noop_frame(predictions, scores, gold, resampling),
-        "summary": pd.DataFrame(summary(examples).items(), columns=["quantity", "value"]),
+        "options": options_frame(picked, gold, min_count),
+        "noop": noop_frame(to_sep, scores, gold, resampling),
+        "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claims_frame(scores, gold, chosen, resampling),
-    }
-
-
-def summary(examples: Sequence[Example]) -> dict[str, float]:
-    """Number of sentences and words, and the share of words with several word pieces (section 4.1)."""
-    pieces = Counter((number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL)
-    return {
-        "sentences": len(examples),
-        "words": len(pieces),
-        "split_words": sum(count > 1 for count in pieces.values()) / len(pieces),
     }
 
 
@@ -119,47 +114,27 @@ def _mean_with_interval(
     return row
 
 
-def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.DataFrame:
+def options_frame(picked: Mapping[str, Ints], gold: Gold, min_count: int) -> pd.DataFrame:
     """Best head and baseline of each relation as published (one row for each option), and with every option changed alone."""
     variants = [(name, variant) for name, variant in alternatives() if name not in _SURFACE_OPTIONS]
-    published = pd.DataFrame(_best_heads(predictions, gold, AS_PUBLISHED, min_count))
     frames = []
     for option in dict.fromkeys(name for name, _ in variants):
-        frames.append(published.assign(option=option, setting=AS_PUBLISHED.option_text(option)))
-        for options in (variant for name, variant in variants if name == option and variant.word_mode in predictions.picked):
-            changed = pd.DataFrame(_best_heads(predictions, gold, options, min_count))
-            frames.append(changed.assign(option=option, setting=options.option_text(option)))
-    return pd.concat(frames, ignore_index=True)[["option", "setting", *published.columns]]
+        for options in [AS_PUBLISHED, *(variant for name, variant in variants if name == option)]:
+            if options.word_mode in picked:
+                frame = best_heads(score(picked[options.word_mode], gold, options), gold, options, min_count)
+                frames.append(frame.assign(option=option, setting=options.option_text(option)))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _best_heads(predictions: Predictions, gold: Gold, options: Options, min_count: int) -> Iterator[dict[str, Any]]:
-    scores = score(predictions.picked[options.word_mode], gold, options)
-    for relation in [ALL, *gold.relations(min_count)]:
-        chosen = gold.tokens_of(relation, options)
-        heads, offsets = (right[chosen] for right in scores.of(relation))
-        offset_accuracies = offsets.mean(axis=0)
-        direction, layer, head = best_head(heads.sum(axis=0))
-        yield {
-            "relation": relation,
-            "n": int(chosen.sum()),
-            "layer": layer + 1,
-            "head": head + 1,
-            "direction": DIRECTIONS[direction],
-            "accuracy": heads[:, direction, layer, head].mean(),
-            "baseline_offset": options.offsets[int(offset_accuracies.argmax())],
-            "baseline_accuracy": offset_accuracies.max(),
-        }
+def noop_frame(to_sep: npt.NDArray[np.float32], scores: Scores, gold: Gold, resampling: Resampling) -> pd.DataFrame:
+    """Attention to [SEP] as a no-op (section 3.2), of the best heads of `OVER_75`, chosen on one half of documents.
 
-
-def noop_frame(predictions: Predictions, scores: Scores, gold: Gold, resampling: Resampling) -> pd.DataFrame:
-    """Attention to special tokens as a no-op (section 3.2), of the best heads of `OVER_75`, chosen on one half of documents.
-
-    token: "sep" or "cls", none that the model lacks; value: mean attention to the token from words to which the relation does
-    not apply, on the other half; applying: the same from words to which it applies.
+    value: mean attention to [SEP] from words to which the relation does not apply, on the other half; applying: the same from
+    words to which it applies. No rows for a model without [SEP].
     """
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     rows = []
-    for relation, level in _levels(gold).items():
+    for relation, level in _levels(gold).items() if to_sep.any() else ():
         of_relation = gold.relation == relation
         is_chosen = (of_relation & choosing).any()
         direction, layer, head = best_head(scores.heads[of_relation & choosing].sum(axis=0))
@@ -168,13 +143,9 @@ def noop_frame(predictions: Predictions, scores: Scores, gold: Gold, resampling:
             # The words that attend are then the heads of the dependents.
             tokens = np.arange(len(gold))
             applies = np.isin(tokens, (tokens - gold.position + gold.head)[of_relation & (gold.head > 0)])
-        for token, mass in (("sep", predictions.to_sep), ("cls", predictions.to_cls)):
-            if not mass.any():
-                continue
-            values = mass[:, layer, head].astype(np.float64) if is_chosen else np.full(len(gold), np.nan)
-            row = {"token": token, "relation": relation}
-            row |= _mean_with_interval(values, ~applies & ~choosing, gold, resampling, level)
-            if "value" in row and (applies & ~choosing).any():
-                row["applying"] = values[applies & ~choosing].mean()
-            rows.append(row)
-    return pd.DataFrame(rows, columns=["token", "relation", "value", "applying", *_INTERVAL])
+        values = to_sep[:, layer, head].astype(np.float64) if is_chosen else np.full(len(gold), np.nan)
+        row = {"relation": relation} | _mean_with_interval(values, ~applies & ~choosing, gold, resampling, level)
+        if "value" in row and (applies & ~choosing).any():
+            row["applying"] = values[applies & ~choosing].mean()
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["relation", "value", "applying", *_INTERVAL])

@@ -13,23 +13,15 @@ import pandas as pd
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
-from attention_atlas.methods.options import NOTES
+from attention_atlas.methods.options import in_words
 from attention_atlas.published.compare import VERDICT_NOTE, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.antecedents import BASELINES, CoreferenceOptions
-from attention_atlas.studies.clark2019.antecedents import NOTES as COREFERENCE_NOTES
+from attention_atlas.studies.clark2019.claims import SMALL_GRADIENT, first_late_layer, measured_claim, middle_layers
 from attention_atlas.studies.clark2019.claims import claims as tested_claims
-from attention_atlas.studies.clark2019.claims import measured_claim
-from attention_atlas.studies.clark2019.names import (
-    ATTENTION_WORDS,
-    BEST_HEAD,
-    BIAS_FREE,
-    PREDICTED,
-    SMALL_GRADIENT,
-    first_late_layer,
-    middle_layers,
-)
+from attention_atlas.studies.clark2019.coreference import BASELINES, BEST_HEAD, CoreferenceOptions
+from attention_atlas.studies.clark2019.head_measures import PREDICTED
+from attention_atlas.studies.clark2019.probe_scores import ATTENTION_WORDS, BIAS_FREE
 from attention_atlas.workflow.shown import table
 
 _HEAD = ["layer", "head", "direction"]
@@ -45,6 +37,25 @@ _GRADIENT_NOTES = {
     "masking": "the paper does not say which tokens are masked: 15 % as in pre-training, or none (loss on every token)",
     "measure": "the paper does not say how it averages: over weights, of sums over the class, or of gradient times attention",
 }
+NOTES = {
+    "word_mode": "the paper says mean; the published code takes the first subword by default",
+    "poss_rule": "the code scores the 's after a possessor in the possessor's place, unless the possessor picks the last word",
+    "poss_in_all": "34.7 in the authors' notebook, 34.5 in the paper",
+    "all_tokens": "the row All counts punctuation and root, which no head can predict",
+    "offsets": "the code's range ends at +2",
+    "offset_edges": "the code lets the last word predict itself and the first ones predict ROOT",
+    "sep_sep_denominator": "the code divides by 2 whatever the number of [SEP]",
+    "position_denominator": "the code divides by n although one token has no such neighbour",
+    "entropy_smoothing": "the code mixes in a uniform distribution",
+}
+_COREFERENCE_NOTES = {
+    "candidates": "the paper does not say which words a head may pick",
+    "scored": "the paper does not say which mentions count",
+    "head_rule": "the paper does not say how the head word is determined",
+    "singletons": "mentions without a chain are annotated in some corpora only",
+    "shared_heads": "nested mentions can share a head word",
+    "word_mode": "as in Table 1",
+}
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
 Row = tuple[Any, ...]
 """Option, as published, alternative, note (the choice), quantity, and its value as published and with the alternative."""
@@ -54,7 +65,7 @@ Row = tuple[Any, ...]
     id="options",
     number="Options",
     title="Effect of each disputed choice on the results",
-    reads=("dependency_options", "surface_options", "gradient_variants", "surface", "dependencies"),
+    reads=("dependency_options", "surface_options", "gradients", "surface", "dependencies"),
     optional={
         "segment_ids": ("variants.segment_ids", "variants/segment_ids/surface.tsv"),
         "recipe": ("variants.recipe", "variants/recipe/surface.tsv"),
@@ -74,7 +85,7 @@ def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str
     the published setting. Accuracies are shares of words (Table 1) or of all mentions (Table 2).
     """
     rows = [*_dependency_rows(frames["dependency_options"]), *_surface_rows(frames["surface_options"])]
-    rows += [*_gradient_rows(frames["gradient_variants"]), *_variant_rows(frames)]
+    rows += [*_gradient_rows(frames["gradients"]), *_variant_rows(frames)]
     if "coreference" in frames:
         rows += _coreference_rows(frames["coreference"], CoreferenceOptions(**coreference_options))
     if "probes" in frames:
@@ -112,8 +123,10 @@ def _changed_options(table: pd.DataFrame, keys: str | list[str]) -> Iterator[tup
         yield from (((option, published, alternative, NOTES[option]), base, changed) for alternative, changed in alternatives)
 
 
-def _gradient_rows(table: pd.DataFrame) -> Iterator[Row]:
+def _gradient_rows(by_head: pd.DataFrame) -> Iterator[Row]:
     """The ratio of the claim of section 3.2; over other queries also the last layer, which depends most on them."""
+    means = by_head.groupby([*_GRADIENT, "layer", "target"], sort=False)["value"].mean()
+    table = means.unstack("target", sort=False).reindex(columns=["sep", "other"]).reset_index()
     last = table["layer"].max()
     if not last > 1:
         return
@@ -151,13 +164,13 @@ def _coreference_rows(table: pd.DataFrame, options: CoreferenceOptions) -> Itera
     for (option, setting), changed in alternatives:
         for system in (*BASELINES, BEST_HEAD):
             before, after = base.loc[system], changed.loc[system]
-            note = COREFERENCE_NOTES[option]
+            note = _COREFERENCE_NOTES[option]
             if after["n"] != before["n"]:
                 note += f"; {after['n']:.0f} instead of {before['n']:.0f} mentions"
             if system == BEST_HEAD and list(after[_HEAD]) != list(before[_HEAD]):
                 heads = (f"{h['layer']:.0f}-{h['head']:.0f} ({h['direction'].replace('_', ' ')})" for h in (after, before))
                 note += f"; head {' instead of '.join(heads)}"
-            choice = (f"coreference_{option}", options.option_text(option) + _NOT_STATED, setting, note)
+            choice = (f"coreference_{option}", in_words(getattr(options, option)) + _NOT_STATED, setting, note)
             yield (*choice, f"Table 2, all: {system.replace('_', ' ')}", before["accuracy"], after["accuracy"])
 
 
