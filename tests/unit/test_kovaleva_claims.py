@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, STATISTICS, Measures, statistics
 from attention_atlas.studies.kovaleva2019.frames import frame_rows
-from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, LINKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE, LINKS
 from attention_atlas.studies.kovaleva2019.scores import GAINS, exchanged_gain
 from attention_atlas.studies.kovaleva2019.tables import tested_claims as claims
 

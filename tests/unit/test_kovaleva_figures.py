@@ -11,7 +11,7 @@ from text_boxes import saved_figures
 from attention_atlas.studies.kovaleva2019 import figures as study_figures
 from attention_atlas.studies.kovaleva2019 import task_figures
 from attention_atlas.studies.kovaleva2019.figures import role_runs
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, TASKS
 from attention_atlas.studies.kovaleva2019.task_figures import _FEATURES as FEATURES
 from attention_atlas.studies.kovaleva2019.task_figures import colour_bound
 

@@ -17,7 +17,7 @@ from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.kovaleva2019 import figures, task_figures
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, OPTIONS, Measures, changes
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES
+from attention_atlas.studies.kovaleva2019 import CLASSES, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scores import disabling, rows_of, scores
 from attention_atlas.studies.kovaleva2019.tables import claims, comparison, options, table1
 from attention_atlas.studies.kovaleva2019.words import MODES

@@ -29,7 +29,7 @@ from attention_atlas.studies.kovaleva2019.classes import (
     train_network,
     varied,
 )
-from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.studies.kovaleva2019 import CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import labelled_maps, training_pictures
 
 SPECIAL = np.array([True, False, False, False, True, False, False, True])

@@ -34,7 +34,7 @@ from attention_atlas.studies.kovaleva2019.classes import (
     train_network,
     tuned_thresholds,
 )
-from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.studies.kovaleva2019 import CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import (
     TEXTS,
     agreement,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.names import LINKS
+from attention_atlas.studies.kovaleva2019 import LINKS
 from attention_atlas.studies.kovaleva2019.words import (
     DRAWS,
     MODES,

@@ -23,7 +23,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_types import TYPES, UNNAMED, fits
 from attention_atlas.published.compare import VERDICTS
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
 from attention_atlas.workflow.study import artifacts
 from tools.results import write_results

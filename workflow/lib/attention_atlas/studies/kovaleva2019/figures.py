@@ -33,7 +33,7 @@ from attention_atlas.figures.style import (
     plain,
 )
 from attention_atlas.published.values import load_digitised, rows_of_column
-from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, PUBLISHED_MODEL, TASK_TITLES, count_range
+from attention_atlas.studies.kovaleva2019 import CLASS_TITLES, CLASSES, PUBLISHED_MODEL, TASK_TITLES, count_range
 from attention_atlas.workflow.shown import figure
 
 _COLUMNS = 3

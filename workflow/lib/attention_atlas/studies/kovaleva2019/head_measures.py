@@ -21,7 +21,7 @@ from attention_atlas.methods.head_measures import (
     with_adjusted_p,
     with_interval,
 )
-from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
     import pandas as pd

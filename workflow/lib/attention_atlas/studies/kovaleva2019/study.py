@@ -6,8 +6,8 @@ from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019 import TASK_TITLES, missing_tagger
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
-from attention_atlas.studies.kovaleva2019.names import TASK_TITLES, missing_tagger
 from attention_atlas.workflow.config import check_corpus, check_known
 from attention_atlas.workflow.paths import Config, Pair, has_files, limit_of, study_model
 from attention_atlas.workflow.study import Extra, Paper, Role, Study, shown_artifacts

@@ -18,8 +18,7 @@ from attention_atlas.published.compare import Claim, all_hold, compare
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.pages import claim_frame, claim_table, value_table, verdict_counts
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.studies.kovaleva2019.changes import RAISED_PARTS
-from attention_atlas.studies.kovaleva2019.names import (
+from attention_atlas.studies.kovaleva2019 import (
     CHANNELS,
     CLASS_TITLES,
     CLASSES,
@@ -30,6 +29,7 @@ from attention_atlas.studies.kovaleva2019.names import (
     STATES,
     TASK_TITLES,
 )
+from attention_atlas.studies.kovaleva2019.changes import RAISED_PARTS
 from attention_atlas.workflow.shown import table
 
 TABLE1 = "task metric state value sd min max ci_low ci_high paper_value seeds n unit".split()

@@ -32,7 +32,7 @@ from attention_atlas.figures.style import (
 )
 from attention_atlas.figures.style import PUBLISHED as PUBLISHED_MARK
 from attention_atlas.published.values import load_digitised
-from attention_atlas.studies.kovaleva2019.names import LEVEL, POINTS, PUBLISHED_MODEL, TASK_TITLES, count_range
+from attention_atlas.studies.kovaleva2019 import LEVEL, POINTS, PUBLISHED_MODEL, TASK_TITLES, count_range
 from attention_atlas.workflow.shown import figure
 
 METRIC_TITLES = {"accuracy": "accuracy", "f1": "F1", "correlation": "Pearson/Spearman"}
