@@ -1,6 +1,6 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
 # examples of those tasks, sentences with frames. Output: tables in results/{run}/kovaleva2019, of which
-# studies/kovaleva2019/{tables,figures,task_figures}.py make tables and figures.
+# studies/kovaleva2019/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes

@@ -103,7 +103,7 @@ def changes(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and the effects of disabling (`scores.disabling`)."""
+    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`."""
     effects = {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
     by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
     return change_tables(by_task, resamples, seed) | {"statistics": statistics(by_task, resamples, seed)} | effects
