@@ -60,7 +60,7 @@ def test_every_declared_file_can_be_planned(workspace, run):
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
-    assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
+    assert {"kovaleva2019_measures", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
     assert {"michel2019_masked", "michel2019_heldout", "michel2019_pruned", "michel2019_dynamics", "michel2019_timing"} <= set(
         jobs
     )

@@ -65,8 +65,6 @@ _STRONGEST_BAND = 2
 COLUMNS = "annotator folds class n f1 ci_low ci_high kappa".split()
 _SHORT, _CANDIDATES, _FEWEST = 22, 24, 8
 """Figure 1 is of one of at most `_CANDIDATES` examples of up to `_SHORT` tokens, or of the `_FEWEST` shortest."""
-_LOCAL = 3
-"""Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
 
 
 class Thresholds(NamedTuple):
@@ -464,39 +462,20 @@ def drawn(
     if len(shown) < _FEWEST:
         shown = sorted(examples, key=lambda example: len(example.input_ids))[:_FEWEST]
     maps = attention_maps(model, shown, card.pad or 0)
-    frames: list[pd.DataFrame] = []
-    best = (0, 0.0)
+    drawings: list[tuple[tuple[int, float], Example, dict[int, int], Floats]] = []
     for example in shown:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
         probabilities, classes = annotated(flat, example, network, thresholds)
-        typical = probabilities.astype(np.float64)
-        typical[:, CLASSES.index("block")] = far_block(flat, special_tokens(example), torch.tensor(example.segment_ids)).numpy()
         # Class -> its most typical map.
-        chosen = {int(k): int(np.where(classes == k, typical[:, k], -np.inf).argmax()) for k in np.unique(classes)}
-        coverage = len(chosen), float(sum(typical[number, k] for k, number in chosen.items()))
-        if frames and coverage <= best:
-            continue
-        best, frames = coverage, []
-        for k, number in chosen.items():
-            layer, head = divmod(number, card.heads)
-            facts = {"class": CLASSES[k], "probability": float(probabilities[number, k])}
-            facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
-            frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
+        chosen = {int(k): int(np.where(classes == k, probabilities[:, k], -1).argmax()) for k in np.unique(classes)}
+        coverage = len(chosen), float(sum(probabilities[number, k] for k, number in chosen.items()))
+        drawings.append((coverage, example, chosen, probabilities))
+    _, example, chosen, probabilities = max(drawings, key=lambda drawing: drawing[0])
+    frames = []
+    for k, number in chosen.items():
+        layer, head = divmod(number, card.heads)
+        facts = {"class": CLASSES[k], "probability": float(probabilities[number, k])}
+        facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
+        frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
     order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     return pd.concat(frames, ignore_index=True)[order]
-
-
-def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
-    """[map] how block-like maps [map, n, n] are away from the diagonal: a band along it also lies within segments.
-
-    Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
-    the share of the mass between all tokens that lies at such distances.
-    """
-    inner = ~special
-    place = torch.arange(len(special))
-    pairs = (inner[:, None] & inner[None, :]).to(maps.dtype)
-    far = pairs * ((place[:, None] - place[None, :]).abs() > _LOCAL)
-    same = far * (segment[:, None] == segment[None, :])
-    between, mass = (maps * pairs).sum((-2, -1)).clamp(min=1e-9), (maps * far).sum((-2, -1)).clamp(min=1e-9)
-    beyond = (maps * same).sum((-2, -1)) / mass - same.sum() / far.sum().clamp(min=1)
-    return beyond * mass / between
