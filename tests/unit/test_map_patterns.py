@@ -30,6 +30,7 @@ from attention_atlas.studies.kovaleva2019.patterns import (
     as_pictures,
     classify,
     drawn,
+    far_block,
     labelled_maps,
     load_network,
     map_numbers,
@@ -227,6 +228,20 @@ def test_a_label_of_a_map_that_is_not_there_is_refused(labelled, tmp_path):
     labels.write_text("text,layer,head,label,annotator\nt-0,9,1,block,A\n")
     with pytest.raises(AtlasError, match=r"no map 9-1 of text t-0 in tiny \(3 layers of 4 heads\)"):
         labelled_maps(*model, texts, labels)
+
+
+def test_a_block_is_told_from_a_band_along_the_diagonal():
+    place = torch.arange(N)
+    inner = ~SPECIAL
+    band = ((place[:, None] - place[None, :]).abs() <= 2) & inner[None, :]
+    block = (SEGMENT[:, None] == SEGMENT[None, :]) & inner[None, :]
+    maps = torch.stack([band, block, inner[None, :].expand(N, N)]).float()
+    maps = maps / maps.sum(-1, keepdim=True).clamp(min=1)
+    of_band, of_block, of_uniform = far_block(maps, SPECIAL, SEGMENT).tolist()
+    assert of_band == pytest.approx(0, abs=1e-6)
+    assert of_uniform == pytest.approx(0, abs=1e-6)
+    assert of_block > 0.01
+    assert map_numbers(maps, SPECIAL, SEGMENT)[0, 2] > 0.3, "by the rules alone, the band is a block"
 
 
 def test_figure1_draws_an_example_with_all_classes(monkeypatch):

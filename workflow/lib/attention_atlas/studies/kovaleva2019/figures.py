@@ -91,8 +91,8 @@ def digitised(name: str) -> pd.DataFrame:
 )
 def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     """One attention map of each class, all of one example and the fine-tuned model (Kovaleva et al. 2019, Figure 1): of the
-    maps that the rules put into the class, the one with the highest probability of the network. Rows are query tokens, columns
-    key tokens.
+    maps that the rules put into the class, the one with the highest probability of the network, or, for blocks, with most
+    attention within the segments away from the diagonal. Rows are query tokens, columns key tokens.
     """
     rows = -(-len(CLASSES) // _COLUMNS)
     drawing, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)

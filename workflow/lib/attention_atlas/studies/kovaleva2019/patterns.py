@@ -452,9 +452,7 @@ def drawn(
     task: str,
 ) -> pd.DataFrame:
     """For each class, of one example, the most typical map of a fine-tuned model among those that the rules put into this class
-    (Figure 1): class, probability (of the network), task, example, layer, head, query, key (from 1), query_token, weight.
-
-    One example for all classes, as in the paper: that with the most classes, then the most typical maps.
+    (Figure 1); of the example with the most classes, then the most typical maps.
     """
     if not examples:
         raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
@@ -466,9 +464,11 @@ def drawn(
     for example in shown:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
         probabilities, classes = annotated(flat, example, network, thresholds)
+        typical = probabilities.astype(np.float64)
+        typical[:, CLASSES.index("block")] = far_block(flat, special_tokens(example), torch.tensor(example.segment_ids)).numpy()
         # Class -> its most typical map.
-        chosen = {int(k): int(np.where(classes == k, probabilities[:, k], -1).argmax()) for k in np.unique(classes)}
-        coverage = len(chosen), float(sum(probabilities[number, k] for k, number in chosen.items()))
+        chosen = {int(k): int(np.where(classes == k, typical[:, k], -np.inf).argmax()) for k in np.unique(classes)}
+        coverage = len(chosen), float(sum(typical[number, k] for k, number in chosen.items()))
         drawings.append((coverage, example, chosen, probabilities))
     _, example, chosen, probabilities = max(drawings, key=lambda drawing: drawing[0])
     frames = []
@@ -479,3 +479,12 @@ def drawn(
         frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
     order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     return pd.concat(frames, ignore_index=True)[order]
+
+
+def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
+    """[map] mean weight within segments minus that across them, of tokens more than three apart: a band is no block."""
+    place = torch.arange(len(special))
+    far = ~special[:, None] & ~special & ((place[:, None] - place).abs() > 3)
+    within, across = (far & (segment[:, None] == segment)).float(), (far & (segment[:, None] != segment)).float()
+    means = [(maps * cells).sum((-2, -1)) / cells.sum().clamp(min=1) for cells in (within, across)]
+    return means[0] - means[1]
