@@ -11,10 +11,10 @@ import pytest
 from attention_atlas.corpora.examples import Example
 from attention_atlas.studies.kovaleva2019.words import (
     aligned,
+    analyses_of,
     feature_masks,
     gold_analysis,
     piece_pairs,
-    spacy_analyser,
     word_spans,
 )
 
@@ -115,11 +115,10 @@ def test_tokens_of_running_text_are_aligned_by_characters():
     assert [(example.tokens[a], example.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]
 
 
-def test_a_missing_model_is_a_reason():
-    analyser, reason = spacy_analyser("no_such_model")
-    assert analyser is None
-    assert "is not installed" in reason
-    assert "python -m spacy download no_such_model" in reason
+def test_without_gold_tags_and_a_tagger_there_is_no_analysis(caplog):
+    assert analyses_of([pair()], "no_such_model") == {0: gold_analysis(pair())}
+    assert analyses_of([raw_example()], "no_such_model") == {}
+    assert "python -m spacy download no_such_model" in caplog.text
 
 
 def test_spacy_gets_the_running_text(tmp_path):
@@ -137,10 +136,8 @@ def test_spacy_gets_the_running_text(tmp_path):
     pipeline = spacy.blank("en")
     pipeline.add_pipe("tags_by_word")
     pipeline.to_disk(tmp_path / "model")
-    analyser, reason = spacy_analyser(str(tmp_path / "model"))
-    assert reason == ""
     example = raw_example()
-    tokens = analyser(example)
+    tokens = analyses_of([example], str(tmp_path / "model"))[example.record]
     assert [token.words for token in tokens if token.tag == "CD"] == [(5, 6, 7, 8, 9)]
     assert [token.words for token in tokens if token.relation == "neg"] == [(2, 3)]
     links = piece_pairs(example, tokens, "subj_verb", "corrected")

@@ -233,9 +233,7 @@ def margin_columns(
     scores: Doubles, controls: Doubles, resamples: int, seed: int, level: float = LEVEL
 ) -> dict[str, Doubles | int]:
     """Columns of a table of heads, over the units with a control: control, margin, margin_all_low, margin_all_high (an interval
-    that covers all heads together with `level`) and n_margin.
-
-    scores, controls: [unit, layer, head] attention between linked words, and on random pairs (NaN for a unit without one).
+    that covers all heads together) and n_margin, of scores and controls [unit, layer, head], NaN for a unit without a control.
     """
     margins = (scores - controls).reshape(len(scores), -1)
     margins = margins[~np.isnan(margins[:, 0])]

@@ -252,8 +252,8 @@ def _draw_sentence(axes: Axes, runs: Sequence[tuple[str, str]], size: float) -> 
         if role:
             title, colour = _ROLES[role]
             middles[role].append(middle)
-            box: dict[str, Any] = {"boxstyle": "round,pad=0.03", "fill": False, "linewidth": 1.4, "edgecolor": colour}
-            axes.add_patch(FancyBboxPatch((place + margin, -0.14), width, 0.28, **box))
+            box = FancyBboxPatch((place + margin, -0.14), width, 0.28, "round,pad=0.03", fill=False, lw=1.4, ec=colour)
+            axes.add_patch(box)
             axes.text(middle, -0.38, title, ha="center", va="center", fontsize=7, color=colour)
         place += width + 2 * margin + _GAP * size
     for target, element in product(middles[TARGET], middles[ELEMENT]):
@@ -274,8 +274,7 @@ def task_grids(
     features: name -> title of the rows of a panel; default: layers. largest: end of the scale.
     """
     tasks = list(dict.fromkeys(rows.loc[~rows["kind"].str.startswith("published"), "task"]))
-    lines = [len(features) * 2 if features else rows.loc[rows["kind"] == kind, "layer"].max() for kind in kinds]
-    heights = [max(1.1, 0.06 * int(count)) for count in lines]
+    heights = [1.1 if features else max(1.1, 0.06 * int(rows.loc[rows["kind"] == kind, "layer"].max())) for kind in kinds]
     width = PAGE * min(1.0, max(len(tasks), 3) / _PANELS)
     drawing, axes = page_figure(len(kinds), len(tasks), width, sum(heights) + 0.7, height_ratios=heights)
     for (row, (kind, title)), (column, task) in product(enumerate(kinds.items()), enumerate(tasks)):

@@ -38,12 +38,11 @@ from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures
 from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network, thresholds_of
 from attention_atlas.studies.kovaleva2019.words import (
     Analysis,
+    analyses_of,
     control_weights,
     feature_masks,
-    gold_analysis,
     largest_weights,
     piece_pairs,
-    spacy_analyser,
 )
 
 _log = logging.getLogger(__name__)
@@ -103,10 +102,7 @@ def measures(
     seed: int,
 ) -> dict[str, Any]:
     """Measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task; and
-    its predictions with heads disabled (`disabled`).
-
-    padded: length and (at most) records of the comparison of padded maps; tagger: spaCy model for examples without gold tags;
-    seed: of the control of links.
+    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps.
     """
     measured = [example for example in examples if example.record < measured_records]
     if not measured:
@@ -114,7 +110,7 @@ def measures(
     encoders = base, tuned.base_model
     if self_attention(base) != self_attention(tuned.base_model):
         raise AtlasError(f"{tuned.config.name_or_path}: this model has another shape than the one it was trained from.")
-    analyses = _analyses(measured, tagger)
+    analyses = analyses_of(measured, tagger)
     short = [e for e in measured if len(e.input_ids) <= padded["length"]][: padded["records"]]
     arrays = Measures(
         **one_pass(encoders, measured, card, analyses, network, thresholds_of(thresholds), seed),
@@ -143,19 +139,6 @@ def disabling_conditions(model: PreTrainedModel) -> dict[str, Plan]:
     _, layers, heads = self_attention(model)
     places = product(range(layers), range(heads + 1))
     return {f"{layer + 1}-{head}": Plan().uniform(layer, head - 1 if head else None) for layer, head in places}
-
-
-def _analyses(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]:
-    """Record -> the analysis of its words; empty without gold tags and a tagger."""
-    gold = {example.record: gold_analysis(example) for example in examples}
-    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
-    if len(analyses) < len(examples):
-        analyser, reason = spacy_analyser(tagger)
-        if analyser is None:
-            _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", reason)
-            return {}
-        analyses = {example.record: analyser(example) for example in examples}
-    return analyses
 
 
 def one_pass(

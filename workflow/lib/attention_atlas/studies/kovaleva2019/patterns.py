@@ -356,11 +356,7 @@ def patterns(
 
 
 def read_labels(path: str = LABELS) -> pd.DataFrame:
-    """Labels: text, layer, head (from 1), label (its place in `CLASSES`).
-
-    Raises:
-        AtlasError: a missing column, an unknown class, or a map that is labelled twice; with the line.
-    """
+    """Labels: text, layer, head (from 1), label (its place in `CLASSES`); errors name the line."""
     table = read_table(path, ["text", "layer", "head", "label"], ",").astype({"text": str})
     unknown, repeated = ~table["label"].isin(CLASSES), table.duplicated(["text", "layer", "head"])
     for line, row in table[unknown | repeated].iterrows():
@@ -374,11 +370,7 @@ def read_labels(path: str = LABELS) -> pd.DataFrame:
 def labelled_maps(
     model: PreTrainedModel, card: ModelCard, tokenizer: WordPieces, texts: str = TEXTS, labels: str = LABELS
 ) -> tuple[list[Example], list[Floats], pd.DataFrame]:
-    """The labelled maps: of each the example, the weights [n, n] by the model whose maps were labelled, and its row of labels.
-
-    Raises:
-        AtlasError: a text cannot be labelled, or a label names an unknown text, layer or head.
-    """
+    """The labelled maps: of each the example, the weights [n, n] by the model whose maps were labelled, and its row of labels."""
     examples: dict[str, Example] = {}
     builder = ExampleBuilder({"overlong": "drop"}, texts, tokenizer, card.max_tokens)
     for number, (line, text) in enumerate(read_lines(texts)):

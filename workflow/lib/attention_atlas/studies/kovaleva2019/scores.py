@@ -63,12 +63,9 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
 
 
 def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
-    """[set, permutation] differences of scores when the predictions of two models are exchanged at random, where `swaps`
-    [permutation, example] are 1: the null distribution of a paired permutation test of `changed` [set, example] against `base`
-    [example].
-
-    Predictions are standardised (for Pearson's) or ranked (for Spearman's) within each model before the exchange: a mixture of
-    two scales correlates badly with the truth, which would widen the null distribution.
+    """[set, permutation] differences of scores of `changed` [set, example] minus `base` [example] when the predictions of both
+    are exchanged where `swaps` [permutation, example] are 1: the null distribution of a paired permutation test. They are
+    standardised (for Pearson's) or ranked (for Spearman's) within each model before: a mixture of two scales correlates badly.
     """
     changed_terms = _terms(metric, changed.astype(np.float64), truth)
     base_terms = _terms(metric, base[None].astype(np.float64), truth)

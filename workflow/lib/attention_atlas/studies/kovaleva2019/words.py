@@ -5,6 +5,7 @@ same distances as the control of both.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.studies.kovaleva2019 import VERB_LINKS, missing_tagger
 from attention_atlas.studies.kovaleva2019.changes import OPTIONS, margin_columns, option_row
 
+_log = logging.getLogger(__name__)
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -55,9 +57,7 @@ all heads together; n_margin: sentences with such pairs."""
 
 
 class Token(NamedTuple):
-    """A token: the positions of the example's words that belong to it (none where they belong to another token), its Penn tag,
-    the relation to its head, and the place of its head among the tokens (None for a root, or where the head is unknown).
-    """
+    """The example's words that belong to a token, its Penn tag, the relation to its head, and the place of the head if known."""
 
     words: tuple[int, ...]
     tag: str
@@ -66,7 +66,6 @@ class Token(NamedTuple):
 
 
 Analysis = tuple[Token, ...]
-Analyser = Callable[[Example], Analysis]
 
 
 def gold_analysis(example: Example) -> Analysis | None:
@@ -119,15 +118,19 @@ def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
     return tuple(tokens)
 
 
-def spacy_analyser(name: str) -> tuple[Analyser | None, str]:
-    """spaCy on the running texts of an example; None, with the reason, where spaCy or the model is not installed."""
-    reason = missing_tagger(name)
-    if reason:
-        return None, reason
+def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]:
+    """Record -> its gold analysis, or all by spaCy on the running texts; empty where neither is there."""
+    gold = {example.record: gold_analysis(example) for example in examples}
+    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
+    if len(analyses) == len(examples):
+        return analyses
+    if reason := missing_tagger(tagger):
+        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", reason)
+        return {}
     import spacy
 
-    pipeline = spacy.load(name)
-    return lambda example: aligned(example, [pipeline(text) for text in example.texts]), ""
+    pipeline = spacy.load(tagger)
+    return {example.record: aligned(example, [pipeline(text) for text in example.texts]) for example in examples}
 
 
 def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: Analysis | None, mode: str) -> dict[str, Bools]:
@@ -178,9 +181,9 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
     if link in _REVERSED:
         return [(key, query) for query, key in word_links(example, analysis, _REVERSED[link])]
     if link == "subj_verb":
-        subjects = [token for token in analysis if token.relation == "nsubj" and token.head is not None]
-        heads = [analysis[token.head] for token in subjects if token.head is not None]
-        return [(s.words, v.words) for s, v in zip(subjects, heads, strict=True) if v.tag.startswith("VB")]
+        subjects = [token for token in analysis if token.relation == "nsubj"]
+        pairs = [(token, analysis[token.head]) for token in subjects if token.head is not None]
+        return [(subject.words, verb.words) for subject, verb in pairs if verb.tag.startswith("VB")]
     text = text_of_word(example)
     nouns = [token.words for token in analysis if token.words and token.tag.startswith("NN")]
     pronouns = [token.words for token in analysis if token.words and token.tag in PRONOUNS]
@@ -276,10 +279,8 @@ def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], se
         generator = np.random.default_rng([seed, example.record, 0])
         linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
         controls.append(control_weights(maps, frame_pairs(example, *variants[0]), linked, example, generator))
-    if not scores[0]:
-        raise AtlasError(
-            "there is no sentence with a frame: every record was dropped (see dropped.tsv), or `limit` is too small."
-        )
+    if not controls:
+        raise AtlasError("there is no sentence with a frame: all were dropped (see dropped.tsv), or `limit` is too small.")
     return [np.stack(sentences) for sentences in scores], np.stack(controls)
 
 
@@ -311,8 +312,7 @@ def frame_rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> p
 
 def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
     """Words of the first sentence of medium length, with the role of each: word, role, frame."""
-    lengths = [len(example.words) for example in examples]
-    middle = float(np.median(lengths))
+    middle = float(np.median([len(example.words) for example in examples]))
     example = min(examples, key=lambda e: (abs(len(e.words) - middle), e.record))
     roles = [""] * len(example.words)
     for mention in example.mentions or ():
