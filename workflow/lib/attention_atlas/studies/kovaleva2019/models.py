@@ -107,14 +107,15 @@ def measures(
     measured = [example for example in examples if example.record < measured_records]
     if not measured:
         raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
-    encoders = base, tuned.base_model
-    if self_attention(base) != self_attention(tuned.base_model):
+    encoder = tuned.base_model
+    assert isinstance(encoder, PreTrainedModel)
+    if self_attention(base) != self_attention(encoder):
         raise AtlasError(f"{tuned.config.name_or_path}: this model has another shape than the one it was trained from.")
     analyses = analyses_of(measured, tagger)
     short = [e for e in measured if len(e.input_ids) <= padded["length"]][: padded["records"]]
     arrays = Measures(
-        **one_pass(encoders, measured, card, analyses, network, thresholds_of(thresholds), seed),
-        padded=padded_cosine(encoders, short, card.pad or 0, padded["length"]),
+        **one_pass((base, encoder), measured, card, analyses, network, thresholds_of(thresholds), seed),
+        padded=padded_cosine((base, encoder), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
     )
     return {"measures": arrays, "disabled": disabled(tuned, card, [e for e in examples if e.record < ablated_records], task)}

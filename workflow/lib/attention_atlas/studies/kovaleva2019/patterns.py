@@ -370,7 +370,7 @@ def read_labels(path: str = LABELS) -> pd.DataFrame:
 def labelled_maps(
     model: PreTrainedModel, card: ModelCard, tokenizer: WordPieces, texts: str = TEXTS, labels: str = LABELS
 ) -> tuple[list[Example], list[Floats], pd.DataFrame]:
-    """The labelled maps: of each the example, the weights [n, n] by the model whose maps were labelled, and its row of labels."""
+    """Of each labelled map the example, the weights [n, n] by the model whose maps were labelled, and its row of labels."""
     examples: dict[str, Example] = {}
     builder = ExampleBuilder({"overlong": "drop"}, texts, tokenizer, card.max_tokens)
     for number, (line, text) in enumerate(read_lines(texts)):

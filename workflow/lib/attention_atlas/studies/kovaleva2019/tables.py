@@ -356,11 +356,11 @@ def _of_parts(
     """The claim that holds where it does for every row (part, or task; value, ci_low, ci_high, level, n); none without rows."""
     parts, listed = [], []
     for row in rows.to_dict("records"):
-        numbers = [float(row[name]) for name in ("value", "ci_low", "ci_high")]
-        parts.append(Claim("", "", statistic, *numbers, int(row["n"]), unit, threshold, above, row["level"]))
-        value, low, high = (_shown(number, decimals, threshold) for number in numbers)
-        interval = "no interval" if math.isnan(numbers[1]) else f"{low}, {high}"
-        listed.append(f"{row.get('part') or TASK_TITLES.get(row['task'], '')} {value} [{interval}]")
+        value, low, high = (float(row[name]) for name in ("value", "ci_low", "ci_high"))
+        parts.append(Claim("", "", statistic, value, low, high, int(row["n"]), unit, threshold, above, row["level"]))
+        shown, *ends = (_shown(number, decimals, threshold) for number in (value, low, high))
+        interval = "no interval" if math.isnan(low) else ", ".join(ends)
+        listed.append(f"{row.get('part') or TASK_TITLES.get(row['task'], '')} {shown} [{interval}]")
     if parts:
         yield all_hold(statement, ours or ", ".join(listed), parts)
 

@@ -57,7 +57,7 @@ all heads together; n_margin: sentences with such pairs."""
 
 
 class Token(NamedTuple):
-    """The example's words that belong to a token, its Penn tag, the relation to its head, and the place of the head if known."""
+    """The words that belong to a token, its Penn tag, the relation to its head, and the place of the head if known."""
 
     words: tuple[int, ...]
     tag: str
