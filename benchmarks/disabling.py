@@ -28,7 +28,7 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    plans = [plan for _, _, plan in disabling_conditions(model)]
+    plans = list(disabling_conditions(model).values())
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:

@@ -203,9 +203,8 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables():
     masked.loc[3, "ci_high"] = -1.0
     disabled = pd.concat(
         [
-            rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=-1.0, p_adjusted=0.2, n=40),
-            rows(task="rte", action="uniform", delta=2.0, ci_low=-2.0, ci_high=5.0, p_adjusted=0.03, n=40),
-            rows(task="rte", action="zero", delta=9.0, ci_low=8.0, ci_high=10.0, p_adjusted=0.001, n=40),
+            rows(task="mrpc", delta=-4.0, ci_low=-7.0, ci_high=-1.0, p_adjusted=0.2, n=40),
+            rows(task="rte", delta=2.0, ci_low=-2.0, ci_high=5.0, p_adjusted=0.03, n=40),
         ]
     )
     other = masked.assign(experiment="translation", delta=7.0)

@@ -17,16 +17,16 @@ from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.marked_text import FrameSentence, first_occurrence, read_frames
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019 import frames as frame_module
+from attention_atlas.studies.kovaleva2019 import words as words_module
 from attention_atlas.studies.kovaleva2019.changes import OPTIONS
-from attention_atlas.studies.kovaleva2019.frames import (
+from attention_atlas.studies.kovaleva2019.words import (
+    PLACES,
     control_weights,
     example_sentence,
     frame_pairs,
     frame_rows,
     frames,
     largest_weights,
-    linked_pairs,
     variant_scores,
 )
 
@@ -34,6 +34,11 @@ ENTRIES = [
     {"sentence": "the cat sat by the cats", "target": "cats", "links": ["the cat"], "frame": "Being"},
     {"sentence": "b c d e f g h j k", "target": "f", "links": ["b"]},
 ]
+
+
+def linked_pairs(example):
+    """All pairs of tokens that link an element with the target, by any reading."""
+    return {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
 
 
 @pytest.fixture
@@ -129,13 +134,12 @@ def test_the_control_is_every_other_pair_at_the_same_distance(examples):
         others = np.zeros((1, 1, n, n), np.float32)
         for query, key in product(inside, inside):
             others[0, 0, query, key] = key - query in {b - a for a, b in pairs} and (query, key) not in linked
-        words = [word >= 0 for word in example.word]
         if any(np.diagonal(others[0, 0], b - a).sum() == 0 for a, b in pairs):
-            assert np.isnan(control_weights(others, pairs, linked, words, np.random.default_rng(0))).all()
+            assert np.isnan(control_weights(others, pairs, linked, example, np.random.default_rng(0))).all()
             continue
         compared += 1
-        assert control_weights(others, pairs, linked, words, np.random.default_rng(0)) == pytest.approx(1)
-        assert control_weights(1 - others, pairs, linked, words, np.random.default_rng(0)) == pytest.approx(0)
+        assert control_weights(others, pairs, linked, example, np.random.default_rng(0)) == pytest.approx(1)
+        assert control_weights(1 - others, pairs, linked, example, np.random.default_rng(0)) == pytest.approx(0)
     assert compared >= 8, "all readings of the second sentence"
 
 
@@ -146,8 +150,7 @@ def test_the_control_is_the_mean_over_other_pairs(examples):
     (distance,) = {b - a for a, b in pairs}
     others = [k for k in range(1, n - 1 - distance) if (k, k + distance) not in linked]
     expected = np.mean([maps[:, :, k, k + distance] for k in others], axis=0)
-    words = [word >= 0 for word in example.word]
-    drawn = [control_weights(maps, pairs, linked, words, np.random.default_rng(k)) for k in range(400)]
+    drawn = [control_weights(maps, pairs, linked, example, np.random.default_rng(k)) for k in range(400)]
     assert np.mean(drawn, axis=0) == pytest.approx(expected, abs=0.01)
 
 
@@ -155,8 +158,7 @@ def test_a_sentence_without_another_pair_at_the_distance_has_no_control(examples
     example = examples[1]
     inside = [k for k, word in enumerate(example.word) if word >= 0]
     pairs = [(inside[0], inside[-1])]
-    words = [word >= 0 for word in example.word]
-    assert np.isnan(control_weights(maps_of(example), pairs, set(pairs), words, np.random.default_rng(0))).all()
+    assert np.isnan(control_weights(maps_of(example), pairs, set(pairs), example, np.random.default_rng(0))).all()
     scores = np.full((10, 2, 3), 0.5)
     controls = np.full((10, 2, 3), 0.3)
     controls[4] = np.nan
@@ -195,7 +197,7 @@ def test_options_change_one_choice_at_a_time(examples, monkeypatch):
     for example, shown in cached:
         for a, b in frame_pairs(example, "all", "fe_to_target", "words"):
             shown.maps[0, 0, a, b] = shown.maps[0, 1, b, a] = 1
-    monkeypatch.setattr(frame_module, "with_attention", lambda read, attention: iter(cached))
+    monkeypatch.setattr(words_module, "with_attention", lambda read, attention: iter(cached))
     table = frames(iter(()), examples, "all", "fe_to_target", 50, 0)["options"]
     assert table.columns.tolist() == OPTIONS
     assert (table["option_a"] + " " + table["option_b"]).tolist() == [

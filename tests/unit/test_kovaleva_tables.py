@@ -15,12 +15,10 @@ from text_boxes import words_in
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.kovaleva2019 import figures, task_figures
-from attention_atlas.studies.kovaleva2019.changes import MEASURED, OPTIONS, Measures, changes
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES
-from attention_atlas.studies.kovaleva2019.scores import disabling, rows_of, scores
+from attention_atlas.studies.kovaleva2019 import CLASSES, MODES, TASK_TITLES, figures
+from attention_atlas.studies.kovaleva2019.changes import MEASURED, OPTIONS, Measures, change_tables, changes
+from attention_atlas.studies.kovaleva2019.scores import scores
 from attention_atlas.studies.kovaleva2019.tables import claims, comparison, options, table1
-from attention_atlas.studies.kovaleva2019.words import MODES
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
 PADDED_RECORDS = [1, 4, 7]
@@ -68,8 +66,6 @@ def made_measures(seed, tagged=True):
         classes=generator.integers(0, 5, (2, EXAMPLES, LAYERS, HEADS)).astype(np.int8),
         links=links,
         link_controls=links * 0.5,
-        untagged="" if tagged else "spaCy is not installed",
-        unlinked="",
     )
 
 
@@ -77,23 +73,16 @@ def made_disabled(task, seed):
     """Disabling head 2-3 lowers the score most; the other heads change little."""
     generator = np.random.default_rng(seed)
     labels = generator.choice(["1", "0"], 60) if task != "stsb" else np.round(generator.random(60) * 5, 1).astype(str)
-    rows = []
-    keys = [("none", 0, 0), *(("uniform", layer, head) for layer in range(1, LAYERS + 1) for head in range(HEADS + 1))]
-    for action, layer, head in keys:
+    columns = {"record": range(60), "label": labels}
+    for layer, head in [(0, 0), *((layer, head) for layer in range(1, LAYERS + 1) for head in range(HEADS + 1))]:
         if task == "stsb":
             noise = 3.0 if (layer, head) == (2, 3) else 0.5
             predictions = (labels.astype(float) + noise * generator.standard_normal(60)).round(3).astype(str)
         else:
             wrong = generator.random(60) < (0.5 if (layer, head) == (2, 3) else 0.1)
             predictions = np.where(wrong, np.where(labels == "1", "0", "1"), labels)
-        facts = {"action": action, "layer": layer, "head": head}
-        rows.append(pd.DataFrame({**facts, "record": range(60), "prediction": predictions, "label": labels}))
-    return pd.concat(rows, ignore_index=True)
-
-
-def by_action(frame):
-    """What `rows_of` gives for a file."""
-    return lambda columns, action: frame.loc[frame["action"] == action, columns].reset_index(drop=True)
+        columns[f"{layer}-{head}" if layer else "unchanged"] = predictions
+    return pd.DataFrame(columns)
 
 
 def made_predictions(task):
@@ -122,14 +111,11 @@ ARTIFACTS |= {"figure8": "disabling_heads", "figure9": "disabling_layers"}
 @pytest.fixture(scope="module")
 def built():
     """Name of a measured table -> the table, as it is stored."""
-    made = changes(MEASURES, 100, 0)
-    effects = disabling(
-        {task: {seed: by_action(f) for seed, f in of_task.items()} for task, of_task in DISABLED.items()}, 100, 0
-    )
-    made |= {f"disabling_{name}": table for name, table in effects.items()} | {"disabling": effects["summary"]}
+    made = changes(MEASURES, DISABLED, 100, 0)
+    made["disabling"] = made.pop("disabling_summary")
     scored = scores(PREDICTIONS, 300, 0)
     made |= {"scores": scored["scores"], "table1_gains": scored["gains"], "table1": table1(stored(scored["scores"])).frame}
-    frame_options = pd.DataFrame([dict.fromkeys(OPTIONS, 1) | {"task": "frames", "unit": "sentences", "absent": ""}])
+    frame_options = pd.DataFrame([dict.fromkeys(OPTIONS, 1) | {"task": "frames", "unit": "sentences"}])
     made["all_options"] = options({"options": stored(made["options"]), "frame_options": stored(frame_options)}).frame
     margins = {"ci_low": 0.1, "ci_high": 0.2, "control": 0.1, "margin": 0.05, "margin_ci_low": 0.01, "margin_ci_high": 0.1}
     margins |= {"margin_all_low": 0.005, "margin_all_high": 0.105, "n": 9, "n_margin": 9}
@@ -137,11 +123,10 @@ def built():
     rows = [
         {"annotator": annotator, "folds": folds, "class": name, "n": 100 if name != "macro" else 500}
         for annotator in ("network", "rules")
-        for folds in ("text", "head", "layer")
+        for folds in ("text", "layer")
         for name in (*CLASSES, "macro")
     ]
-    scored_maps = {"precision": 0.7, "recall": 0.8, "f1": 0.7, "ci_low": 0.6, "ci_high": 0.8}
-    made["patterns"] = pd.DataFrame(rows).assign(**scored_maps)
+    made["patterns"] = pd.DataFrame(rows).assign(f1=0.7, ci_low=0.6, ci_high=0.8)
     return {name: stored(table) for name, table in made.items()}
 
 
@@ -190,16 +175,15 @@ def test_figure7_compares_pieces_by_spelling_and_shows_those_by_word_beside_them
     assert float(compared_values.loc["k_f7_sst-2_pron", "ours"]) == pytest.approx(table["as_published"], rel=1e-3)
 
 
-def test_features_without_tags_are_left_out_with_the_reason(built):
-    features = read(built, "features").query("task == 'qnli'").groupby("feature")["value"].count()
-    assert features["noun"] == 0
-    assert features["punct"] > 0
-    absent = read(built, "features").query("task == 'qnli' and feature == 'noun'")["absent"]
-    assert set(absent) == {"spaCy is not installed"}
+def test_features_without_tags_are_left_out(built):
+    for name in ("features", "figure7"):
+        features = set(read(built, name).query("task == 'qnli'")["feature"])
+        assert "noun" not in features
+        assert "punct" in features
     assert "sep_sum" in set(read(built, "figure6")["feature"])
 
 
-def test_links_are_means_over_the_examples_that_have_them_and_absent_ones_have_a_reason(built):
+def test_links_are_means_over_the_examples_that_have_them(built):
     table = read(built, "links")
     row = table.query("task == 'stsb' and model == 'tuned' and mode == 'corrected' and link == 'verb_subj'")
     values = MEASURES["stsb"][1].links[1, 1, :, 1].astype(float)
@@ -208,11 +192,9 @@ def test_links_are_means_over_the_examples_that_have_them_and_absent_ones_have_a
     assert row["value_zero"].to_numpy() == pytest.approx(np.nansum(values, axis=0).ravel() / EXAMPLES, rel=1e-4)
     assert row["margin"].to_numpy() == pytest.approx(row["control"].to_numpy(), rel=1e-4)
     assert row["margin_all_low"].isna().all(), "six examples"
-    # No published code pairs nouns with pronouns: no row, and no reason.
+    # No published code pairs nouns with pronouns.
     assert set(table.query("mode == 'as_published'")["link"]) == {"subj_verb", "verb_subj"}
-    absent = table.query("task == 'qnli'")
-    assert absent["absent"].tolist() == ["spaCy is not installed"], "one row, one reason"
-    assert absent[["model", "mode", "link", "layer", "value", "n", "n_margin"]].isna().all(axis=None)
+    assert "qnli" not in set(table["task"]), "no tags"
 
 
 def counted(table):
@@ -221,12 +203,10 @@ def counted(table):
     return set(counts["unit"]), counts["n"].min(), counts["n"].max()
 
 
-def test_links_of_a_run_without_tags_have_a_reason_and_no_row_of_zeros():
-    made = changes({task: {1: made_measures(1, tagged=False)} for task in ("stsb", "qnli")}, 100, 0)
-    links = made["links"]
-    assert links["task"].tolist() == ["stsb", "qnli"]
-    assert links["absent"].tolist() == ["spaCy is not installed"] * 2
-    assert links["n"].isna().all(), "without tags, the number of examples with a link is unknown, not 0"
+def test_a_run_without_tags_has_no_row_of_links():
+    made = change_tables({task: [made_measures(1, tagged=False)] for task in ("stsb", "qnli")}, 100, 0)
+    assert made["links"].empty
+    assert "margin" in made["links"]
     assert counted(made["first_row"]) == ({"examples"}, EXAMPLES // 2, EXAMPLES)
 
 
@@ -250,23 +230,10 @@ def test_options_move_what_they_move(built):
     spelling = table[table["option"] == "Figure 7, pron: tokens by spelling, or by word"].set_index("task")["mean_change"]
     by_mode = read(built, "figure7").query("task == 'stsb' and feature == 'pron'").groupby("mode")["value"].mean()
     assert spelling["stsb"] == pytest.approx(by_mode["corrected"] - by_mode["as_published"], abs=1e-4)
-    assert np.isnan(spelling["qnli"]), "no tags"
-    gone = table[table["n"].isna()]
-    assert set(gone["task"]) == {"qnli"}
-    assert set(gone["absent"]) == {"spaCy is not installed"}
-    assert gone["mean_change"].isna().all()
-    assert table.loc[table["n"] > 0, "absent"].isna().all()
-    # Three choices for each of five features with tags, and those of two links.
-    assert len(gone) == 5 * 3 + 2
-
-
-def test_figure7_says_why_a_value_is_absent(built):
-    table = read(built, "figure7")
-    nouns = table.query("task == 'qnli' and feature == 'noun'")
-    assert set(nouns["absent"]) == {"spaCy is not installed"}
-    assert nouns["value"].isna().all()
-    assert table.loc[table["value"].notna(), "absent"].isna().all()
-    assert table.loc[table["value"].isna(), "absent"].notna().all()
+    assert table.notna().all(axis=None)
+    # Without tags: three choices for each of five features with tags, and those of two links.
+    counts = table.groupby("task").size()
+    assert counts["stsb"] - counts["qnli"] == 5 * 3 + 2
 
 
 def test_options_show_how_far_the_pairs_of_section_4_5_move_the_heads(built):
@@ -279,33 +246,29 @@ def test_options_show_how_far_the_pairs_of_section_4_5_move_the_heads(built):
 
 
 def test_the_head_that_matters_is_found(built):
-    figure8 = read(built, "figure8").query("action == 'uniform'").set_index(["task", "layer", "head"]).sort_index()
+    figure8 = read(built, "figure8").set_index(["task", "layer", "head"]).sort_index()
     for task in TASKS:
         task_rows = figure8.loc[task]
         assert task_rows["delta"].idxmin() == (2, 3)
         # Student's t of the two seeds of MRPC has one degree of freedom.
         assert (task_rows.loc[(2, 3), "ci_high"] < 0) == (len(SEEDS[task]) == 1)
         assert task_rows.loc[(2, 3), "p"] < 0.05
-    between_seeds = figure8.groupby("task")["seed_rho"].first()
-    assert -0.3 < between_seeds["mrpc"] < 0.5
-    assert np.isnan(between_seeds["stsb"]), "one seed"
     for task in TASKS:
         # Two heads in each of four tasks.
         assert figure8.loc[task, "pair_level"].to_numpy() == pytest.approx(1 - 0.05 / 8)
     assert {*figure8["unit"], *read(built, "figure9")["unit"]} == {"examples"}
-    summary = read(built, "disabling").set_index(["task", "action", "unit"])
-    assert summary.loc[("mrpc", "uniform", "layers"), "seeds"] == 2
+    summary = read(built, "disabling").set_index(["task", "unit"])
+    assert summary.loc[("mrpc", "layers"), "seeds"] == 2
     assert (summary["heldout_delta"] <= summary["best_delta"] + 1e-9).mean() > 0.7
 
 
-def test_table1_has_every_state_and_both_constants(built):
+def test_table1_has_every_state_and_the_majority(built):
     table = read(built, "table1").set_index(["task", "metric", "state"])
     assert table.loc[("sst2", "accuracy", "tuned"), "value"] == 100
     assert table.loc[("stsb", "correlation", "tuned"), "value"] == pytest.approx(100)
     majority = table.loc[("sst2", "accuracy", "majority"), "value"]
-    assert table.loc[("sst2", "accuracy", "constant"), "value"] == majority
     share = majority / 100
-    assert table.loc[("mrpc", "f1", "constant"), "value"] == pytest.approx(100 * 2 * share / (1 + share), rel=1e-3)
+    assert table.loc[("mrpc", "f1", "majority"), "value"] == pytest.approx(100 * 2 * share / (1 + share), rel=1e-3)
     assert table.loc[("qnli", "accuracy", "untrained"), "seeds"] == 4
     untrained = table.loc[("qnli", "accuracy", "untrained")]
     assert untrained["min"] <= untrained["value"] <= untrained["max"]
@@ -324,28 +287,11 @@ def test_table1_has_every_state_and_both_constants(built):
 
 
 def test_models_that_give_one_answer_are_named(built):
-    def notes(column, value):
-        disabled, predicted = (frame.copy() for frame in (DISABLED["sst2"][1], PREDICTIONS["sst2"]))
-        for table in (disabled, predicted):
-            if column in table:
-                table.loc[table[column] == value, "prediction"] = "1"
-        summary = disabling({"sst2": {1: by_action(disabled)}}, 40, 0)["summary"]
-        scored = table1(stored(scores({"sst2": predicted}, 40, 0)["scores"]))
-        return [" ".join(table.notes) for table in (claimed(built | {"disabling": stored(summary)}), scored)]
-
-    sentence = "Models that give one answer to all examples: SST-2"
-    assert [sentence in text for text in notes("action", "uniform")] == [False, False]
-    disabled, _ = notes("action", "none")
-    assert f"{sentence} (1 of 1). Changes of their scores by disabling heads say nothing about the heads." in disabled
-    assert f"{sentence}: Pre-trained, fine-tuned (3 of 3)." in notes("state", "tuned")[1]
-
-
-def test_the_predictions_of_an_action_are_read_alone(tmp_path):
-    DISABLED["mrpc"][1].to_parquet(tmp_path / "d.parquet", index=False)
-    rows = rows_of(str(tmp_path / "d.parquet"))
-    expected = by_action(DISABLED["mrpc"][1])
-    for action in ("uniform", "none"):
-        pd.testing.assert_frame_equal(rows(["record", "prediction"], action), expected(["record", "prediction"], action))
+    constant = PREDICTIONS["sst2"].copy()
+    constant.loc[constant["state"] == "tuned", "prediction"] = "1"
+    notes = " ".join(table1(stored(scores({"sst2": constant}, 40, 0)["scores"])).notes)
+    assert "Models that give one answer to all examples: SST-2: Pre-trained, fine-tuned (3 of 3)." in notes
+    assert "one answer to all" not in " ".join(table1(built["scores"]).notes)
 
 
 def read_by(table, built, **more):
@@ -440,19 +386,19 @@ def test_figures_are_drawn_and_are_the_same_each_time(built, tmp_path):
         "figure2": figures.figure2(built["classes"], built["patterns"]),
         "figure3": figures.figure3(built["frame_heads"], "fe_to_target", "zip"),
         "figure4": figures.figure4(sentence),
-        **{f"figure{k}": read_by(getattr(task_figures, f"figure{k}"), built) for k in range(5, 10)},
+        **{f"figure{k}": read_by(getattr(figures, f"figure{k}"), built) for k in range(5, 10)},
     }
     for name, drawing in drawings.items():
         files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
         drawing.write(files, SETTINGS if name[-1] not in "134" else {"mrpc": SETTINGS["mrpc"]})
         assert all(path.stat().st_size > 2000 for path in files.values()), name
         assert "generated text" in words_in(files["svg"]), name
-    task_figures.figure8(built["disabling_heads"]).write({"svg": tmp_path / "again.svg"}, SETTINGS)
+    figures.figure8(built["disabling_heads"]).write({"svg": tmp_path / "again.svg"}, SETTINGS)
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "figure8.svg").read_bytes()
     assert "Published (BERT-base)" in words_in(tmp_path / "figure2.svg")
 
 
-@pytest.mark.parametrize("module", ["figures", "task_figures", "tables", "changes", "scores", "frames"])
+@pytest.mark.parametrize("module", ["figures", "tables", "changes", "scores", "words"])
 def test_tables_and_figures_import_no_torch(module):
     imported = "{'torch', 'transformers'} & set(sys.modules)"
     code = f"import sys, attention_atlas.studies.kovaleva2019.{module}; sys.exit(bool({imported}))"

@@ -12,7 +12,8 @@ import yaml
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe, load_model
-from attention_atlas.studies.kovaleva2019.classes import (
+from attention_atlas.studies.kovaleva2019 import CLASSES
+from attention_atlas.studies.kovaleva2019.patterns import (
     LONGEST,
     SHORTEST,
     MapParts,
@@ -20,6 +21,7 @@ from attention_atlas.studies.kovaleva2019.classes import (
     as_pictures,
     augmented,
     classify,
+    labelled_maps,
     map_numbers,
     parts_of,
     resized,
@@ -27,10 +29,9 @@ from attention_atlas.studies.kovaleva2019.classes import (
     special_moved,
     special_tokens,
     train_network,
+    training_pictures,
     varied,
 )
-from attention_atlas.studies.kovaleva2019.names import CLASSES
-from attention_atlas.studies.kovaleva2019.patterns import labelled_maps, training_pictures
 
 SPECIAL = np.array([True, False, False, False, True, False, False, True])
 IN_SAMPLE = Thresholds(vertical=0.3, diagonal=0.15, block=0.25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.task_heads import logits, logits_under, predicted, untrained_logits
 from attention_atlas.models.trainer import BertAdam
+from attention_atlas.studies.kovaleva2019 import FEATURES, LINKS, MODES
 from attention_atlas.studies.kovaleva2019 import models as models_module
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS
-from attention_atlas.studies.kovaleva2019.classes import MapNetwork, Thresholds
 from attention_atlas.studies.kovaleva2019.models import (
     disabled,
     disabling_conditions,
@@ -27,8 +28,9 @@ from attention_atlas.studies.kovaleva2019.models import (
     padded_cosine,
     predictions,
 )
+from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds
 from attention_atlas.studies.kovaleva2019.scores import Effects, effect_rows, heldout_gain
-from attention_atlas.studies.kovaleva2019.words import FEATURES, MODES, feature_masks, gold_analysis, negated
+from attention_atlas.studies.kovaleva2019.words import feature_masks, gold_analysis, negated, piece_pairs
 
 CLS, SEP = "c", "s"
 CARD = ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32")
@@ -110,6 +112,15 @@ def test_one_pass_gives_what_loops_over_single_examples_give():
                         continue
                     assert here == pytest.approx(reduce(means[:, :, mask], axis=-1), abs=1e-5)
                     assert first == pytest.approx(reduce(maps[name][-1][:, 0, mask], axis=-1), abs=1e-5)
+        for (number, mode), (k, link) in product(enumerate(MODES), enumerate(LINKS)):
+            pairs = piece_pairs(single, ANALYSES[single.record], link, mode)
+            for place, name in enumerate(MODELS if pairs else ()):
+                largest = np.max([maps[name][:, :, query, key] for query, key in pairs], axis=0)
+                assert arrays["links"][place, number, row, k] == pytest.approx(largest, abs=1e-5)
+            assert pairs or np.isnan(arrays["links"][:, number, row, k]).all()
+    linked = ~np.isnan(arrays["links"][..., 0, 0])
+    assert 0 < linked.sum() < linked.size
+    assert not (~np.isnan(arrays["link_controls"][..., 0, 0]) & ~linked).any()
     assert arrays["classes"].shape == (2, len(EXAMPLES), LAYERS, HEADS)
 
 
@@ -147,12 +158,14 @@ def test_measures_of_a_task(monkeypatch):
     thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2}])
     padded = {"length": 24, "records": 2}
 
-    def measured(examples, tuned=None):
-        args = MapNetwork().eval(), thresholds, padded, "no_such_model", 0
-        return measures(model(seed=0), tuned or model(seed=1), CARD, examples, *args)
+    def measured(examples):
+        tuned = model("bert_classifier", seed=1)
+        tuned.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+        args = MapNetwork().eval(), thresholds, padded, 4, 3, "no_such_model", "mrpc", 0
+        return measures(model(seed=0), tuned, CARD, examples, *args)
 
-    made = measured(EXAMPLES[:4])
-    assert (made.untagged, made.unlinked) == ("", "the corpus has no heads of words")
+    made, predictions = measured(EXAMPLES).values()
+    assert predictions["record"].tolist() == [0, 1, 2]
     assert made.links.shape == made.link_controls.shape == (2, 2, 4, 4, LAYERS, HEADS)
     assert made.records.tolist() == [0, 1, 2, 3]
     assert len(made.padded_records) == 2
@@ -244,14 +257,14 @@ def test_a_constant_output_replaces_what_a_head_gives():
 def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     net = model("bert_classifier")
     conditions = disabling_conditions(net)
-    assert [place for *place, _ in conditions][: HEADS + 1] == [[1, head] for head in range(HEADS + 1)]
+    assert list(conditions)[: HEADS + 1] == [f"1-{head}" for head in range(HEADS + 1)]
     assert len(conditions) == LAYERS * (HEADS + 1)
-    condition_logits = logits_under(net, EXAMPLES, [plan for *_, plan in conditions], PAD, batch_tokens=40)
+    condition_logits = logits_under(net, EXAMPLES, list(conditions.values()), PAD, batch_tokens=40)
     assert condition_logits[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
     for number in random.Random(0).sample(range(len(conditions)), 12):
         for row, single in enumerate(EXAMPLES):
             ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
-            with torch.inference_mode(), watch(net, plan=conditions[number][2]) as session:
+            with torch.inference_mode(), watch(net, plan=list(conditions.values())[number]) as session:
                 session.batch(torch.ones_like(ids))
                 slow = net(input_ids=ids, attention_mask=torch.ones_like(ids), token_type_ids=segments).logits[0]
             assert condition_logits[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
@@ -259,16 +272,15 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     assert (condition_logits[1:] - condition_logits[0]).abs().amax(dim=(1, 2)).min() > 1e-6
 
 
-def test_disabling_gives_a_row_for_each_example():
+def test_disabling_gives_a_column_for_each_condition():
     net = model("bert_classifier")
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     table = disabled(net, CARD, EXAMPLES[:4], "mrpc")
-    assert list(table.columns) == ["action", "layer", "head", "record", "prediction", "label"]
-    assert len(table) == 4 * (1 + LAYERS * (HEADS + 1))
-    assert set(table["prediction"]) <= {"no", "yes", "maybe"}
-    plain = table[table["action"] == "none"]
-    assert plain["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
-    assert plain["label"].tolist() == ["no", "yes", "no", "yes"]
+    assert list(table.columns) == ["record", "label", "unchanged", *disabling_conditions(net)]
+    assert table["record"].tolist() == [0, 1, 2, 3]
+    assert table.iloc[:, 2:].isin(["no", "yes", "maybe"]).all(axis=None)
+    assert table["unchanged"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
+    assert table["label"].tolist() == ["no", "yes", "no", "yes"]
 
 
 def test_a_corpus_of_other_labels_is_refused(monkeypatch):
@@ -316,10 +328,7 @@ def test_one_of_144_heads_is_significant_with_a_thousand_exchanges():
 def test_seeds_share_their_exchanges():
     one = made_effects(0.1)
     twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, "accuracy")
-    (table, facts), (single, of_one) = effect_rows(twice, 200, 0), effect_rows(one, 200, 0)
-    pd.testing.assert_frame_equal(table, single)
-    assert facts["seed_rho"] == pytest.approx(1)
-    assert np.isnan(of_one["seed_rho"])
+    pd.testing.assert_frame_equal(effect_rows(twice, 200, 0)[0], effect_rows(one, 200, 0)[0])
 
 
 def test_seeds_that_differ_widen_the_interval_and_not_the_test():
@@ -420,7 +429,7 @@ def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
 def test_a_disabled_head_attends_uniformly():
     net = model("bert_classifier")
     seen = []
-    plan = next(plan for layer, head, plan in disabling_conditions(net) if (layer, head) == (2, 3))
+    plan = disabling_conditions(net)["2-3"]
     inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
     with torch.inference_mode(), watch(net, plan=plan, applied=[lambda site, maps: seen.append(maps)]) as session:
         session.batch(inputs["attention_mask"])

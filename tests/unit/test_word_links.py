@@ -7,20 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.names import LINKS
 from attention_atlas.studies.kovaleva2019.words import (
-    DRAWS,
-    MODES,
     aligned,
+    analyses_of,
     feature_masks,
     gold_analysis,
-    link_plan,
-    other_pairs,
     piece_pairs,
-    spacy_analyser,
     word_spans,
 )
 
@@ -81,38 +75,6 @@ def test_heads_that_are_not_annotated_link_nothing():
     assert {token.head for token in gold_analysis(pair(heads=None))} == {None}
 
 
-def test_weights_and_controls_against_loops():
-    batch = [pair(0), pair(1, first=len(WORDS), texts=(" ".join(WORDS),)), pair(2)]
-    analyses = {example.record: gold_analysis(example) for example in batch}
-    analyses[2] = ()
-    plan = link_plan(batch, analyses, 7, torch.device("cpu"))
-    n = max(len(example.word) for example in batch)
-    maps = torch.rand((3, 4, n, n), generator=torch.Generator().manual_seed(0))
-    weights, controls = plan.largest(maps)
-    assert {(row, mode) for mode, row, _ in plan.groups} == {(0, 0), (0, 1), (1, 0), (1, 1)}
-    compared = 0
-    for place, (mode, row, link) in enumerate(plan.groups):
-        example = batch[row]
-        pairs = piece_pairs(example, analyses[row], LINKS[link], MODES[mode])
-        for head in range(4):
-            assert float(weights[place, head]) == pytest.approx(max(float(maps[row, head, a, b]) for a, b in pairs))
-        linked = {*pairs, *piece_pairs(example, analyses[row], LINKS[link], "corrected")}
-        words = [word >= 0 for word in example.word]
-        drawn = other_pairs(pairs, linked, words, DRAWS, np.random.default_rng([7, row, mode, link]))
-        if drawn is None:
-            assert controls[place].isnan().all()
-            continue
-        compared += 1
-        for head in range(4):
-            largest = [
-                max(float(maps[row, head, drawn[k, draw], drawn[k, draw] + b - a]) for k, (a, b) in enumerate(pairs))
-                for draw in range(DRAWS)
-            ]
-            assert float(controls[place, head]) == pytest.approx(np.mean(largest), rel=1e-5)
-    assert compared >= 4
-    assert link_plan([pair(2)], {2: ()}, 7, torch.device("cpu")) is None
-
-
 def fake_document(*tokens):
     """Tokens (text, character, tag, relation, head) as spaCy gives them."""
     made = [SimpleNamespace(i=k, text=t, idx=at, tag_=tag, dep_=rel) for k, (t, at, tag, rel, _) in enumerate(tokens)]
@@ -153,11 +115,10 @@ def test_tokens_of_running_text_are_aligned_by_characters():
     assert [(example.tokens[a], example.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]
 
 
-def test_a_missing_model_is_a_reason():
-    analyser, reason = spacy_analyser("no_such_model")
-    assert analyser is None
-    assert "is not installed" in reason
-    assert "python -m spacy download no_such_model" in reason
+def test_without_gold_tags_and_a_tagger_there_is_no_analysis(caplog):
+    assert analyses_of([pair()], "no_such_model") == {0: gold_analysis(pair())}
+    assert analyses_of([raw_example()], "no_such_model") == {}
+    assert "python -m spacy download no_such_model" in caplog.text
 
 
 def test_spacy_gets_the_running_text(tmp_path):
@@ -175,10 +136,8 @@ def test_spacy_gets_the_running_text(tmp_path):
     pipeline = spacy.blank("en")
     pipeline.add_pipe("tags_by_word")
     pipeline.to_disk(tmp_path / "model")
-    analyser, reason = spacy_analyser(str(tmp_path / "model"))
-    assert reason == ""
     example = raw_example()
-    tokens = analyser(example)
+    tokens = analyses_of([example], str(tmp_path / "model"))[example.record]
     assert [token.words for token in tokens if token.tag == "CD"] == [(5, 6, 7, 8, 9)]
     assert [token.words for token in tokens if token.relation == "neg"] == [(2, 3)]
     links = piece_pairs(example, tokens, "subj_verb", "corrected")

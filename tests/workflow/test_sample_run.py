@@ -23,7 +23,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_types import TYPES, UNNAMED, fits
 from attention_atlas.published.compare import VERDICTS
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
 from attention_atlas.workflow.study import artifacts
 from tools.results import write_results
@@ -64,20 +64,20 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "kovaleva2019": {
-        "table1.tsv": "task metric state value sd min max ci_low ci_high paper_value seeds n unit",
+        "table1.tsv": "task metric state value min max ci_low ci_high paper_value seeds n unit",
         "figure1.tsv": "class probability task example layer head query key",
         "figure2.tsv": "task annotator class share ci_low ci_high maps n unit",
         "figure3.tsv": "layer head value ci_low ci_high control "
         "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin unit",
         "figure5.tsv": "task crop layer head value ci_low ci_high n unit seeds",
         "figure6.tsv": "task feature layer head value ci_low ci_high n unit seeds",
-        "figure7.tsv": "task mode feature head value ci_low ci_high n unit seeds absent",
-        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_adjusted "
-        "pair_ci_low pair_ci_high pair_level seed_rho seeds n unit",
-        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_adjusted seed_rho seeds n unit",
-        "changes/features.tsv": "task model mode feature layer head value value_zero n unit absent",
+        "figure7.tsv": "task mode feature head value ci_low ci_high n unit seeds",
+        "figure8.tsv": "task layer head metric baseline score delta ci_low ci_high p p_adjusted "
+        "pair_ci_low pair_ci_high pair_level seeds n unit",
+        "figure9.tsv": "task layer metric baseline score delta ci_low ci_high p p_adjusted seeds n unit",
+        "changes/features.tsv": "task model mode feature layer head value value_zero n unit",
         "changes/links.tsv": "task model mode link layer head value value_zero control "
-        "margin margin_all_low margin_all_high level n n_margin unit absent",
+        "margin margin_all_low margin_all_high level n n_margin unit",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {
@@ -148,8 +148,6 @@ REPEATED = {
     "kovaleva2019_predictions": "kovaleva2019/predictions/mrpc.parquet",
     "kovaleva2019_patterns": "kovaleva2019/patterns/network.safetensors",
     "kovaleva2019_measures": "kovaleva2019/measures/stsb-42.safetensors",
-    "kovaleva2019_disabled": "kovaleva2019/disabled/mrpc-42.parquet",
-    "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
     "michel2019_masked": "michel2019/masked/translation.parquet",
     "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
@@ -370,16 +368,15 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
         name: pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("table1", *(f"figure{n}" for n in (2, 5, 6, 8, 9)))
     }
     assert set(tables["table1"]["task"]) == set(FEW_TASKS)
-    assert set(tables["table1"]["state"]) == {"untrained", "random", "tuned", "majority", "constant"}
+    assert set(tables["table1"]["state"]) == {"untrained", "random", "tuned", "majority"}
     assert tables["figure2"].groupby(["task", "annotator"])["share"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
     assert tables["figure5"]["value"].between(-0.001, 1.001).all()
     assert (tables["figure5"].groupby(["task", "crop"]).size() == 72).all()
     wide = tables["figure6"].pivot(index=["task", "layer", "head"], columns="feature", values="value")
     assert (wide["sep_sum"] >= wide["sep"] - 1e-6).all()
     assert (wide["sep_sum"] + wide["cls"] <= 1.001).all()
-    assert (tables["figure8"].groupby(["task", "action"]).size() == 72).all()
-    assert set(tables["figure8"]["action"]) == set(tables["figure9"]["action"]) == {"uniform"}
-    assert (tables["figure9"].groupby(["task", "action"]).size() == 6).all()
+    assert (tables["figure8"].groupby("task").size() == 72).all()
+    assert (tables["figure9"].groupby("task").size() == 6).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
     assert not comparison["comparable"].isin(["exact", "close"]).any()
 
@@ -440,7 +437,7 @@ def test_cached_maps_are_attention(done, corpus):
 
 STYLES = {
     "clark2019_figure2": ("studies/clark2019/figures.py", "PAGE, 4.2, sharex", "PAGE, 4.4, sharex"),
-    "kovaleva2019_figure7": ("studies/kovaleva2019/task_figures.py", "min(height, TALLEST)", "min(height, TALLEST - 1)"),
+    "kovaleva2019_figure7": ("studies/kovaleva2019/figures.py", "largest=0.5", "largest=0.6"),
     "michel2019_figure2": ("studies/michel2019/figures.py", "panels(PAGE / 2, 4.1)", "panels(PAGE / 2, 4.3)"),
     "tenney2019_figure1": ("studies/tenney2019/figures.py", "0.5 * len(table) + 1.0", "0.5 * len(table) + 1.1"),
     "stefanik2021_ablation": (

@@ -1,6 +1,6 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
 # examples of those tasks, sentences with frames. Output: tables in results/{run}/kovaleva2019, of which
-# studies/kovaleva2019/{tables,figures,task_figures}.py make tables and figures.
+# studies/kovaleva2019/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
@@ -53,12 +53,16 @@ use rule measured as kovaleva2019_scores with:
 
 use rule measured_by_model as kovaleva2019_patterns with:
     input:
+        kovaleva2019.seed_weights("drawn"),
         card=kovaleva2019.card("labelled"),
         tokenizer=kovaleva2019.tokenizer("labelled"),
+        tuned_card=kovaleva2019.card("drawn"),
+        examples=kovaleva2019.first(kovaleva2019.examples("drawn")),
     output:
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
         table="results/{run}/kovaleva2019/patterns.tsv",
+        drawn="results/{run}/kovaleva2019/drawn.tsv",
     log:
         "results/{run}/logs/kovaleva2019/patterns.log",
     benchmark:
@@ -69,38 +73,44 @@ use rule measured_by_model as kovaleva2019_patterns with:
             "resamples",
             "seed",
             settings="patterns",
+            task="drawn_task",
             resources=("kovaleva2019/annotated_maps.csv", "kovaleva2019/annotated_texts.jsonl"),
         ),
         model=kovaleva2019.model("labelled"),
+        tuned=kovaleva2019.of_seed("drawn"),
+        limit=kovaleva2019.limit("drawn"),
 
 
 use rule measured_by_model as kovaleva2019_measures with:
     input:
         kovaleva2019.seed_weights("tasks"),
         card=kovaleva2019.card("tasks"),
-        examples=kovaleva2019.examples("tasks", "measured_records"),
+        examples=kovaleva2019.examples("tasks"),
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
     output:
         measures="results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors",
+        disabled="results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
     log:
         "results/{run}/logs/kovaleva2019/measures/{task}-{seed}.log",
     benchmark:
         "results/{run}/benchmarks/kovaleva2019/measures/{task}-{seed}.tsv"
     resources:
         mem_mb=kovaleva2019.model_memory(),
-        runtime=minutes(240),
+        runtime=minutes(1440),
         gpu=gpus(config),
     params:
-        **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed"),
+        **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed", "measured_records", "ablated_records"),
         base=kovaleva2019.model(),
         tuned=kovaleva2019.of_seed("tasks"),
-        limit=kovaleva2019.bounded("tasks", "measured_records"),
+        limit=kovaleva2019.limit("tasks"),
+        task="{task}",
 
 
 use rule measured as kovaleva2019_changes with:
     input:
         leaves(measures_by_seed),
+        leaves(disabled_by_seed),
     output:
         classes="results/{run}/kovaleva2019/changes/classes.tsv",
         head_classes="results/{run}/kovaleva2019/changes/head_classes.tsv",
@@ -111,6 +121,9 @@ use rule measured as kovaleva2019_changes with:
         links="results/{run}/kovaleva2019/changes/links.tsv",
         options="results/{run}/kovaleva2019/changes/options.tsv",
         statistics="results/{run}/kovaleva2019/changes/statistics.tsv",
+        disabling_heads="results/{run}/kovaleva2019/disabling_heads.tsv",
+        disabling_layers="results/{run}/kovaleva2019/disabling_layers.tsv",
+        disabling_summary="results/{run}/kovaleva2019/disabling.tsv",
     log:
         "results/{run}/logs/kovaleva2019/changes.log",
     benchmark:
@@ -118,43 +131,6 @@ use rule measured as kovaleva2019_changes with:
     params:
         **kovaleva2019.parameters("changes:changes", "resamples", "seed"),
         measures=measures_by_seed,
-
-
-use rule measured_by_model as kovaleva2019_disabled with:
-    input:
-        kovaleva2019.seed_weights("tasks"),
-        card=kovaleva2019.card("tasks"),
-        examples=kovaleva2019.examples("tasks", "ablated_records"),
-    output:
-        disabled="results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
-    log:
-        "results/{run}/logs/kovaleva2019/disabled/{task}-{seed}.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/disabled/{task}-{seed}.tsv"
-    resources:
-        mem_mb=kovaleva2019.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
-    params:
-        **kovaleva2019.parameters("models:disabled"),
-        model=kovaleva2019.of_seed("tasks"),
-        limit=kovaleva2019.bounded("tasks", "ablated_records"),
-        task="{task}",
-
-
-use rule measured as kovaleva2019_disabling with:
-    input:
-        leaves(disabled_by_seed),
-    output:
-        heads="results/{run}/kovaleva2019/disabling_heads.tsv",
-        layers="results/{run}/kovaleva2019/disabling_layers.tsv",
-        summary="results/{run}/kovaleva2019/disabling.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/disabling.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/disabling.tsv"
-    params:
-        **kovaleva2019.parameters("scores:disabling", "resamples", "seed"),
         disabled=disabled_by_seed,
 
 
@@ -176,24 +152,5 @@ use rule measured as kovaleva2019_frames with:
         mem_mb=kovaleva2019.map_memory("frames", 8 * 6),
         runtime=minutes(30),
     params:
-        **kovaleva2019.parameters("frames:frames", "pairing", "direction", "resamples", "seed"),
+        **kovaleva2019.parameters("words:frames", "pairing", "direction", "resamples", "seed"),
         limit=kovaleva2019.limit("frames"),
-
-
-use rule measured_by_model as kovaleva2019_drawn with:
-    input:
-        kovaleva2019.seed_weights("drawn"),
-        card=kovaleva2019.card("drawn"),
-        examples=kovaleva2019.first(kovaleva2019.examples("drawn")),
-        network="results/{run}/kovaleva2019/patterns/network.safetensors",
-        thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
-    output:
-        drawn="results/{run}/kovaleva2019/drawn.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/drawn.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/drawn.tsv"
-    params:
-        **kovaleva2019.parameters("patterns:drawn", task="drawn_task"),
-        model=kovaleva2019.of_seed("drawn"),
-        limit=kovaleva2019.limit("drawn"),

@@ -13,11 +13,20 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attention_atlas.methods.head_tables import head_rows, mean_rows
-from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths, smallest_interval, widths
+from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths, smallest_interval
 from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.levels import LEVEL, level_of_parts
-from attention_atlas.studies.kovaleva2019.names import CLASSES, FEWEST_EXAMPLES, LINKS, VERB_LINKS
-from attention_atlas.studies.kovaleva2019.words import FEATURES, MODES, TAGGED
+from attention_atlas.studies.kovaleva2019 import (
+    ANNOTATORS,
+    CLASSES,
+    FEATURES,
+    FEWEST_EXAMPLES,
+    LINKS,
+    MODES,
+    TAGGED,
+    VERB_LINKS,
+)
+from attention_atlas.studies.kovaleva2019.scores import disabling
 
 Floats = npt.NDArray[np.floating]
 Doubles = npt.NDArray[np.float64]
@@ -25,19 +34,18 @@ MODELS = ("base", "tuned")
 """The pre-trained and the fine-tuned model."""
 MEASURED = (*FEATURES, "sep_sum")
 """The largest mean attention over the tokens with a feature; for separators their sum as well."""
-ANNOTATORS = ("network", "rules")
-OPTIONS = "task option option_a option_b mean_change largest_change rho n unit absent".split()
-LINK_COLUMNS = "task model mode link layer head value value_zero control margin margin_all_low margin_all_high level".split()
-LINK_COLUMNS += ["n", "n_margin", "unit", "absent"]
+OPTIONS = "task option option_a option_b mean_change largest_change rho n unit".split()
 _MEAN_COLUMNS = ["value", "ci_low", "ci_high", "n", "unit", "seeds"]
 _COLUMNS = {
     "classes": "task annotator class share ci_low ci_high maps n unit".split(),
     "head_classes": "task annotator layer head class maps n unit".split(),
     "cosine": ["task", "crop", "layer", "head", *_MEAN_COLUMNS],
     "special": ["task", "feature", "layer", "head", *_MEAN_COLUMNS],
-    "first_row": ["task", "mode", "feature", "head", *_MEAN_COLUMNS, "absent"],
-    "features": "task model mode feature layer head value value_zero n unit absent".split(),
-    "links": LINK_COLUMNS,
+    "first_row": ["task", "mode", "feature", "head", *_MEAN_COLUMNS],
+    "features": "task model mode feature layer head value value_zero n unit".split(),
+    "links": (
+        "task model mode link layer head value value_zero control margin margin_all_low margin_all_high level n n_margin unit"
+    ).split(),
     "options": OPTIONS,
 }
 """Columns of the tables of `changes`.
@@ -45,9 +53,8 @@ _COLUMNS = {
 crop: the compared maps, padded, real_same or real. maps: of a class, over examples and seeds. mode: tokens by their spelling
 (as_published) or by their words (corrected). value_zero: over all examples, 0 without the feature or the link. control: other
 pairs at the same distances; margin_all_low, margin_all_high: interval of the margin for all heads and tasks together (level:
-that of one task). n: missing where only tags could tell how many examples have a feature. absent: why there is no value.
+that of one task).
 """
-NO_EXAMPLE = "no example has such words"
 STATISTICS = "statistic of task value ci_low ci_high level n".split()
 """statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both
 change most), change (attention to tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads),
@@ -68,7 +75,6 @@ class Measures:
     classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
     links: [model, mode, example, link, layer, head] largest weight over the pairs of tokens of a link; link_controls: of other
     pairs at the same distances; NaN without one.
-    untagged, unlinked: why there are no tags, and no heads of words; empty where they exist.
     """
 
     records: npt.NDArray[np.int64]
@@ -80,76 +86,61 @@ class Measures:
     classes: npt.NDArray[np.int8]
     links: npt.NDArray[np.float32]
     link_controls: npt.NDArray[np.float32]
-    untagged: str
-    unlinked: str
 
     def cosines(self) -> dict[str, Floats]:
         """Compared maps (padded; the same examples, and all, at their real length) -> [example, layer, head] cosines."""
-        if not len(self.padded):
-            return {"real": self.cosine}
-        return {
-            "padded": self.padded,
-            "real_same": self.cosine[np.isin(self.records, self.padded_records)],
-            "real": self.cosine,
-        }
+        same = self.cosine[np.isin(self.records, self.padded_records)]
+        return ({"padded": self.padded, "real_same": same} if len(same) else {}) | {"real": self.cosine}
 
     def feature(self, model: str, mode: str, feature: str) -> Floats:
         """[example, layer, head]"""
         return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
 
-    def absent_feature(self, feature: str) -> str:
-        """Why no example has a value of a feature."""
-        return (self.untagged if feature in TAGGED else "") or NO_EXAMPLE
 
-    def absent_link(self, link: str) -> str:
-        """Why no example has a link."""
-        return self.untagged or (self.unlinked if link in VERB_LINKS else "") or NO_EXAMPLE
+def changes(
+    measures: Mapping[str, Mapping[int, Measures]],
+    disabled: Mapping[str, Mapping[int, pd.DataFrame]],
+    resamples: int,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`."""
+    effects = {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
+    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
+    return change_tables(by_task, resamples, seed) | {"statistics": statistics(by_task, resamples, seed)} | effects
 
 
-def changes(measures: Mapping[str, Mapping[int, Measures]], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """The tables of `_COLUMNS`, and statistics (`STATISTICS`), from the measures by task and seed of the model.
-
-    Values of a task are means over its seeds, intervals by bootstrap over examples.
+def change_tables(measures: Mapping[str, Sequence[Measures]], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """The tables of `_COLUMNS`. Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or
+    link that no example has, or that only tags could tell where there are none, has no rows.
     """
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _COLUMNS}
-    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
-    for task, of_seeds in by_task.items():
+    for task, of_seeds in measures.items():
+
+        def means(values: Sequence[Floats]) -> pd.DataFrame:
+            return mean_rows(np.asarray(np.mean(values, axis=0)), resamples, seed)
+
         frames = {
             "classes": _class_shares(of_seeds, resamples, seed),
             "head_classes": _head_classes(of_seeds),
-            "cosine": [
-                mean_rows(_mean([m.cosines()[crop] for m in of_seeds]), resamples, seed).assign(crop=crop)
-                for crop in of_seeds[0].cosines()
-            ],
+            "cosine": [means([m.cosines()[crop] for m in of_seeds]).assign(crop=crop) for crop in of_seeds[0].cosines()],
             "special": [
-                mean_rows(_mean([m.feature("tuned", "as_published", name) for m in of_seeds]), resamples, seed).assign(
-                    feature=name
-                )
+                means([m.feature("tuned", "as_published", name) for m in of_seeds]).assign(feature=name)
                 for name in ("sep", "cls", "sep_sum")
             ],
-            "first_row": [_first_row(of_seeds, *key, resamples, seed) for key in product(MEASURED, MODES)],
+            "first_row": [
+                means([m.first_row[1, mode, :, feature, None] for m in of_seeds]).assign(mode=mode_name, feature=name)
+                for (feature, name), (mode, mode_name) in product(enumerate(MEASURED), enumerate(MODES))
+            ],
             "features": [_feature_rows(of_seeds, *key) for key in product(MEASURED, MODELS, MODES)],
             "links": link_rows(of_seeds, resamples, seed, level_of_parts(len(measures))),
-            "options": [pd.DataFrame(_options(task, of_seeds[0])).astype({"n": "Int64"})],
+            "options": [pd.DataFrame(_options(task, of_seeds[0]))],
         }
         for name, of_task in frames.items():
-            parts[name] += [frame.assign(task=task, unit="examples", seeds=len(of_seeds)) for frame in of_task]
-    tables = {name: pd.concat(frames, ignore_index=True)[_COLUMNS[name]] for name, frames in parts.items()}
-    return tables | {"statistics": statistics(by_task, resamples, seed)}
-
-
-def _mean(of_seeds: Sequence[Floats]) -> Floats:
-    return np.asarray(np.mean(of_seeds, axis=0))
-
-
-def _first_row(of_seeds: Sequence[Measures], feature: str, mode: str, resamples: int, seed: int) -> pd.DataFrame:
-    """Attention of the first token in the last layer of the fine-tuned models; a row with the reason where it is absent."""
-    values = _mean([m.first_row[1, MODES.index(mode), :, MEASURED.index(feature)] for m in of_seeds])
-    rows = mean_rows(values[:, None], resamples, seed).drop(columns="layer").assign(absent="")
-    if rows.empty:
-        absent = of_seeds[0].absent_feature(feature)
-        rows = pd.DataFrame([{"n": example_count(0, absent), "absent": absent}], columns=rows.columns)
-    return rows.astype({"head": "Int64", "n": "Int64"}).assign(feature=feature, mode=mode)
+            parts[name] += [frame.assign(task=task, unit="examples", seeds=len(of_seeds)) for frame in of_task if len(frame)]
+    return {
+        name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
+        for name, of_tasks in parts.items()
+    }
 
 
 def _class_shares(of_seeds: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
@@ -172,61 +163,50 @@ def _head_classes(of_seeds: Sequence[Measures]) -> list[pd.DataFrame]:
 
 
 def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: str) -> pd.DataFrame:
-    values = _mean([m.feature(model, mode, feature) for m in of_seeds])
-    count = int(_with_feature(values).sum())
-    absent = "" if count else of_seeds[0].absent_feature(feature)
-    facts = {"model": model, "mode": mode, "feature": feature, "absent": absent, "n": example_count(count, absent)}
-    zero = _head_means(np.nan_to_num(values) if count else values)
-    return head_rows(_head_means(values), "value").assign(value_zero=zero.ravel(), **facts).astype({"n": "Int64"})
+    values = np.asarray(np.mean([m.feature(model, mode, feature) for m in of_seeds], axis=0))
+    present = _with_feature(values)
+    if not present.any():
+        return pd.DataFrame()
+    rows = head_rows(values[present].mean(axis=0), "value").assign(value_zero=np.nan_to_num(values).mean(axis=0).ravel())
+    return rows.assign(model=model, mode=mode, feature=feature, n=int(present.sum()))
 
 
 def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
     """Change in the values of heads under each option, of one seed."""
-    rows = []
     cosines = measures.cosines()
+    options: list[tuple[str, tuple[str, str], Sequence[Floats]]] = []
     if "padded" in cosines:
-        option = "Figure 5: maps padded, or of real length"
-        rows.append(option_row(task, option, ("padded", "real_same"), (cosines["padded"], cosines["real_same"])))
+        maps = cosines["padded"], cosines["real_same"]
+        options.append(("Figure 5: maps padded, or of real length", ("padded", "real_same"), maps))
     sums = [measures.feature("tuned", "as_published", name) for name in ("sep", "sep_sum")]
-    rows.append(option_row(task, "Figure 6: separators", ("largest", "sum"), sums))
+    options.append(("Figure 6: separators", ("largest", "sum"), sums))
     spelling = "tokens by spelling, or by word"
     for feature in (*TAGGED, "neg"):
         columns = [measures.feature("tuned", mode, feature) for mode in MODES]
         first_rows = list(measures.first_row[1, :, :, MEASURED.index(feature), None])
-        corrected = columns[1]
-        absent = measures.absent_feature(feature) if np.isnan(corrected).all() else ""
-        zero = corrected if absent else np.nan_to_num(corrected)
-        rows += [
-            option_row(task, f"Section 4.4, {feature}: {spelling}", MODES, columns, absent),
-            option_row(task, f"Figure 7, {feature}: {spelling}", MODES, first_rows, absent),
-            option_row(task, f"Section 4.4, {feature}: examples without it", ("skip", "zero"), (corrected, zero), absent),
+        zero = np.where(_with_feature(columns[1]).any(), np.nan_to_num(columns[1]), np.nan)
+        options += [
+            (f"Section 4.4, {feature}: {spelling}", MODES, columns),
+            (f"Figure 7, {feature}: {spelling}", MODES, first_rows),
+            (f"Section 4.4, {feature}: examples without it", ("skip", "zero"), [columns[1], zero]),
         ]
     for link in VERB_LINKS:
-        by_mode = list(measures.links[1, :, :, LINKS.index(link)])
-        absent = measures.absent_link(link) if any(np.isnan(values).all() for values in by_mode) else ""
         option = f"Section 4.5, {link}: pairs as in the code, or of linked words"
-        rows.append(option_row(task, option, MODES, by_mode, absent))
-    return rows
+        options.append((option, MODES, list(measures.links[1, :, :, LINKS.index(link)])))
+    return [option_row(task, *option) for option in options if all(_with_feature(of_choice).any() for of_choice in option[2])]
 
 
-def option_row(task: str, option: str, choices: tuple[str, str], values: Sequence[Floats], absent: str = "") -> dict[str, Any]:
-    """Change of the means of both values [example, layer, head] under a choice; `absent` says why no example has a value."""
-    means = [_head_means(of_choice).ravel() for of_choice in values]
+def option_row(task: str, option: str, choices: tuple[str, str], values: Sequence[Floats]) -> dict[str, Any]:
+    """Change of the means of both values [example, layer, head] under a choice."""
+    means = [of_choice[_with_feature(of_choice)].mean(axis=0).ravel() for of_choice in values]
     change = means[1] - means[0]
-    is_known = np.isfinite(change).all()
     return {
         **{"task": task, "option": option, "option_a": choices[0], "option_b": choices[1]},
         "mean_change": float(change.mean()),
-        "largest_change": float(change[np.abs(change).argmax()]) if is_known else float("nan"),
-        "rho": float(spearmanr(*means).statistic) if is_known else float("nan"),
-        "n": example_count(int(_with_feature(values[0]).sum()), absent),
-        "absent": absent,
+        "largest_change": float(change[np.abs(change).argmax()]),
+        "rho": float(spearmanr(*means).statistic),
+        "n": int(_with_feature(values[0]).sum()),
     }
-
-
-def _head_means(values: Floats) -> Floats:
-    with_feature = _with_feature(values)
-    return values[with_feature].mean(axis=0) if with_feature.any() else np.full(values.shape[1:], np.nan)
 
 
 def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
@@ -234,41 +214,26 @@ def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
     return ~np.isnan(values[:, 0, 0])
 
 
-def example_count(count: int, absent: str) -> float:
-    """How many examples have the words; NaN, not 0, where only tags could tell (`absent`: why there is no value)."""
-    return float("nan") if absent and absent != NO_EXAMPLE else float(count)
-
-
 def link_rows(of_seeds: Sequence[Measures], resamples: int, seed: int, level: float) -> list[pd.DataFrame]:
-    """A row for each head, model, mode and link; a row with the reason where a link is absent, one if all are."""
+    """A row for each head, model, mode and link that an example has."""
     frames: list[pd.DataFrame] = []
-    absent: list[dict[str, Any]] = []
     for (model, model_name), (mode, mode_name), (link, link_name) in product(*map(enumerate, (MODELS, MODES, LINKS))):
-        facts: dict[str, Any] = {"model": model_name, "mode": mode_name, "link": link_name}
         values: Doubles = np.mean([m.links[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         controls: Doubles = np.mean([m.link_controls[model, mode, :, link] for m in of_seeds], axis=0, dtype=np.float64)
         present = _with_feature(values)
         if present.any():
-            facts |= {"n": int(present.sum()), "level": level, "absent": ""}
-            facts |= {"value_zero": values[present].sum(axis=0).ravel() / len(values)}
-            facts |= margin_columns(values[present], controls[present], resamples, seed, level)
-            frames.append(head_rows(values[present].mean(axis=0), "value").assign(**facts))
-        elif mode_name == "corrected" or link_name in VERB_LINKS:
-            reason = of_seeds[0].absent_link(link_name)
-            absent.append(facts | dict.fromkeys(("n", "n_margin"), example_count(0, reason)) | {"absent": reason})
-    if not frames and len({row["absent"] for row in absent}) == 1:
-        absent = [{name: absent[0][name] for name in ("n", "n_margin", "absent")}]
-    frames += [pd.DataFrame([dict.fromkeys(LINK_COLUMNS, np.nan) | row]) for row in absent]
-    return [frame.astype(dict.fromkeys(("layer", "head", "n", "n_margin"), "Int64")) for frame in frames]
+            rows = head_rows(values[present].mean(axis=0), "value").assign(model=model_name, mode=mode_name, link=link_name)
+            zero = values[present].sum(axis=0).ravel() / len(values)
+            margins = margin_columns(values[present], controls[present], resamples, seed, level)
+            frames.append(rows.assign(value_zero=zero, level=level, n=int(present.sum()), **margins))
+    return frames
 
 
 def margin_columns(
     scores: Doubles, controls: Doubles, resamples: int, seed: int, level: float = LEVEL
 ) -> dict[str, Doubles | int]:
     """Columns of a table of heads, over the units with a control: control, margin, margin_all_low, margin_all_high (an interval
-    that covers all heads together with `level`) and n_margin.
-
-    scores, controls: [unit, layer, head] attention between linked words, and on random pairs (NaN for a unit without one).
+    that covers all heads together) and n_margin, of scores and controls [unit, layer, head], NaN for a unit without a control.
     """
     margins = (scores - controls).reshape(len(scores), -1)
     margins = margins[~np.isnan(margins[:, 0])]
@@ -287,53 +252,40 @@ def statistics(measures: Mapping[str, Sequence[Measures]], resamples: int, seed:
     Intervals are over examples; those of a task's last layers cover all tasks together, those of features all of `RAISED`.
     """
     rows: list[tuple[Any, ...]] = []
+
+    def add(statistic: str, of: str, task: str, values: Sequence[Doubles], level: float) -> None:
+        """The smallest of several statistics: means over tasks of [example, statistic] of each task."""
+        means, (low, high) = np.mean([of_task.mean(axis=0) for of_task in values], axis=0), (np.nan, np.nan)
+        if min(map(len, values)) >= FEWEST_EXAMPLES:
+            # The examples of each task are resampled separately.
+            drawn = [mean_deviations(of_task, resamples, seed + k) for k, of_task in enumerate(values)]
+            low, high = smallest_interval(means, np.mean(drawn, axis=0), level)
+        rows.append((statistic, of, task, float(means.min()), low, high, level, sum(map(len, values))))
+
     for task, of_seeds in measures.items():
         for crop in of_seeds[0].cosines():
             layers: Doubles = np.mean([m.cosines()[crop] for m in of_seeds], axis=(0, 3), dtype=np.float64)
             if layers.shape[1] > 2:
                 # [example, pair] each earlier layer minus each of the last two.
                 pairs = (layers[:, :-2, None] - layers[:, None, -2:]).reshape(len(layers), -1)
-                level, means, ends = level_of_parts(len(measures)), pairs.mean(axis=0), (np.nan, np.nan)
-                if len(pairs) >= FEWEST_EXAMPLES:
-                    ends = smallest_interval(means, mean_deviations(pairs, resamples, seed), level)
-                rows.append(("last_layers", crop, task, float(means.min()), *ends, level, len(pairs)))
+                add("last_layers", crop, task, [pairs], level_of_parts(len(measures)))
         for feature in RAISED.get(task, ()):
             gains = [m.feature("tuned", "corrected", feature) - m.feature("base", "corrected", feature) for m in of_seeds]
             change: Doubles = np.mean(gains, axis=(0, 2, 3), dtype=np.float64)
-            change = change[~np.isnan(change)]
-            if len(change):
-                level, value, width = level_of_parts(RAISED_PARTS), float(change.mean()), np.nan
-                if len(change) >= FEWEST_EXAMPLES:
-                    width = float(widths(mean_deviations(change[:, None], resamples, seed), level)[0])
-                rows.append(("change", feature, task, value, value - width, value + width, level, len(change)))
+            if not np.isnan(change).all():
+                add("change", feature, task, [change[~np.isnan(change), None]], level_of_parts(RAISED_PARTS))
+    frequent = [CLASSES.index(name) for name in ("vertical", "heterogeneous")]
+    others = [k for k in range(len(CLASSES)) if k not in frequent]
     for annotator in ANNOTATORS:
         # [example, class] of each task.
         tasks = [_shares(of_seeds, annotator) for of_seeds in measures.values()]
-        n, enough = sum(map(len, tasks)), min(map(len, tasks)) >= FEWEST_EXAMPLES
-        margins = [_frequent_margins(shares) for shares in tasks]
-        diagonal = [shares[:, [CLASSES.index("diagonal")]] for shares in tasks]
-        values = np.mean([margin.mean(axis=0) for margin in margins], axis=0)
-        low, high = smallest_interval(values, _over_tasks(margins, resamples, seed), LEVEL) if enough else (np.nan, np.nan)
-        rows.append(("vertical_and_heterogeneous", annotator, "", float(values.min()), low, high, LEVEL, n))
-        value = float(np.mean([share.mean() for share in diagonal]))
-        width = float(widths(_over_tasks(diagonal, resamples, seed), LEVEL)[0]) if enough else np.nan
-        rows.append(("diagonal", annotator, "", value, value - width, value + width, LEVEL, n))
+        margins = [(shares[:, frequent, None] - shares[:, None, others]).reshape(len(shares), -1) for shares in tasks]
+        add("vertical_and_heterogeneous", annotator, "", margins, LEVEL)
+        add("diagonal", annotator, "", [shares[:, [CLASSES.index("diagonal")]] for shares in tasks], LEVEL)
     return pd.DataFrame(rows, columns=STATISTICS)
-
-
-def _over_tasks(values: Sequence[Doubles], resamples: int, seed: int) -> Doubles:
-    """[statistic, draw] deviations of the mean over tasks; the examples of each task are resampled separately."""
-    return np.asarray(np.mean([mean_deviations(v, resamples, seed + k) for k, v in enumerate(values)], axis=0))
 
 
 def _shares(of_seeds: Sequence[Measures], annotator: str) -> Doubles:
     """[example, class] share of the maps of an example, over seeds and heads."""
     classes = np.stack([m.classes[ANNOTATORS.index(annotator)] for m in of_seeds], axis=1)
     return np.stack([(classes == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
-
-
-def _frequent_margins(shares: Doubles) -> Doubles:
-    """[example, pair] the share of vertical, and of heterogeneous maps, minus that of each other class."""
-    frequent = [CLASSES.index(name) for name in ("vertical", "heterogeneous")]
-    others = [k for k in range(len(CLASSES)) if k not in frequent]
-    return (shares[:, frequent, None] - shares[:, None, others]).reshape(len(shares), -1)

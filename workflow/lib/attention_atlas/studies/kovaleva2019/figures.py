@@ -1,57 +1,84 @@
-"""Figures 1 to 4 of Kovaleva et al. (2019)."""
+"""Figures of Kovaleva et al. (2019)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
+from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
-from attention_atlas.figures.head_grid import draw_cells, draw_head_grid
-from attention_atlas.figures.quantities import HEAD, LAYER, SHARE_OF_MAPS, WEIGHT
+from attention_atlas.figures.head_grid import draw_cells, draw_head_grid, number_ticks
+from attention_atlas.figures.quantities import ATTENTION, COSINE, HEAD, LAYER, LOSS, SHARE_OF_MAPS, UNCHANGED, WEIGHT
 from attention_atlas.figures.style import (
+    BLACK,
     BLUE,
     COLUMN,
     DIVERGING,
     GREEN,
     GREY,
-    NOTE,
     ORANGE,
     PAGE,
+    PUBLISHED,
+    REVERSED,
     SEQUENTIAL,
     SKY,
     SMALLEST,
+    TALLEST,
     DrawnFigure,
+    minus_signs,
     page_figure,
     plain,
 )
 from attention_atlas.published.values import load_digitised, rows_of_column
-from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, PUBLISHED_MODEL, TASK_TITLES, count_range
+from attention_atlas.studies.kovaleva2019 import CLASS_TITLES, CLASSES, LEVEL, POINTS, TASK_TITLES
 from attention_atlas.workflow.shown import figure
 
-_COLUMNS = 3
+_COLUMNS, _PANELS = 3, 4
+"""Number of maps of Figure 1, and largest number of tasks of Figures 8 and 9, side by side."""
 COLOURS = dict(zip(CLASSES, (BLUE, ORANGE, SKY, GREEN, GREY), strict=True))
-_TITLES = {"network": "By the network", "rules": "By the rules"}
-
+_PUBLISHED_TITLE = "Published\n(BERT-base)"
 _WORDS = {
     "fe_to_target": "from the element to the target",
     "target_to_fe": "from the target to the element",
     "both": "in both directions",
 }
 _PAIRING = {"zip": "tokens paired one by one", "all": "all pairs of tokens"}
-_ROLE_COLOURS = {TARGET: ORANGE, ELEMENT: BLUE}
-_ROLE_TITLES = {TARGET: "target", ELEMENT: "core element"}
+_ROLES = {TARGET: ("target", ORANGE), ELEMENT: ("core element", BLUE)}
 _WIDTH, _GAP = 0.0096, 0.016
 """Width of a letter, and of the space between words, in inches for each point of the font size."""
-_Run = tuple[str, str]
-"""Words that belong together, and their role."""
+_METRICS = {"accuracy": "accuracy", "f1": "F1", "correlation": "Pearson/Spearman"}
+_CROPS = {"padded": "Padded", "real_same": "Real length", "real": "Real length"}
+_TOKENS = {
+    "sep": "[SEP], largest",
+    "sep_sum": "[SEP], sum",
+    "published SEP": f"[SEP]\n{_PUBLISHED_TITLE}",
+    "cls": "[CLS]",
+    "published CLS": f"[CLS]\n{_PUBLISHED_TITLE}",
+}
+_FEATURES = {"pron": "pronoun", "noun": "noun", "verb": "verb", "obj": "object", "subj": "subject", "neg": "negation"}
+_FEATURES |= {"punct": "punctuation", "cls": "[CLS]", "sep": "[SEP]"}
+_KINDS = {"as_published": "By spelling", "corrected": "By word", "published": _PUBLISHED_TITLE}
+
+
+def count_range(counts: pd.Series) -> str:
+    """`n = 40`, or the smallest and the largest where tasks differ."""
+    least, most = int(counts.min()), int(counts.max())
+    return f"n = {least}" if least == most else f"n = {least} to {most}"
+
+
+def digitised(name: str) -> pd.DataFrame:
+    """A table of values that were read off a figure, with the task names of this study."""
+    table = load_digitised(name)
+    return table.assign(task=table["task"].map({title: task for task, title in TASK_TITLES.items()}))
 
 
 @figure(
@@ -69,23 +96,20 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     """
     rows = -(-len(CLASSES) // _COLUMNS)
     drawing, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
-    image: QuadMesh | None = None
-    for place, name in enumerate(CLASSES):
+    for place, (name, title) in enumerate(CLASS_TITLES.items()):
         axes, cells = grid.flat[place], drawn[drawn["class"] == name]
         if cells.empty:
-            axes.text(0.5, 0.5, "this example has\nno such map", ha="center", va="center", transform=axes.transAxes, color=NOTE)
-            axes.set_title(CLASS_TITLES[name])
+            axes.set_title(f"{title}\nnone in this example")
             axes.axis("off")
             continue
         image = _draw_map(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
+        axes.set_title(f"{title}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
     for axes in grid.flat[len(CLASSES) :]:
         axes.axis("off")
-    if image is not None:
-        scale = grid.flat[-1].inset_axes((0.0, 0.1, 0.07, 0.8))
-        bar = drawing.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
-        bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
+    scale = grid.flat[-1].inset_axes((0.0, 0.1, 0.07, 0.8))
+    bar = drawing.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
+    bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = drawn.iloc[0]
     return DrawnFigure(drawing, drawn, f"one example of {TASK_TITLES[first['task']]} ({first['example']})")
 
@@ -125,9 +149,9 @@ def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
     drawing, grid = page_figure(1, 3, PAGE, 3.1, sharey=True)
     for axis, annotator in zip(grid[0], ("rules", "network"), strict=False):
         _bars(axis, classes[classes["annotator"] == annotator], tasks)
-        axis.set_title(f"{_TITLES[annotator]} (macro F1 {macro[annotator]:.2f})")
+        axis.set_title(f"By the {annotator} (macro F1 {macro[annotator]:.2f})")
     _bars(grid[0, 2], published, [task for task in TASK_TITLES if (published["task"] == task).any()])
-    grid[0, 2].set_title(f"Published ({PUBLISHED_MODEL})")
+    grid[0, 2].set_title(_PUBLISHED_TITLE.replace("\n", " "))
     grid[0, 0].set_ylabel(SHARE_OF_MAPS.axis)
     handles = [Patch(facecolor=COLOURS[name], label=CLASS_TITLES[name]) for name in CLASSES]
     drawing.legend(handles=handles, loc="outside upper center", ncols=len(CLASSES))
@@ -137,15 +161,8 @@ def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
 
 def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
     shares = rows.pivot(index="task", columns="class", values="share").reindex(index=tasks, columns=list(CLASSES)).fillna(0)
-
-    tidy = (100 * shares).rename(index=TASK_TITLES).melt(ignore_index=False, var_name="class", value_name="share").reset_index()
-    tidy["task"] = pd.Categorical(tidy["task"], [TASK_TITLES[task] for task in tasks])
-    style = {"palette": COLOURS, "multiple": "stack", "shrink": 0.8, "alpha": 1, "linewidth": 0, "legend": False}
-    # Seaborn stacks from the last one up.
-    sns.histplot(tidy, x="task", weights="share", hue="class", hue_order=list(reversed(CLASSES)), ax=axes, **style)
-
-    axes.set(xlabel="", ylabel="", ylim=(0, 100))
-    axes.tick_params(axis="x", rotation=90)
+    stacked = (100 * shares).rename(index=TASK_TITLES)
+    stacked.plot.bar(stacked=True, ax=axes, color=COLOURS, width=0.8, legend=False, xlabel="", ylim=(0, 100))
 
 
 @figure(
@@ -176,7 +193,7 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
     panels = {
         "Mean largest weight": (first, WEIGHT.axis),
         "Minus pairs at the same distance": (second, "Difference of weights"),
-        f"Published ({PUBLISHED_MODEL})": (first, WEIGHT.axis),
+        _PUBLISHED_TITLE.replace("\n", " "): (first, WEIGHT.axis),
     }
     for axis, (title, (image, label)) in zip(grid[0], panels.items(), strict=True):
         axis.set(title=title, xlabel=HEAD, ylabel=LAYER)
@@ -216,31 +233,231 @@ def figure4(frame_sentence: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawing, frame_sentence, f"sentence {frame_sentence['example'].iloc[0]}")
 
 
-def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[_Run]:
+def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[tuple[str, str]]:
     """Adjacent words of one role as one text; words without a role one by one."""
-    runs: list[_Run] = []
-    for place, (word, role) in enumerate(zip(words, roles, strict=True)):
-        if role and place and roles[place - 1] == role:
-            runs[-1] = (f"{runs[-1][0]} {word}", role)
-        else:
-            runs.append((word, role))
+    runs: list[tuple[str, str]] = []
+    for word, role in zip(words, roles, strict=True):
+        before = runs.pop()[0] + " " if role and runs and runs[-1][1] == role else ""
+        runs.append((before + word, role))
     return runs
 
 
-def _draw_sentence(axes: Axes, runs: Sequence[_Run], size: float) -> None:
-    middles: dict[str, list[float]] = {}
+def _draw_sentence(axes: Axes, runs: Sequence[tuple[str, str]], size: float) -> None:
+    middles: dict[str, list[float]] = {TARGET: [], ELEMENT: []}
     place = 0.0
     for text, role in runs:
-        width = _WIDTH * len(text) * size
-        margin = _GAP * size / 2 if role else 0.0
+        width, margin = _WIDTH * len(text) * size, _GAP * size / 2 if role else 0.0
         middle = place + margin + width / 2
         axes.text(middle, 0, plain(text), ha="center", va="center", fontsize=size)
-        if role in _ROLE_COLOURS:
-            middles.setdefault(role, []).append(middle)
-            box: dict[str, Any] = {"boxstyle": "round,pad=0.03", "fill": False, "linewidth": 1.4}
-            axes.add_patch(FancyBboxPatch((place + margin, -0.14), width, 0.28, edgecolor=_ROLE_COLOURS[role], **box))
-            axes.text(middle, -0.38, _ROLE_TITLES[role], ha="center", va="center", fontsize=7, color=_ROLE_COLOURS[role])
+        if role:
+            title, colour = _ROLES[role]
+            middles[role].append(middle)
+            box = FancyBboxPatch((place + margin, -0.14), width, 0.28, "round,pad=0.03", fill=False, lw=1.4, ec=colour)
+            axes.add_patch(box)
+            axes.text(middle, -0.38, title, ha="center", va="center", fontsize=7, color=colour)
         place += width + 2 * margin + _GAP * size
-    for target, element in product(middles.get(TARGET, []), middles.get(ELEMENT, [])):
+    for target, element in product(middles[TARGET], middles[ELEMENT]):
         arc = f"arc3,rad={0.3 if target > element else -0.3}"
         axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), connectionstyle=arc, arrowstyle="-", color="#444444"))
+
+
+def task_grids(
+    rows: pd.DataFrame,
+    kinds: Mapping[str, str],
+    label: str,
+    colours: str = SEQUENTIAL,
+    features: Mapping[str, str] | None = None,
+    largest: float = 1.0,
+) -> Figure:
+    """Grids of values of heads: a row of panels for each kind (kind -> title), a column for each task.
+
+    features: name -> title of the rows of a panel; default: layers. largest: end of the scale.
+    """
+    tasks = list(dict.fromkeys(rows.loc[~rows["kind"].str.startswith("published"), "task"]))
+    heights = [1.1 if features else max(1.1, 0.06 * int(rows.loc[rows["kind"] == kind, "layer"].max())) for kind in kinds]
+    width = PAGE * min(1.0, max(len(tasks), 3) / _PANELS)
+    drawing, axes = page_figure(len(kinds), len(tasks), width, sum(heights) + 0.7, height_ratios=heights)
+    for (row, (kind, title)), (column, task) in product(enumerate(kinds.items()), enumerate(tasks)):
+        axis, heads = axes[row, column], rows[(rows["task"] == task) & (rows["kind"] == kind)]
+        values = heads.pivot(index="feature" if features else "layer", columns="head", values="value")
+        if heads.empty:
+            axis.set(xticks=[], yticks=[])
+            continue
+        image = draw_cells(axis, values.reindex(list(features) if features else None).to_numpy(float), colours, 0, largest)
+        number_ticks(axis, "x", values.shape[1], 4)
+        if features:
+            axis.set_yticks(np.arange(len(features)) + 0.5, features.values(), fontsize=SMALLEST)
+        else:
+            number_ticks(axis, "y", len(values), 8)
+        axis.tick_params(labelleft=column == 0)
+        axis.set(title="" if row else TASK_TITLES[task], xlabel=HEAD if row == len(kinds) - 1 else "")
+        axis.set_ylabel("" if column else title if features else f"{title}\n{LAYER}")
+    ends = "max" if largest < 1 else "neither"
+    drawing.colorbar(image, ax=axes, label=label, shrink=0.6, aspect=30, pad=0.02, extend=ends)
+    return drawing
+
+
+@figure(
+    id="figure5",
+    number="Figure 5",
+    title="Cosine between maps before and after fine-tuning",
+    reads=("changes/cosine",),
+    labels=("tasks",),
+    resources=("published/digitised/fig5_cosine.csv",),
+)
+def figure5(cosine: pd.DataFrame) -> DrawnFigure:
+    """Mean cosine, over examples and seeds, between the maps of each head before and after fine-tuning: padded to one length,
+    as in the published code, with the rows of padding; the same examples at their real length; and the published values
+    (Kovaleva et al. 2019, Figure 5). Darker: changed more. The table also has all examples at their real length.
+    """
+    table = cosine.rename(columns={"crop": "kind"})
+    if (table["kind"] == "real_same").any():
+        table = table[table["kind"] != "real"]
+    counts = {kind: rows["n"] for kind, rows in table.groupby("kind")}
+    kinds = {kind: f"{title}\n{count_range(counts[kind])}" for kind, title in _CROPS.items() if kind in counts}
+    published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind="published")
+    kinds["published"] = _PUBLISHED_TITLE
+    rows = pd.concat([table, published], ignore_index=True)
+    drawing = task_grids(rows, kinds, COSINE.axis, REVERSED)
+    return DrawnFigure(drawing, cosine, f"{count_range(table['n'])} examples per task")
+
+
+@figure(
+    id="figure6",
+    number="Figure 6",
+    title="Attention to [SEP] and [CLS] after fine-tuning",
+    reads=("changes/special",),
+    labels=("tasks",),
+    resources=("published/digitised/fig6_sep_cls.csv",),
+)
+def figure6(special: pd.DataFrame) -> DrawnFigure:
+    """Mean attention of every head of the fine-tuned models to [SEP] (the larger of two, or their sum) and to [CLS], over
+    examples and seeds, beside the published values (Kovaleva et al. 2019, Figure 6). With a single separator, the largest and
+    the sum are the same.
+    """
+    table = special.rename(columns={"feature": "kind"})
+    published = digitised("fig6_sep_cls").rename(columns={"mean_weight": "value"})
+    published = published.assign(kind="published " + published["token"])
+    rows = pd.concat([table, published], ignore_index=True)
+    kinds = {kind: title for kind, title in _TOKENS.items() if (rows["kind"] == kind).any()}
+    drawing = task_grids(rows, kinds, ATTENTION.axis)
+    return DrawnFigure(drawing, special, f"{count_range(table['n'])} examples per task")
+
+
+@figure(
+    id="figure7",
+    number="Figure 7",
+    title="Attention of [CLS] in the last layer to tokens with a feature",
+    reads=("changes/first_row",),
+    labels=("tasks",),
+    resources=("published/digitised/fig7_cls_last_layer.csv",),
+)
+def figure7(first_row: pd.DataFrame) -> DrawnFigure:
+    """Last layer of the fine-tuned models: the largest attention weight of [CLS] on a token with a linguistic feature,
+    averaged over the examples that have one and over seeds (Kovaleva et al. 2019, Figure 7). By spelling, as in the published
+    code: all tokens spelled alike. By word: the tokens of these words alone. White: no value.
+    """
+    published = digitised("fig7_cls_last_layer").rename(columns={"weight": "value"})
+    published = published.assign(mode="published", feature=published["feature"].str.lower().str.strip("[]"))
+    rows = pd.concat([first_row, published], ignore_index=True).rename(columns={"mode": "kind"})
+    features = {name: title for name, title in _FEATURES.items() if (rows["feature"] == name).any()}
+    drawing = task_grids(rows, _KINDS, "Attention weight of [CLS]", features=features, largest=0.5)
+    return DrawnFigure(drawing, first_row, f"{count_range(first_row.groupby('task')['n'].max())} examples per task")
+
+
+@figure(
+    id="figure8",
+    number="Figure 8",
+    title="Change in score when one head is disabled",
+    reads=("disabling_heads",),
+    labels=("tasks",),
+    resources=("published/digitised/fig8_disable_head.csv",),
+)
+def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
+    """Change in each task's score when one head attends uniformly to all real tokens, mean over seeds (Kovaleva et al. 2019,
+    Figure 8). Dots: p < 0.05 by a paired permutation test over examples, adjusted for all heads. Above a panel: score of the
+    full model; largest loss and gain; published values.
+    """
+    published = digitised("fig8_disable_head")
+    drawing, panels = task_panels(disabling_heads, 2.7 if disabling_heads["layer"].max() <= 12 else 3.1)
+    for task, axis in panels.items():
+        heads, of_paper = disabling_heads[disabling_heads["task"] == task], published[published["task"] == task]
+        sizes = heads["delta"].abs()
+        # 95 % of the heads do not exceed it: a few large changes would leave the others white. A panel of zeros needs one.
+        bound = float(sizes.quantile(0.95, interpolation="higher") or sizes.max() or 1)
+        sure = heads[heads["p_adjusted"] < LEVEL]
+        marked = list(zip(sure["layer"], sure["head"], strict=True))
+        image = draw_head_grid(axis, heads, "delta", DIVERGING, -bound, bound, marked)
+        title = [panel_title(task, heads), f"{heads['delta'].min():+.1f} to {heads['delta'].max():+.1f}"]
+        if len(of_paper):
+            changes = 100 * of_paper["delta_vs_baseline"]
+            baseline = 100 * float((of_paper["score"] - of_paper["delta_vs_baseline"]).mean())
+            title.append(f"published {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}")
+        axis.set_title(minus_signs("\n".join(title)), fontsize=SMALLEST)
+        axis.set(xlabel=HEAD, ylabel=LAYER)
+        drawing.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03, extend="both")
+    label = f"p < {LEVEL}, adjusted for all heads"
+    dot = Line2D([], [], linestyle="none", marker="o", markersize=2.5, color=BLACK, label=label)
+    title_of_scale = f"Change in score, {POINTS}\neach panel on its own scale, which most heads lie within"
+    drawing.legend(handles=[dot], title=title_of_scale, loc="outside lower center")
+    n = count_range(disabling_heads.drop_duplicates("task")["n"])
+    return DrawnFigure(drawing, disabling_heads, f"{n} examples per task")
+
+
+@figure(
+    id="figure9",
+    number="Figure 9",
+    title="Change in score when a whole layer is disabled",
+    reads=("disabling_layers",),
+    labels=("tasks",),
+    resources=("published/digitised/fig9_disable_layer.csv",),
+)
+def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
+    """Change in each task's score when all heads of a layer attend uniformly to all real tokens, mean over seeds (Kovaleva et
+    al. 2019, Figure 9). Intervals are over examples and, with several, over seeds (Student's t). Orange: p < 0.05 by a paired
+    permutation test over examples, adjusted for all layers, about these models. Diamonds: published.
+    """
+    published = digitised("fig9_disable_layer")
+    # A row of each task is its baseline.
+    published = published[published["layer"] != "baseline"].astype({"layer": int})
+    drawing, panels = task_panels(disabling_layers, 2.1)
+    for task, axis in panels.items():
+        layers, of_paper = disabling_layers[disabling_layers["task"] == task], published[published["task"] == task]
+        delta, colours = layers["delta"], np.where(layers["p_adjusted"] < LEVEL, LOSS, UNCHANGED)
+        interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
+        error: dict[str, Any] = {"ecolor": BLACK, "elinewidth": 0.8, "capsize": 1.5}
+        axis.bar(layers["layer"], delta, width=0.7, color=colours, linewidth=0, yerr=interval, error_kw=error)
+        axis.plot(of_paper["layer"], 100 * of_paper["delta_vs_baseline"], **PUBLISHED, linestyle="none")
+        axis.axhline(0, color=BLACK, linewidth=0.8)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axis.set(xlabel=LAYER, ylabel="")
+        axis.set_title(panel_title(task, layers), fontsize=7)
+    drawing.supylabel("Change in score", fontsize=8)
+    handles = [
+        Patch(facecolor=LOSS, label=f"p < {LEVEL}, adjusted for all layers"),
+        Patch(facecolor=UNCHANGED, label="not significant"),
+        Line2D([], [], color=BLACK, linewidth=0.8, label="95 % interval"),
+        Line2D([], [], **PUBLISHED, linestyle="none", label="published (BERT-base, 12 layers)"),
+    ]
+    drawing.legend(handles=handles, title=f"Change in score, {POINTS}", loc="outside lower center", ncols=3)
+    n = count_range(disabling_layers.drop_duplicates("task")["n"])
+    return DrawnFigure(drawing, disabling_layers, f"{n} examples per task")
+
+
+def task_panels(table: pd.DataFrame, height: float) -> tuple[Figure, dict[str, Axes]]:
+    """A figure, and task -> panel; rows of panels have this height in inches, or less where the page is full."""
+    tasks = list(dict.fromkeys(table["task"]))
+    columns = min(len(tasks), _PANELS)
+    rows = -(-len(tasks) // columns)
+    drawing, axes = page_figure(rows, columns, PAGE, min(height * rows, TALLEST))
+    for axis in axes.flat[len(tasks) :]:
+        axis.axis("off")
+    return drawing, dict(zip(tasks, axes.flat, strict=False))
+
+
+def panel_title(task: str, rows: pd.DataFrame) -> str:
+    """Task, score of the full model, and examples of a panel, and whether no condition changes the score."""
+    first = rows.iloc[0]
+    seeds = "1 seed" if first["seeds"] == 1 else f"{first['seeds']} seeds"
+    unchanged = "" if rows["delta"].any() else ": no change"
+    return f"{TASK_TITLES[task]}: {_METRICS[first['metric']]} {first['baseline']:.1f}\nn = {first['n']}, {seeds}{unchanged}"

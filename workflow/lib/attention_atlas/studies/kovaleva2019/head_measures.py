@@ -21,7 +21,7 @@ from attention_atlas.methods.head_measures import (
     with_adjusted_p,
     with_interval,
 )
-from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +56,7 @@ def by_task(
 def _missing_tasks(name: str) -> Callable[[pd.DataFrame], dict[str, str]]:
     """Function from a table with a column `task` to measure -> why it is missing, for the tasks that the run lacks."""
     return lambda table: {
-        f"{name}_{task}": f"the run has no task {title}"
-        for task, title in TASK_TITLES.items()
-        if task not in set(table["task"])
+        f"{name}_{task}": f"the run has no task {TASK_TITLES[task]}" for task in TASKS if task not in set(table["task"])
     }
 
 
@@ -98,8 +96,7 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
 
 def _maps_of_classes(table: pd.DataFrame) -> pd.DataFrame:
     """[head, class] maps of all tasks by `HEADLINE`."""
-    rows = table[table["annotator"] == HEADLINE]
-    maps = rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0)
+    maps = table[table["annotator"] == HEADLINE].groupby([*PLACE, "class"])["maps"].sum().unstack(fill_value=0)
     return maps.reindex(columns=list(CLASSES), fill_value=0)
 
 
@@ -157,10 +154,10 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure8",
-        by_task("delta", "disabled", interval=_INTERVAL, p="p_adjusted", action="uniform"),
+        by_task("delta", "disabled", interval=_INTERVAL, p="p_adjusted"),
         _task_measures("disabled", *_CHANGE, chance=0, with_parts=with_adjusted_p),
-        ("task", "action", "layer", "head", "delta", *_INTERVAL, "p_adjusted"),
-        Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
+        ("task", "layer", "head", "delta", *_INTERVAL, "p_adjusted"),
+        Examples("examples", by_task("n", "disabled", "sum")),
         family=True,
         group=EFFECT,
         reasons=_missing_tasks("disabled"),

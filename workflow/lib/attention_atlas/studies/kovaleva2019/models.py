@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ from torch.nn.functional import cosine_similarity
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, self_attention, watch
+from attention_atlas.attention.engine import self_attention, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.glue import TASKS
@@ -34,28 +33,16 @@ from attention_atlas.models.task_heads import (
     predicted,
     untrained_logits,
 )
+from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures
-from attention_atlas.studies.kovaleva2019.classes import (
-    MapNetwork,
-    Thresholds,
-    as_pictures,
-    classify,
-    load_network,
-    map_numbers,
-    rule_labels,
-    special_tokens,
-    thresholds_of,
-)
-from attention_atlas.studies.kovaleva2019.names import LINKS
+from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network, thresholds_of
 from attention_atlas.studies.kovaleva2019.words import (
-    FEATURES,
-    MODES,
     Analysis,
-    LinkPlan,
+    analyses_of,
+    control_weights,
     feature_masks,
-    gold_analysis,
-    link_plan,
-    spacy_analyser,
+    largest_weights,
+    piece_pairs,
 )
 
 _log = logging.getLogger(__name__)
@@ -100,74 +87,59 @@ def predictions(
     return pd.concat(frames, ignore_index=True)
 
 
-def disabled(model: Annotated[PreTrainedModel, load_classifier], card: Card, examples: Examples, task: str) -> pd.DataFrame:
-    """Predictions of a task's model with each head, and each layer, disabled, in one pass over the examples (Figures 8 and 9):
-    action (uniform, or none for the unchanged model), layer, head (0: the whole layer), record, prediction, label.
-    """
-    labels, records = labels_of(examples), [example.record for example in examples]
-    conditions = disabling_conditions(model)
-    _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    condition_logits = logits_under(model, examples, [plan for _, _, plan in conditions], card.pad or 0)
-    regression = TASKS[task].regression
-    names = [] if regression else classes_of(model, labels)
-    frames = []
-    for (layer, head, _), values in zip([(0, 0, Plan()), *conditions], condition_logits, strict=True):
-        condition = {"action": "uniform" if layer else "none", "layer": layer, "head": head, "record": records}
-        frames.append(pd.DataFrame({**condition, "prediction": predicted(values, names, regression), "label": labels}))
-    return pd.concat(frames, ignore_index=True)
-
-
-def disabling_conditions(model: PreTrainedModel) -> list[tuple[int, int, Plan]]:
-    """Layer and head from 1 (head 0 is the whole layer), and the plan: uniform attention to all real tokens."""
-    _, layers, heads = self_attention(model)
-    places = product(range(layers), range(heads + 1))
-    return [(layer + 1, head, Plan().uniform(layer, head - 1 if head else None)) for layer, head in places]
-
-
 def measures(
     base: Annotated[PreTrainedModel, load_encoder],
-    tuned: Annotated[PreTrainedModel, load_encoder],
+    tuned: Annotated[PreTrainedModel, load_classifier],
     card: Card,
     examples: Examples,
     network: Annotated[MapNetwork, load_network],
     thresholds: pd.DataFrame,
     padded: Mapping[str, int],
+    measured_records: int,
+    ablated_records: int,
     tagger: str,
+    task: str,
     seed: int,
-) -> Measures:
-    """All measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task.
-
-    padded: length and (at most) records of the comparison of padded maps; tagger: spaCy model for examples without gold tags;
-    seed: of the control of links.
+) -> dict[str, Any]:
+    """Measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task; and
+    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps.
     """
-    if not examples:
+    measured = [example for example in examples if example.record < measured_records]
+    if not measured:
         raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
-    if self_attention(base) != self_attention(tuned):
+    encoder = tuned.base_model
+    assert isinstance(encoder, PreTrainedModel)
+    if self_attention(base) != self_attention(encoder):
         raise AtlasError(f"{tuned.config.name_or_path}: this model has another shape than the one it was trained from.")
-    analyses, untagged, unlinked = _analyses(examples, tagger)
-    short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
-    return Measures(
-        **one_pass((base, tuned), examples, card, analyses, network, thresholds_of(thresholds), seed),
-        padded=padded_cosine((base, tuned), short, card.pad or 0, padded["length"]),
+    analyses = analyses_of(measured, tagger)
+    short = [e for e in measured if len(e.input_ids) <= padded["length"]][: padded["records"]]
+    arrays = Measures(
+        **one_pass((base, encoder), measured, card, analyses, network, thresholds_of(thresholds), seed),
+        padded=padded_cosine((base, encoder), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
-        untagged=untagged,
-        unlinked=unlinked,
     )
+    return {"measures": arrays, "disabled": disabled(tuned, card, [e for e in examples if e.record < ablated_records], task)}
 
 
-def _analyses(examples: Sequence[Example], tagger: str) -> tuple[dict[int, Analysis], str, str]:
-    """Record -> the analysis of its words; and why there are no tags, and no heads of words; empty where they exist."""
-    gold = {example.record: gold_analysis(example) for example in examples}
-    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
-    untagged = ""
-    if len(analyses) < len(examples):
-        analyser, untagged = spacy_analyser(tagger)
-        if analyser is None:
-            _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", untagged)
-            return {}, untagged, untagged
-        analyses = {example.record: analyser(example) for example in examples}
-    linked = any(token.head is not None for analysis in analyses.values() for token in analysis)
-    return analyses, untagged, "" if linked else "the corpus has no heads of words"
+def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example], task: str) -> pd.DataFrame:
+    """Predictions of a task's model, unchanged and with each head and each layer disabled, in one pass over the examples
+    (Figures 8 and 9): record, label, unchanged, and a column for each layer-head from 1 (head 0: the whole layer).
+    """
+    labels, conditions = labels_of(examples), disabling_conditions(model)
+    _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
+    condition_logits = logits_under(model, examples, list(conditions.values()), card.pad or 0)
+    regression = TASKS[task].regression
+    names = [] if regression else classes_of(model, labels)
+    predictions = [predicted(values, names, regression) for values in condition_logits]
+    columns = dict(zip(["unchanged", *conditions], predictions, strict=True))
+    return pd.DataFrame({"record": [example.record for example in examples], "label": labels, **columns})
+
+
+def disabling_conditions(model: PreTrainedModel) -> dict[str, Plan]:
+    """Layer-head from 1 (head 0 is the whole layer) -> the plan: uniform attention to all real tokens."""
+    _, layers, heads = self_attention(model)
+    places = product(range(layers), range(heads + 1))
+    return {f"{layer + 1}-{head}": Plan().uniform(layer, head - 1 if head else None) for layer, head in places}
 
 
 def one_pass(
@@ -192,69 +164,55 @@ def one_pass(
     arrays: dict[str, npt.NDArray[Any]] = {name: np.full(shape, np.nan, np.float32) for name, shape in shapes.items()}
     arrays["records"] = np.asarray([example.record for example in examples], dtype=np.int64)
     arrays["cosine"] = np.zeros((count, layers, heads), np.float32)
-    arrays["classes"] = np.zeros((2, count, layers, heads), np.int8)
+    arrays["classes"] = np.zeros((len(ANNOTATORS), count, layers, heads), np.int8)
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(models[0], batch, card.pad or 0)
-        marks = _marks(batch, inputs["attention_mask"].shape[1], card, analyses)
-        links = link_plan(batch, analyses, seed, models[0].device) if analyses else None
-        rows = [places[example.record] for example in batch]
-        pictures, numbers = _measure_batch(models, batch, inputs, marks, links, arrays, rows)
-        for row, of_example, numbers_of_example in zip(rows, pictures, numbers, strict=True):
-            by_network = classify(network, torch.cat(of_example)).argmax(axis=1)
-            by_rules = rule_labels(torch.cat(numbers_of_example).numpy(), thresholds)
-            arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+        rows, real = [places[example.record] for example in batch], inputs["attention_mask"].to(torch.float32)
+        marks = _marks(batch, real.shape[1], card, analyses).to(real.device)
+        maps = [_attention(model, inputs) * real[:, None, :, None] for model in models]
+        for number, of_model in enumerate(maps):
+            for layer, of_layer in enumerate(of_model):
+                means = of_layer.sum(2) / real.sum(1)[:, None, None]
+                arrays["columns"][number, :, :, :, layer][:, rows] = _largest(means, marks).cpu().numpy()
+            arrays["first_row"][number][:, rows] = _largest(of_model[-1, :, :, 0], marks).cpu().numpy()
+        cosines = cosine_similarity(maps[0].flatten(3), maps[1].flatten(3), -1)
+        arrays["cosine"][rows] = cosines.transpose(0, 1).cpu().numpy()
+        for k, (row, example) in enumerate(zip(rows, batch, strict=True)):
+            n = len(example.input_ids)
+            probabilities, by_rules = annotated(maps[1][:, k, :, :n, :n].flatten(0, 1), example, network, thresholds)
+            by_annotator = np.stack([probabilities.argmax(axis=1), by_rules])
+            arrays["classes"][:, row] = by_annotator.reshape(-1, layers, heads)
+            if example.record in analyses:
+                of_example = [of_model[:, k].cpu().numpy() for of_model in maps]
+                _measure_links(of_example, example, analyses[example.record], arrays, row, seed)
     return arrays
 
 
-def _measure_batch(
-    models: Models,
-    batch: Sequence[Example],
-    inputs: Mapping[str, torch.Tensor],
-    marks: torch.Tensor,
-    links: LinkPlan | None,
+def _measure_links(
+    maps: Sequence[npt.NDArray[np.float32]],
+    example: Example,
+    analysis: Analysis,
     arrays: Mapping[str, npt.NDArray[Any]],
-    rows: Sequence[int],
-) -> tuple[list[list[torch.Tensor]], list[list[torch.Tensor]]]:
-    """Fill the `rows` of the arrays of `one_pass`; of each example the pictures and the numbers of its maps, layer by layer."""
-    layers = arrays["cosine"].shape[1]
-    real = inputs["attention_mask"].to(torch.float32)
-    marks = marks.to(real.device)
-    before: dict[int, torch.Tensor] = {}
-    pictures: list[list[torch.Tensor]] = [[] for _ in batch]
-    numbers: list[list[torch.Tensor]] = [[] for _ in batch]
-
-    def see(number: int, site: Site, probabilities: torch.Tensor) -> None:
-        maps = probabilities.float() * real[:, None, :, None]
-        mean = maps.sum(2) / real.sum(1)[:, None, None]
-        arrays["columns"][number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
-        if links is not None:
-            for name, weights in zip(("links", "link_controls"), links.largest(maps), strict=True):
-                for (mode, row, link), of_heads in zip(links.groups, weights.cpu().numpy(), strict=True):
-                    arrays[name][number, mode, rows[row], link, site.layer] = of_heads
-        if site.layer == layers - 1:
-            arrays["first_row"][number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
-        if number == 0:
-            before[site.layer] = maps
-            return
-        arrays["cosine"][rows, site.layer] = cosine_similarity(before[site.layer].flatten(2), maps.flatten(2), -1).cpu().numpy()
-        for k, example in enumerate(batch):
-            n = len(example.input_ids)
-            example_maps = maps[k, :, :n, :n]
-            special = special_tokens(example).to(example_maps.device)
-            pictures[k].append(as_pictures(example_maps, special).cpu())
-            segment = torch.tensor(example.segment_ids, device=example_maps.device)
-            numbers[k].append(map_numbers(example_maps, special, segment).cpu())
-
-    _run(models, inputs, see)
-    return pictures, numbers
+    row: int,
+    seed: int,
+) -> None:
+    """Fill the row of an example, of maps [layer, head, n, n] of each model."""
+    for (mode, mode_name), (link, name) in product(enumerate(MODES), enumerate(LINKS)):
+        pairs = piece_pairs(example, analysis, name, mode_name)
+        linked = {*pairs, *piece_pairs(example, analysis, name, "corrected")}
+        for number, of_model in enumerate(maps if pairs else ()):
+            place, generator = (number, mode, row, link), np.random.default_rng([seed, example.record, mode, link])
+            arrays["links"][place] = largest_weights(of_model, pairs)
+            arrays["link_controls"][place] = control_weights(of_model, pairs, linked, example, generator)
 
 
-def _run(models: Models, inputs: Mapping[str, torch.Tensor], see: Callable[[int, Site, torch.Tensor], None]) -> None:
-    """Run a batch through one model after the other; `see` gets the number of the model, the layer and its probabilities."""
-    for number, model in enumerate(models):
-        with torch.inference_mode(), watch(model, observers=[partial(see, number)]) as session:
-            session.batch(inputs["attention_mask"])
-            model(**inputs)
+def _attention(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """[layer, example, head, n, n] weights of a batch."""
+    layers: list[torch.Tensor] = []
+    with torch.inference_mode(), watch(model, observers=[lambda _, weights: layers.append(weights.float())]) as session:
+        session.batch(inputs["attention_mask"])
+        model(**inputs)
+    return torch.stack(layers)
 
 
 def _marks(batch: Sequence[Example], length: int, card: ModelCard, analyses: Mapping[int, Analysis]) -> torch.Tensor:
@@ -286,12 +244,7 @@ def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length:
     cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = slice(start, start + _PADDED_BATCH)
-        seen: dict[tuple[int, int], torch.Tensor] = {}
-
-        def see(number: int, site: Site, maps: torch.Tensor, seen: dict[tuple[int, int], torch.Tensor] = seen) -> None:
-            seen[number, site.layer] = maps.float().flatten(2)
-
-        _run(models, model_inputs(models[0], examples[batch], pad, length), see)
-        for layer in range(layers):
-            cosines[batch, layer] = cosine_similarity(seen[0, layer], seen[1, layer], -1).cpu().numpy()
+        inputs = model_inputs(models[0], examples[batch], pad, length)
+        before, after = (_attention(model, inputs).flatten(3) for model in models)
+        cosines[batch] = cosine_similarity(before, after, -1).transpose(0, 1).cpu().numpy()
     return cosines

@@ -1,7 +1,9 @@
-"""Classifiers of maps, trained on labels, cross-validated over texts, heads and layers (Kovaleva et al. 2019, section 4.1).
+"""Classes of attention maps, by rules and by a small convolutional network (Kovaleva et al. 2019, section 4.1, Figure 1).
 
-Texts and labels come with the workflow. Maps of one head are alike in all texts, so folds of texts show how well a classifier
-knows the heads that it was trained on. Folds of heads and of layers are a better test of how well it works on another model.
+`patterns` trains both on labelled maps. Maps of one head are alike in all texts, so cross-validation over layers tells better
+than that over texts how well a classifier works on another model. Labelled maps are of short texts and of one model: its stripe
+is at [CLS], its sharp diagonals are at the previous token, and all of its block maps also have a stripe. The classes depend on
+none of these, so labelled maps are augmented: special tokens elsewhere, other lengths, patterns of another strength.
 """
 
 from __future__ import annotations
@@ -10,21 +12,25 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from itertools import product
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import StratifiedGroupKFold
+from torch import nn
 from transformers import PreTrainedModel
 
-from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.alignment import SPECIAL, WordPieces
 from attention_atlas.corpora.building import ExampleBuilder
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.glue import Labelled, labelled_example
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import RESOURCES, read_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_tables import map_rows
@@ -32,84 +38,325 @@ from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_encoder
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
-from attention_atlas.studies.kovaleva2019.classes import (
-    Bools,
-    Floats,
-    Labels,
-    MapNetwork,
-    as_pictures,
-    augmented,
-    classify,
-    f1_by_class,
-    load_network,
-    map_numbers,
-    rule_labels,
-    special_tokens,
-    thresholds_of,
-    train_network,
-    tuned_thresholds,
-)
-from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.studies.kovaleva2019 import ANNOTATORS, CHANNELS, CLASSES
 
 _log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+Labels = npt.NDArray[np.intp]
 TEXTS, LABELS = (str(RESOURCES / "kovaleva2019" / name) for name in ("annotated_texts.jsonl", "annotated_maps.csv"))
+_GRID = (
+    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5),
+    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
+    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35),
+)
+"""Thresholds that are tried for vertical, diagonal and block maps."""
+SIZE, VIEWS = 16, 4
+"""Rows and columns of the pictures that the network sees, and the number of views in each, see `as_pictures`."""
+_BATCH, _RATE, _DECAY = 32, 5e-3, 1e-2
 _AUGMENTED_SETS = 8
 """Largest number of sets of augmented maps that the network is trained on in turn."""
-COLUMNS = "annotator folds class n precision recall f1 ci_low ci_high kappa with".split()
-_LONGEST = (22, 28, 34, 40)
-"""Limits on the tokens of an example of Figure 1, since short ones are more readable: the first with enough examples."""
-_CANDIDATES, _FEWEST = 24, 8
-"""Largest number of candidates for Figure 1, and the smallest where there are enough examples."""
-_LOCAL = 3
-"""Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
+SHORTEST, LONGEST = 12, 256
+"""Range of the number of tokens of an augmented map."""
+OFFSETS = (-1, 0, 1)
+"""Offsets from the query of the keys that form a diagonal."""
+_STRONGEST_BAND = 2
+"""Largest ratio of band to stripes in a vertical and diagonal map."""
+COLUMNS = "annotator folds class n f1 ci_low ci_high kappa".split()
+_SHORT, _CANDIDATES, _FEWEST = 22, 24, 8
+"""Figure 1 is of one of at most `_CANDIDATES` examples of up to `_SHORT` tokens, or of the `_FEWEST` shortest."""
+
+
+class Thresholds(NamedTuple):
+    """Smallest values at which a map counts as vertical, diagonal or block."""
+
+    vertical: float
+    diagonal: float
+    block: float
+
+
+def map_numbers(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
+    """[..., 3]: how vertical, diagonal and block-like maps [..., n, n] are, of special tokens and segments [n].
+
+    vertical: mass on the columns of special tokens. Of the mass between other tokens: diagonal: the share on the token itself
+    and its neighbours, block: the share within the segment, each minus what it would be if every row were uniform.
+    """
+    inner = ~special
+    place = torch.arange(len(special), device=maps.device)
+    pairs = (inner[:, None] & inner[None, :]).to(maps.dtype)
+    near = ((place[:, None] - place[None, :]).abs() <= 1) * pairs
+    same = (segment[:, None] == segment[None, :]) * pairs
+    between = maps * pairs
+    total, count = between.sum((-2, -1)).clamp(min=1e-9), pairs.sum().clamp(min=1)
+    beyond = [(between * cells).sum((-2, -1)) / total - cells.sum() / count for cells in (near, same)]
+    return torch.stack([maps[..., special].sum(-1).mean(-1), *beyond], dim=-1)
+
+
+def rule_labels(numbers: npt.NDArray[np.floating], thresholds: Thresholds) -> Labels:
+    """[map] class of each map, its place in `CLASSES`, from the numbers [map, 3] of `map_numbers`."""
+    vertical, diagonal, block = (numbers >= np.asarray(thresholds, numbers.dtype)).T
+    conditions = [vertical & diagonal, diagonal, block, vertical]
+    names = ["vertical_diagonal", "diagonal", "block", "vertical"]
+    return np.select(conditions, [CLASSES.index(name) for name in names], CLASSES.index("heterogeneous")).astype(np.intp)
+
+
+def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -> Thresholds:
+    """The thresholds of a grid with the largest macro-F1 on labelled maps; the first one if several tie."""
+    grid = [Thresholds(*values) for values in product(*_GRID)]
+    truth = np.asarray(labels)
+    present = sorted(set(truth.tolist()))
+    counts = np.ones(len(truth))
+    scores = [f1_by_class(truth, rule_labels(numbers, thresholds), counts)[present].mean() for thresholds in grid]
+    return grid[int(np.argmax(scores))]
+
+
+def f1_by_class(truth: Labels, predicted: Labels, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """[class] F1 of maps that count so often; 0 for a class that neither has. scikit-learn's takes 20 times as long."""
+    right = truth == predicted
+    both = np.bincount(truth[right], counts[right], len(CLASSES))
+    sizes = np.bincount(truth, counts, len(CLASSES)) + np.bincount(predicted, counts, len(CLASSES))
+    return np.asarray(2 * both / np.maximum(sizes, 1))
+
+
+class MapNetwork(nn.Module):
+    """Eight 3 x 3 convolutions, of which the paper states only the number and ReLU, the mean over places, a linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for place, (inputs, outputs) in enumerate(zip((VIEWS, *CHANNELS[:-1]), CHANNELS, strict=True)):
+            convolution = nn.Conv2d(inputs, outputs, 3, stride=1 + place % 2, padding=1)
+            layers += [convolution, nn.BatchNorm2d(outputs), nn.ReLU()]
+        self.convolutions = nn.Sequential(*layers)
+        self.output = nn.Linear(CHANNELS[-1], len(CLASSES))
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Scores [map, class] of pictures [map, view, size, size]."""
+        return self.output(self.convolutions(pictures).mean((-2, -1)))
+
+
+def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int = SIZE) -> torch.Tensor:
+    """[map, view, size, size] square roots of maps [map, n, n] without padding, resized, and the places of special tokens [n].
+
+    The views: the mean attention of a query of each area to all keys of the area, so that a pattern is as dark in a long map as
+    in a short one; the largest weight of the area, which separates a stripe from many pale columns; columns and rows of special
+    tokens, which were marked for the annotator as well.
+    """
+    weights = maps.float()[:, None]
+    # Keys of an area, on average.
+    keys = weights.shape[-1] / size
+    means, largest = nn.functional.adaptive_avg_pool2d(weights, size), nn.functional.adaptive_max_pool2d(weights, size)
+    resized = torch.cat([means * keys, largest], 1).sqrt()
+    marked = nn.functional.adaptive_max_pool1d(special.to(resized)[None], size)
+    columns = marked.expand(size, size)
+    marks = torch.stack([columns, columns.T]).expand(len(maps), 2, size, size)
+    return torch.cat([resized, marks], 1)
+
+
+def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epochs: int, seed: int) -> MapNetwork:
+    """Train on sets of pictures of the same maps, each [map, view, size, size], one set an epoch; classes weigh equally."""
+    torch.manual_seed(seed)
+    network = MapNetwork().to(pictures[0].device)
+    targets = torch.tensor(labels, device=pictures[0].device)
+    counts = torch.bincount(targets, minlength=len(CLASSES)).float()
+    weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
+    loss = nn.CrossEntropyLoss(weights / weights.max())
+    optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY, fused=True)
+    steps = epochs * -(-len(targets) // _BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
+    network.train()
+    for epoch in range(epochs):
+        shown = pictures[epoch % len(pictures)]
+        # BatchNorm needs at least two maps: all batches have nearly the same size.
+        for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
+            batch = indices.to(shown.device)
+            optimiser.zero_grad()
+            # Views last in memory: small convolutions are a fifth faster on a CPU.
+            loss(network(shown[batch].contiguous(memory_format=torch.channels_last)), targets[batch]).backward()
+            optimiser.step()
+            schedule.step()
+    return network.eval()
+
+
+@torch.inference_mode()
+def classify(network: MapNetwork, pictures: torch.Tensor) -> npt.NDArray[np.float32]:
+    """[map, class] probabilities."""
+    return torch.cat([network(batch).softmax(dim=1).cpu() for batch in pictures.split(256)]).numpy()
+
+
+def load_network(path: str) -> MapNetwork:
+    """The trained network."""
+    network = MapNetwork()
+    try:
+        network.load_state_dict(load_file(path))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise DamagedFile(path, f"not the network of maps ({type(error).__name__})") from error
+    return network.eval()
+
+
+def thresholds_of(table: pd.DataFrame) -> Thresholds:
+    """The thresholds of a table of one row."""
+    return Thresholds(*table[list(Thresholds._fields)].to_numpy(float)[0].tolist())
+
+
+def special_tokens(example: Example) -> torch.Tensor:
+    """[n] which tokens of an example are special."""
+    return torch.tensor([word == SPECIAL for word in example.word])
+
+
+def annotated(maps: torch.Tensor, example: Example, network: MapNetwork, thresholds: Thresholds) -> tuple[Floats, Labels]:
+    """[map, class] probabilities of the network, and [map] class by the rules, of maps [map, n, n] of an example."""
+    special = special_tokens(example).to(maps.device)
+    numbers = map_numbers(maps, special, torch.tensor(example.segment_ids, device=maps.device))
+    return classify(network, as_pictures(maps, special).cpu()), rule_labels(numbers.cpu().numpy(), thresholds)
+
+
+class MapParts(NamedTuple):
+    """The parts that sum to a map: attention to the tokens at `OFFSETS` above the average to others (band [n, 3], 0 from and to
+    special tokens), to special tokens (stripes [n, n]), and all other attention (rest [n, n]).
+    """
+
+    band: Floats
+    stripes: Floats
+    rest: Floats
+
+
+def augmented(weights: Floats, special: Bools, kind: str, generator: np.random.Generator) -> tuple[Floats, Bools]:
+    """A map [m, m] of the same class, from a labelled map [n, n], and which of its tokens are special: special tokens move, the
+    pattern gets another strength, and the length is drawn from `SHORTEST` to `LONGEST` on a logarithmic scale.
+    """
+    length = round(float(np.exp(generator.uniform(np.log(SHORTEST), np.log(LONGEST)))))
+    weights, special = special_moved(weights, special, generator)
+    if generator.integers(2):
+        weights, special = weights[::-1, ::-1], special[::-1]
+    parts = varied(parts_of(weights, special), kind, generator)
+    return resized(parts, special, max(length, 2 * int(special.sum())), generator)
+
+
+def special_moved(weights: Floats, special: Bools, generator: np.random.Generator) -> tuple[Floats, Bools]:
+    """The same tokens with the special tokens at random places; the order of the others stays."""
+    n = len(special)
+    places = np.sort(generator.choice(n, int(special.sum()), replace=False))
+    there = np.zeros(n, dtype=bool)
+    there[places] = True
+    order = np.empty(n, dtype=np.intp)
+    order[there] = generator.permutation(np.flatnonzero(special))
+    order[~there] = np.flatnonzero(~special)
+    return weights[np.ix_(order, order)], there
+
+
+def parts_of(weights: Floats, special: Bools) -> MapParts:
+    """The band, the stripes and the rest of a map."""
+    n = len(special)
+    place = np.arange(n)
+    inner = ~special[:, None] & ~special[None, :]
+    far = inner & (np.abs(place[:, None] - place[None, :]) > 1)
+    background = (weights * far).sum(axis=1) / np.maximum(far.sum(axis=1), 1)
+    band = np.zeros((n, len(OFFSETS)), np.float32)
+    rest = np.where(special, np.float32(0), weights)
+    for k, offset in enumerate(OFFSETS):
+        rows, columns = _neighbours(n, offset)
+        near = np.where(inner[rows, columns], np.maximum(weights[rows, columns] - background[rows], 0), 0)
+        band[rows, k] = near
+        rest[rows, columns] -= near
+    return MapParts(band, np.where(special, weights, np.float32(0)), rest)
+
+
+def varied(parts: MapParts, kind: str, generator: np.random.Generator) -> MapParts:
+    """The parts of a map of the same class: its defining pattern only gets stronger, so that the label still holds; a block or
+    heterogeneous map can lose its stripes. Bands become narrower, since sharp ones are rare among the labelled maps, and their
+    offsets are permuted.
+    """
+    band, stripes, rest = parts.band, parts.stripes, parts.rest
+    factor = np.float32(generator.uniform())
+    if kind in ("block", "heterogeneous"):
+        stripes = stripes * factor
+    elif kind == "vertical":
+        band, rest = band * factor, rest * factor
+    elif kind == "diagonal":
+        stripes, rest = stripes * factor**2, rest * factor
+    elif kind == "vertical_diagonal":
+        rest = rest * factor
+        ratio = stripes.sum() / max(float(band.sum()), 1e-6)
+        band = band * np.float32(1 + generator.uniform() * max(_STRONGEST_BAND * float(ratio) - 1, 0))
+    if kind in ("diagonal", "vertical_diagonal"):
+        narrow = np.float32(np.sqrt(generator.uniform()))
+        strongest = np.eye(len(OFFSETS), dtype=np.float32)[band.sum(axis=0).argmax()]
+        band = (1 - narrow) * band + narrow * band.sum(axis=1, keepdims=True) * strongest
+    return MapParts(band[:, generator.permutation(len(OFFSETS))], stripes, rest)
+
+
+def resized(parts: MapParts, special: Bools, length: int, generator: np.random.Generator) -> tuple[Floats, Bools]:
+    """The map at another length: tokens are left out at random, or stand for several neighbours, which share the rest of the
+    attention to it. Special tokens stay single, and a band keeps its width.
+    """
+    inner = np.flatnonzero(~special)
+    count = max(1, length - int(special.sum()))
+    if count <= len(inner):
+        chosen = np.sort(generator.choice(inner, count, replace=False))
+    else:
+        chosen = inner[np.arange(count) * len(inner) // count]
+    source = np.sort(np.concatenate([np.flatnonzero(special), chosen]))
+    there = special[source]
+    copies = np.bincount(source, minlength=len(special)).astype(np.float32)
+    weights = (parts.rest / copies.clip(1) + parts.stripes)[np.ix_(source, source)]
+    for k, offset in enumerate(OFFSETS):
+        rows, columns = _neighbours(len(source), offset)
+        kept = ~there[rows] & ~there[columns]
+        weights[rows[kept], columns[kept]] += parts.band[source[rows[kept]], k]
+    total = weights.sum(axis=1, keepdims=True)
+    return (weights / np.where(total > 0, total, 1)).astype(np.float32), there
+
+
+def _neighbours(n: int, offset: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows and columns of the cells of a diagonal."""
+    rows = np.arange(max(0, -offset), n - max(0, offset))
+    return rows, rows + offset
 
 
 def patterns(
     model: Annotated[PreTrainedModel, load_encoder],
     card: Card,
     tokenizer: Annotated[WordPieces, WordPieces],
+    tuned: Annotated[PreTrainedModel, load_encoder],
+    tuned_card: Card,
+    examples: Examples,
+    task: str,
     settings: Mapping[str, Any],
     resamples: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Train the network (name -> weights) and tune the thresholds of the rules, and measure how well both agree with the labels
-    of `model`'s maps and with each other: `COLUMNS`; folds: the held-out unit (text, head, layer); with: the other annotator of
-    the kappa.
+    """Train the network (name -> weights) and tune the thresholds of the rules on labelled maps of `model`; measure how well
+    both agree with the labels (`COLUMNS`; folds: the held-out unit, text or layer); and draw maps of a `tuned` model (`drawn`).
     """
-    examples, maps, table = labelled_maps(model, card, tokenizer)
+    labelled, maps, table = labelled_maps(model, card, tokenizer)
     labels, epochs = table["label"].to_numpy(np.intp), settings["epochs"]
-    numbers = np.stack(
-        [
-            map_numbers(torch.from_numpy(weights), special_tokens(example), torch.tensor(example.segment_ids)).numpy()
-            for weights, example in zip(maps, examples, strict=True)
-        ]
-    )
-    pictures = training_pictures(maps, [special_tokens(example).numpy() for example in examples], labels, epochs, seed)
-    heads = table["layer"].astype(str) + "-" + table["head"].astype(str)
+    specials = [special_tokens(example) for example in labelled]
+    segments = [torch.tensor(example.segment_ids) for example in labelled]
+    each = zip(map(torch.from_numpy, maps), specials, segments, strict=True)
+    numbers = np.stack([map_numbers(*one).numpy() for one in each])
+    pictures = training_pictures(maps, [special.numpy() for special in specials], labels, epochs, seed)
     tables = []
-    for kind, units in (("text", table["text"]), ("head", heads), ("layer", table["layer"])):
-        predicted = {name: np.zeros_like(labels) for name in ("network", "rules")}
+    for kind in ("text", "layer"):
+        predicted = {name: np.zeros_like(labels) for name in ANNOTATORS}
         folds = StratifiedGroupKFold(settings["folds"], shuffle=True, random_state=seed)
-        for number, (train, test) in enumerate(folds.split(labels, labels, units), start=1):
+        for number, (train, test) in enumerate(folds.split(labels, labels, table[kind]), start=1):
             network = train_network([shown[train] for shown in pictures], labels[train].tolist(), epochs, seed)
             predicted["network"][test] = classify(network, pictures[-1][test]).argmax(axis=1)
             predicted["rules"][test] = rule_labels(numbers[test], tuned_thresholds(numbers[train], labels[train].tolist()))
             _log.info("folds by %s: %d of %d", kind, number, settings["folds"])
-        tables.append(agreement(labels, units.to_numpy(), predicted, resamples, seed).assign(folds=kind))
-    network = train_network(pictures, labels.tolist(), epochs, seed)
+        tables.append(agreement(labels, table[kind].to_numpy(), predicted, resamples, seed).assign(folds=kind))
+    network, thresholds = train_network(pictures, labels.tolist(), epochs, seed), tuned_thresholds(numbers, labels.tolist())
     return {
         "network": {name: tensor.contiguous().numpy() for name, tensor in network.state_dict().items()},
-        "thresholds": pd.DataFrame([tuned_thresholds(numbers, labels.tolist())]),
+        "thresholds": pd.DataFrame([thresholds]),
         "table": pd.concat(tables, ignore_index=True)[COLUMNS],
+        "drawn": drawn(tuned, tuned_card, examples, network, thresholds, task),
     }
 
 
 def read_labels(path: str = LABELS) -> pd.DataFrame:
-    """Labels: text, layer, head (from 1), label (its place in `CLASSES`).
-
-    Raises:
-        AtlasError: a missing column, an unknown class, or a map that is labelled twice; with the line.
-    """
+    """Labels: text, layer, head (from 1), label (its place in `CLASSES`); errors name the line."""
     table = read_table(path, ["text", "layer", "head", "label"], ",").astype({"text": str})
     unknown, repeated = ~table["label"].isin(CLASSES), table.duplicated(["text", "layer", "head"])
     for line, row in table[unknown | repeated].iterrows():
@@ -123,11 +370,7 @@ def read_labels(path: str = LABELS) -> pd.DataFrame:
 def labelled_maps(
     model: PreTrainedModel, card: ModelCard, tokenizer: WordPieces, texts: str = TEXTS, labels: str = LABELS
 ) -> tuple[list[Example], list[Floats], pd.DataFrame]:
-    """The labelled maps: of each the example, the weights [n, n] by the model whose maps were labelled, and its row of labels.
-
-    Raises:
-        AtlasError: a text cannot be labelled, or a label names an unknown text, layer or head.
-    """
+    """Of each labelled map the example, the weights [n, n] by the model whose maps were labelled, and its row of labels."""
     examples: dict[str, Example] = {}
     builder = ExampleBuilder({"overlong": "drop"}, texts, tokenizer, card.max_tokens)
     for number, (line, text) in enumerate(read_lines(texts)):
@@ -174,91 +417,66 @@ def training_pictures(
 def agreement(
     labels: Labels, units: npt.NDArray[Any], predicted: Mapping[str, Labels], resamples: int, seed: int
 ) -> pd.DataFrame:
-    """Precision, recall and F1 of each class and their macro mean, and Cohen's kappa, of annotator -> [map] classes; the
-    bootstrap draws units, the text, head or layer of each map.
+    """F1 of each class, their macro mean, and Cohen's kappa with the labels, of annotator -> [map] classes; the bootstrap draws
+    units, the text or layer of each map.
     """
     groups = np.unique(units, return_inverse=True)[1]
-    present = sorted(set(labels.tolist()))
+    present, sizes = np.unique(labels, return_counts=True)
     counts = np.concatenate(list(resampled_counts(int(groups.max()) + 1, resamples, seed)))
-    rows: list[dict[str, Any]] = []
+    frames = []
     for name, classes in predicted.items():
-        precision, recall, f1, n = precision_recall_fscore_support(labels, classes, labels=present, zero_division=0.0)
-        by_class = {"class": [CLASSES[kind] for kind in present], "n": n, "precision": precision, "recall": recall, "f1": f1}
-        rows += pd.DataFrame(by_class).assign(annotator=name).to_dict("records")
+        f1 = f1_by_class(labels, classes, np.ones(len(labels)))[present]
         macros = [f1_by_class(labels, classes, row[groups])[present].mean() for row in counts]
         low, high = percentile_interval(np.asarray(macros))
-        macro = {"class": "macro", "n": len(labels), "f1": float(np.mean(f1)), "ci_low": float(low), "ci_high": float(high)}
-        rows.append({"annotator": name, **macro})
-    by_name = {**predicted, "hand": labels}
-    for first, second in (("network", "hand"), ("rules", "hand"), ("network", "rules")):
-        kappa = float(cohen_kappa_score(by_name[first], by_name[second]))
-        rows.append({"annotator": first, "class": "all", "n": len(labels), "kappa": kappa, "with": second})
-    return pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "folds"])
+        macro = {"class": "macro", "n": len(labels), "f1": f1.mean(), "ci_low": float(low), "ci_high": float(high)}
+        by_class = pd.DataFrame({"class": [CLASSES[kind] for kind in present], "n": sizes, "f1": f1})
+        macro |= {"kappa": cohen_kappa_score(classes, labels)}
+        frames.append(pd.concat([by_class, pd.DataFrame([macro])]).assign(annotator=name))
+    return pd.concat(frames, ignore_index=True)
 
 
 def drawn(
-    model: Annotated[PreTrainedModel, load_encoder],
-    card: Card,
-    examples: Examples,
-    network: Annotated[MapNetwork, load_network],
-    thresholds: pd.DataFrame,
+    model: PreTrainedModel,
+    card: ModelCard,
+    examples: Sequence[Example],
+    network: MapNetwork,
+    thresholds: Thresholds,
     task: str,
 ) -> pd.DataFrame:
     """For each class, of one example, the most typical map of a fine-tuned model among those that the rules put into this class
-    (Figure 1): class, probability (of the network), task, example, layer, head, query, key (from 1), query_token, weight.
-
-    One example for all classes, as in the paper: that with the most classes, then the most typical maps.
+    (Figure 1); of the example with the most classes, then the most typical maps.
     """
-    shown = candidates(examples)
+    if not examples:
+        raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
+    shown = [example for example in examples if len(example.input_ids) <= _SHORT][:_CANDIDATES]
+    if len(shown) < _FEWEST:
+        shown = sorted(examples, key=lambda example: len(example.input_ids))[:_FEWEST]
     maps = attention_maps(model, shown, card.pad or 0)
-    frames: list[pd.DataFrame] = []
-    best = (0, 0.0)
+    drawings: list[tuple[tuple[int, float], Example, dict[int, int], Floats]] = []
     for example in shown:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
-        special, segment = special_tokens(example), torch.tensor(example.segment_ids)
-        probabilities = classify(network, as_pictures(flat, special))
-        classes = rule_labels(map_numbers(flat, special, segment).numpy(), thresholds_of(thresholds))
+        probabilities, classes = annotated(flat, example, network, thresholds)
         typical = probabilities.astype(np.float64)
-        typical[:, CLASSES.index("block")] = far_block(flat, special, segment).numpy()
+        typical[:, CLASSES.index("block")] = far_block(flat, special_tokens(example), torch.tensor(example.segment_ids)).numpy()
         # Class -> its most typical map.
         chosen = {int(k): int(np.where(classes == k, typical[:, k], -np.inf).argmax()) for k in np.unique(classes)}
         coverage = len(chosen), float(sum(typical[number, k] for k, number in chosen.items()))
-        if frames and coverage <= best:
-            continue
-        best, frames = coverage, []
-        for k, number in chosen.items():
-            layer, head = divmod(number, card.heads)
-            facts = {"class": CLASSES[k], "probability": float(probabilities[number, k])}
-            facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
-            frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
+        drawings.append((coverage, example, chosen, probabilities))
+    _, example, chosen, probabilities = max(drawings, key=lambda drawing: drawing[0])
+    frames = []
+    for k, number in chosen.items():
+        layer, head = divmod(number, card.heads)
+        facts = {"class": CLASSES[k], "probability": float(probabilities[number, k])}
+        facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
+        frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
     order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     return pd.concat(frames, ignore_index=True)[order]
 
 
 def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
-    """[map] how block-like maps [map, n, n] are away from the diagonal: a band along it also lies within segments.
-
-    Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
-    the share of the mass between all tokens that lies at such distances.
-    """
-    inner = ~special
+    """[map] mean weight within segments minus that across them, of tokens more than three apart: a band is no block."""
     place = torch.arange(len(special))
-    pairs = (inner[:, None] & inner[None, :]).to(maps.dtype)
-    far = pairs * ((place[:, None] - place[None, :]).abs() > _LOCAL)
-    same = far * (segment[:, None] == segment[None, :])
-    between, mass = (maps * pairs).sum((-2, -1)).clamp(min=1e-9), (maps * far).sum((-2, -1)).clamp(min=1e-9)
-    beyond = (maps * same).sum((-2, -1)) / mass - same.sum() / far.sum().clamp(min=1)
-    return beyond * mass / between
-
-
-def candidates(examples: Sequence[Example]) -> list[Example]:
-    """Short examples that the maps of Figure 1 are chosen from; the shortest where none is short."""
-    if not examples:
-        raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
-    for longest in _LONGEST:
-        short = [e for e in examples if len(e.input_ids) <= longest]
-        if len(short) >= _FEWEST:
-            break
-    short = short or sorted(examples, key=lambda e: len(e.input_ids))[:1]
-    # Examples are in the seeded order of their corpus: a longer list begins with the same ones.
-    return short[:_CANDIDATES]
+    far = ~special[:, None] & ~special & ((place[:, None] - place).abs() > 3)
+    within, across = (far & (segment[:, None] == segment)).float(), (far & (segment[:, None] != segment)).float()
+    means = [(maps * cells).sum((-2, -1)) / cells.sum().clamp(min=1) for cells in (within, across)]
+    return means[0] - means[1]

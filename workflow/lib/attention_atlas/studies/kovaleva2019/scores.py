@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.io.tables import read_parquet
 from attention_atlas.stats.extremes import largest_interval, widths
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts, with_seed_variation
 from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.stats.ranks import spearman
 from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges, two_sided_p
-from attention_atlas.studies.kovaleva2019.names import FRAME_HEADS, LEVEL, STATES, TASKS
+from attention_atlas.studies.kovaleva2019 import FRAME_HEADS, LEVEL, STATES, TASKS
 
 Floats = npt.NDArray[np.float64]
-SCORES = "task metric state value sd min max ci_low ci_high constant_models seeds n unit".split()
-
+SCORES = "task metric state value min max ci_low ci_high constant_models seeds n unit".split()
 GAINS = "task metric value ci_low ci_high level seeds random_seeds n unit".split()
 _STATISTICS = ["metric", "baseline", "score", "delta", "ci_low", "ci_high", "p", "p_adjusted"]
-FIGURE9 = ["task", "action", "layer", *_STATISTICS, "seed_rho", "seeds", "n", "unit"]
-FIGURE8 = [*FIGURE9[:3], "head", *_STATISTICS, "pair_ci_low", "pair_ci_high", "pair_level", *FIGURE9[-4:]]
+FIGURE9 = ["task", "layer", *_STATISTICS, "seeds", "n", "unit"]
+FIGURE8 = ["task", "layer", "head", *_STATISTICS, "pair_ci_low", "pair_ci_high", "pair_level", *FIGURE9[-3:]]
 SUMMARY = [
-    *("task", "action", "unit", "baseline", "best_delta", "best_ci_low", "best_ci_high"),
-    *("heldout_delta", "heldout_ci_low", "heldout_ci_high", "level", "mean_delta", "above", "constant_models", "seeds", "n"),
+    *("task", "unit", "baseline", "best_delta", "best_ci_low", "best_ci_high", "heldout_delta"),
+    *("heldout_ci_low", "heldout_ci_high", "level", "mean_delta", "above", "seeds", "n"),
 ]
 """best_delta: largest gain, with an interval corrected for the choice (`extremes.largest_interval`); heldout_delta: gain of the
 head or layer that is best on one half of the examples, measured on the other (`heldout_gain`). Both intervals cover for all
-tasks together (level: that of one task). above: share of heads or layers whose disabling raises the score; constant_models: how
-many of the unchanged models (seeds) give one answer to all examples."""
+tasks together (level: that of one task). above: share of heads or layers whose disabling raises the score."""
 METRICS: dict[str, tuple[str, ...]] = dict.fromkeys(TASKS, ("accuracy",))
 METRICS |= {"mrpc": ("f1", "accuracy"), "qqp": ("f1", "accuracy"), "stsb": ("correlation",)}
 """Task -> its metrics, the metric of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
 _POSITIVE = frozenset({"1", "equivalent", "duplicate"})
 
 
-def as_numbers(task: str, values: Sequence[str]) -> Floats:
+def as_numbers(task: str, values: npt.ArrayLike) -> Floats:
     """Predictions or labels as numbers: regression scores, or 1 for the positive class and another number for each other class,
     the same in every call.
     """
+    texts = np.asarray(values, dtype=object)
+    codes, names = pd.factorize(texts.ravel())
     if METRICS[task] == ("correlation",):
-        return np.asarray([float(value) for value in values])
-    numbers = {value: float(int.from_bytes(value.encode()[:6].ljust(6, b"\0"), "big") + 2) for value in set(values)}
-    return np.asarray([1.0 if value in _POSITIVE else numbers[value] for value in values])
+        numbers = [float(name) for name in names]
+    else:
+        others = [float(int.from_bytes(name.encode()[:6].ljust(6, b"\0"), "big") + 2) for name in names]
+        numbers = [1.0 if name in _POSITIVE else number for name, number in zip(names, others, strict=True)]
+    return np.asarray(numbers, dtype=np.float64)[codes].reshape(texts.shape)
 
 
 def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | None = None) -> Floats:
@@ -65,12 +63,9 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
 
 
 def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
-    """[set, permutation] differences of scores when the predictions of two models are exchanged at random, where `swaps`
-    [permutation, example] are 1: the null distribution of a paired permutation test of `changed` [set, example] against `base`
-    [example].
-
-    Predictions are standardised (for Pearson's) or ranked (for Spearman's) within each model before the exchange: a mixture of
-    two scales correlates badly with the truth, which would widen the null distribution.
+    """[set, permutation] differences of scores of `changed` [set, example] minus `base` [example] when the predictions of both
+    are exchanged where `swaps` [permutation, example] are 1: the null distribution of a paired permutation test. They are
+    standardised (for Pearson's) or ranked (for Spearman's) within each model before: a mixture of two scales correlates badly.
     """
     changed_terms = _terms(metric, changed.astype(np.float64), truth)
     base_terms = _terms(metric, base[None].astype(np.float64), truth)
@@ -114,11 +109,6 @@ def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:
     return (_pearson(sums[:5], total) + _pearson(sums[5:], total)) / 2
 
 
-def constant_models(answers: Floats) -> int:
-    """How many models give one answer to all examples, of predictions [model, example]."""
-    return int((answers == answers[:, :1]).all(axis=1).sum())
-
-
 def _pearson(sums: Sequence[Floats], total: Floats) -> Floats:
     x, y, xx, yy, xy = (term_sum / total for term_sum in sums)
     variances = (xx - x * x) * (yy - y * y)
@@ -132,33 +122,33 @@ def _ratio(top: Floats, bottom: Floats, least: float = 0.0) -> Floats:
 def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """Scores of every state of a model on every task (`models.predictions`), and gains from pre-training, in `POINTS`.
 
-    Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds. Gains (`GAINS`) are
-    scores from pre-trained minus from random weights: their intervals are about the models of these seeds, by the test that
-    exchanges the predictions of the two at random, and cover all tasks together.
+    Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds; constant_models: models
+    that give one answer to all examples. Gains (`GAINS`) are scores from pre-trained minus from random weights: their intervals
+    are about the models of these seeds, by the test that exchanges the predictions of the two at random, and cover all tasks
+    together.
     """
     rows: list[dict[str, Any]] = []
     gains: list[dict[str, Any]] = []
     for task, frame in predictions.items():
-        labels = frame.drop_duplicates("record").sort_values("record")["label"]
-        truth = as_numbers(task, labels.astype(str).tolist())
-        answers = {state: by_seed(task, frame[frame["state"] == state]) for state in STATES}
-        tuned, random = answers["tuned"], answers["random"]
+        truth = as_numbers(task, frame.drop_duplicates("record").sort_values("record")["label"].astype(str))
+        wide = frame.pivot(index=["state", "seed"], columns="record", values="prediction").sort_index()
+        answers = {state: as_numbers(task, of_state) for state, of_state in wide.groupby("state")}
         counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth), "unit": "examples"}
-            if len(tuned) and len(random):
+            if {"tuned", "random"} <= answers.keys():
+                tuned, random = answers["tuned"], answers["random"]
                 seeds = {"seeds": len(tuned), "random_seeds": len(random)}
                 gain = exchanged_gain(metric, tuned, random, truth, level_of_parts(len(predictions)), resamples, seed)
                 gains.append(facts | seeds | gain)
-            for state, values in answers.items():
-                if len(values):
-                    of_models = {"state": state, "seeds": len(values), "constant_models": constant_models(values)}
-                    rows.append(facts | of_models | _state_scores(metric, values, truth, counts, seed))
+            for state in [state for state in STATES if state in answers]:
+                constant = int((answers[state] == answers[state][:, :1]).all(axis=1).sum())
+                of_models = {"state": state, "seeds": len(answers[state]), "constant_models": constant}
+                rows.append(facts | of_models | _state_scores(metric, answers[state], truth, counts, seed))
             if metric != "correlation":
-                constants, frequencies = np.unique(truth, return_counts=True)
-                constant_scores = [float(score(metric, np.full(len(truth), one), truth)) for one in constants]
-                for state, value in (("majority", constant_scores[frequencies.argmax()]), ("constant", max(constant_scores))):
-                    rows.append(facts | {"state": state, "seeds": 1, "value": 100 * value})
+                classes, frequencies = np.unique(truth, return_counts=True)
+                majority = np.full(len(truth), classes[frequencies.argmax()])
+                rows.append(facts | {"state": "majority", "seeds": 1, "value": 100 * float(score(metric, majority, truth))})
     return {
         "scores": pd.DataFrame(rows, columns=SCORES).astype({"constant_models": "Int64"}),
         "gains": pd.DataFrame(gains, columns=GAINS),
@@ -171,9 +161,8 @@ def _state_scores(metric: str, predictions: Floats, truth: Floats, counts: Float
     over_seeds = with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
     # Student's t has no bounds, but scores have.
     low, high = percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
-    spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
     extremes = {"min": float(values.min()), "max": float(values.max())}
-    return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
+    return {"value": float(values.mean()), **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
 def exchanged_gain(
@@ -183,75 +172,48 @@ def exchanged_gain(
 
     Seeds are paired in order, cycling through the shorter list; the predictions of a pair are exchanged at random.
     """
-    pairs = [(k % len(random), k % len(tuned)) for k in range(max(len(tuned), len(random)))]
-    null = [
-        np.mean([swapped_differences(metric, random[r], tuned[t][None], truth, exchanges) for r, t in pairs], axis=0)
-        for exchanges in random_exchanges(len(truth), draws, seed)
-    ]
-    value = float(np.mean([score(metric, tuned[t], truth) - score(metric, random[r], truth) for r, t in pairs]))
-    width = float(widths(np.concatenate(null, axis=1), level)[0])
+    pairs = [(random[k % len(random)], tuned[[k % len(tuned)]]) for k in range(max(len(tuned), len(random)))]
+    value = float(np.mean([score(metric, after[0], truth) - score(metric, before, truth) for before, after in pairs]))
+    width = float(widths(_exchanged(metric, pairs, truth, draws, seed), level)[0])
     return {"value": 100 * value, "ci_low": 100 * (value - width), "ci_high": 100 * (value + width), "level": level}
 
 
-def by_seed(task: str, frame: pd.DataFrame) -> Floats:
-    """[seed, example] predictions as numbers, in the order of seeds and records."""
-    wide = frame.pivot(index="seed", columns="record", values="prediction").sort_index()
-    return as_numbers(task, wide.to_numpy().ravel().tolist()).reshape(wide.shape) if len(wide) else np.zeros((0, 0))
+def _exchanged(metric: str, pairs: Sequence[tuple[Floats, Floats]], truth: Floats, draws: int, seed: int) -> Floats:
+    """[condition, draw] mean differences over pairs (base, changed) of `swapped_differences`; all share the exchanges."""
+    exchanges = random_exchanges(len(truth), draws, seed)
+    null = [np.mean([swapped_differences(metric, *pair, truth, swaps) for pair in pairs], axis=0) for swaps in exchanges]
+    return np.concatenate(null, axis=1)
 
 
-Rows = Callable[[Sequence[str], str], pd.DataFrame]
-"""Columns of the predictions of a model (`models.disabled`) under an action."""
-
-
-def rows_of(path: str) -> Rows:
-    """The rows of a file, read when they are needed: for a large task, all of them would not fit into memory."""
-    return lambda columns, action: read_parquet(path, columns, {"action": action})
-
-
-def disabling(
-    disabled: Mapping[str, Mapping[int, Annotated[Rows, rows_of]]], resamples: int, seed: int
-) -> dict[str, pd.DataFrame]:
-    """What disabling each head, and each layer, does to the scores of task -> seed -> predictions; in `POINTS`, means of seeds.
+def disabling(disabled: Mapping[str, Mapping[int, pd.DataFrame]], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """What disabling each head, and each layer, does to the scores of task -> seed -> predictions (`models.disabled`); in
+    `POINTS`, means of seeds.
 
     heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
-    pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. seed_rho:
-    Spearman's rank correlation of the differences of all heads (or layers) between two seeds, mean over pairs of seeds.
-    summary: `SUMMARY`, a row for each task and unit (heads or layers).
+    pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. summary:
+    `SUMMARY`, a row for each task and unit (heads or layers).
     """
     parts: dict[str, list[pd.DataFrame]] = {"heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
     levels = level_of_parts(len(disabled)), level_of_parts(FRAME_HEADS * len(disabled))
-    for task, models in disabled.items():
-        keys, effects = _effects(task, list(models.values()))
-        facts = {"task": task, "action": "uniform", "metric": effects.metric, "seeds": len(models), "n": len(effects.truth)}
-        for unit, chosen in (("heads", keys["head"] > 0), ("layers", keys["head"] == 0)):
-            unit_effects = replace(effects, changed=effects.changed[:, chosen.to_numpy()])
-            table, over_all = effect_rows(unit_effects, resamples, seed, *levels)
-            places = keys[chosen].reset_index(drop=True)
-            parts[unit].append(table.assign(**facts, **places, seed_rho=over_all["seed_rho"], unit="examples"))
-            summary.append({**facts, "unit": unit, "constant_models": constant_models(effects.base), **over_all})
+    for task, by_seed in disabled.items():
+        frames = [frame.sort_values("record") for frame in by_seed.values()]
+        truth = as_numbers(task, frames[0]["label"].astype(str))
+        base = np.stack([as_numbers(task, frame["unchanged"]) for frame in frames])
+        conditions = frames[0].columns.drop(["record", "label", "unchanged"])
+        places = conditions.to_series().str.extract(r"(?P<layer>\d+)-(?P<head>\d+)").astype(int)
+        changed = np.stack([as_numbers(task, frame[conditions].T) for frame in frames])
+        facts = {"task": task, "metric": METRICS[task][0], "seeds": len(frames), "n": len(truth)}
+        for unit, chosen in (("heads", places["head"] > 0), ("layers", places["head"] == 0)):
+            effects = Effects(changed[:, chosen.to_numpy()], base, truth, METRICS[task][0])
+            table, over_all = effect_rows(effects, resamples, seed, *levels)
+            parts[unit].append(table.assign(**facts, **places[chosen].reset_index(drop=True), unit="examples"))
+            summary.append(facts | {"unit": unit} | over_all)
     heads, layers = (pd.concat(parts[unit], ignore_index=True) for unit in ("heads", "layers"))
     return {"heads": heads[FIGURE8], "layers": layers[FIGURE9], "summary": pd.DataFrame(summary)[SUMMARY]}
 
 
-def _effects(task: str, models: Sequence[Rows]) -> tuple[pd.DataFrame, Effects]:
-    """Conditions, and their effects; the predictions of one model are read at a time."""
-    changed, base = [], []
-    for rows_of_model in models:
-        unchanged = rows_of_model(["record", "prediction", "label"], "none").sort_values("record")
-        base.append(as_numbers(task, unchanged["prediction"].tolist()))
-        truth = as_numbers(task, unchanged["label"].tolist())
-        rows = rows_of_model(["layer", "head", "record", "prediction"], "uniform")
-        codes, predictions = pd.factorize(rows["prediction"])
-        rows["prediction"] = as_numbers(task, predictions.tolist())[codes]
-        numbers = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
-        keys = numbers.index.to_frame(index=False)
-        changed.append(numbers.to_numpy())
-    return keys, Effects(np.stack(changed), np.stack(base), truth, METRICS[task][0])
-
-
-@dataclass(frozen=True)
-class Effects:
+class Effects(NamedTuple):
     """Predictions of a task's models with heads disabled, [seed, condition, example], and unchanged, [seed, example]."""
 
     changed: Floats
@@ -264,10 +226,6 @@ class Effects:
         changed = score(self.metric, self.changed, self.truth, counts)
         return changed - score(self.metric, self.base, self.truth, counts)[:, None]
 
-    def among(self, examples: npt.NDArray[np.bool_]) -> Effects:
-        """The effects on some of the examples."""
-        return Effects(self.changed[:, :, examples], self.base[:, examples], self.truth[examples], self.metric)
-
 
 def effect_rows(
     effects: Effects, resamples: int, seed: int, level: float = 1 - LEVEL, pair_level: float = 1 - LEVEL
@@ -277,47 +235,29 @@ def effect_rows(
     ci_low, ci_high: of the mean over models trained with any seed, over resampled examples and seeds (over examples alone with
     a single seed); tests and the other intervals are about the models as they are, over examples.
     p: paired permutation test, two-sided: predictions with the head enabled and disabled are exchanged at random, example by
-    example. p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
+    example, in all seeds alike. p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges.
     level, pair_level: coverage of the intervals of the largest and of the held-out gain; of pair_ci_low, pair_ci_high.
     """
-    examples, pairs = len(effects.truth), list(zip(effects.base, effects.changed, strict=True))
     by_seed = effects.deltas()
     delta = by_seed.mean(axis=0)
-    drawn = [effects.deltas(counts).mean(axis=0) for counts in resampled_counts(examples, resamples, seed)]
+    drawn = [effects.deltas(counts).mean(axis=0) for counts in resampled_counts(len(effects.truth), resamples, seed)]
     over_seeds = with_seed_variation(np.concatenate(drawn, axis=-1).T, by_seed, seed)
     low, high = percentile_interval(over_seeds)
     pair_low, pair_high = percentile_interval(over_seeds, pair_level)
-    # The predictions of some examples are exchanged in all seeds alike: [condition, draw] mean difference over seeds.
-    null = np.concatenate(
-        [
-            np.mean([swapped_differences(effects.metric, *pair, effects.truth, exchanges) for pair in pairs], axis=0)
-            for exchanges in random_exchanges(examples, resamples, seed)
-        ],
-        axis=1,
-    )
+    pairs = list(zip(effects.base, effects.changed, strict=True))
+    null = _exchanged(effects.metric, pairs, effects.truth, resamples, seed)
     baseline = float(score(effects.metric, effects.base, effects.truth).mean())
-    between_seeds = [float(spearman(first, second)) for first, second in combinations(by_seed, 2)]
     points = {"score": baseline + delta, "delta": delta, "ci_low": low, "ci_high": high}
     points |= {"pair_ci_low": pair_low, "pair_ci_high": pair_high}
     table = 100 * pd.DataFrame({"baseline": baseline, **points})
     table = table.assign(pair_level=pair_level, p=two_sided_p(delta, null), p_adjusted=adjusted_p(delta, null))
-    best_low, best_high = largest_interval(delta, null, level)
-    heldout, heldout_low, heldout_high = heldout_gain(effects, resamples, seed, level)
-    facts = {
-        "baseline": 100 * baseline,
-        "best_delta": 100 * float(delta.max()),
-        "best_ci_low": 100 * best_low,
-        "best_ci_high": 100 * best_high,
-        # A loss and a gain of the same size leave a rest of -1e-15, which would be shown as a loss; adding 0 makes -0 a 0.
-        "heldout_delta": round(100 * heldout, 9) + 0.0,
-        "heldout_ci_low": 100 * heldout_low,
-        "heldout_ci_high": 100 * heldout_high,
-        "level": level,
-        "mean_delta": 100 * float(delta.mean()),
-        "above": float((delta > 1e-12).mean()),
-        "seed_rho": float(np.mean(between_seeds)) if between_seeds else float("nan"),
-    }
-    return table, facts
+    best = (float(delta.max()), *largest_interval(delta, null, level))
+    facts = {"baseline": 100 * baseline, "level": level, "mean_delta": 100 * float(delta.mean())}
+    for name, gain in (("best", best), ("heldout", heldout_gain(effects, resamples, seed, level))):
+        facts |= {f"{name}_{end}": 100 * value for end, value in zip(("delta", "ci_low", "ci_high"), gain, strict=True)}
+    # A loss and a gain of the same size leave a rest of -1e-15, which would be shown as a loss; adding 0 makes -0 a 0.
+    facts["heldout_delta"] = round(facts["heldout_delta"], 9) + 0.0
+    return table, facts | {"above": float((delta > 1e-12).mean())}
 
 
 def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> tuple[float, float, float]:
@@ -328,12 +268,13 @@ def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> t
     Resampling their mean as if they were would exclude a true difference of 0 in up to 10 % of data sets instead of 5 %. The
     mean of the intervals covers even if both err by the same amount, so that it is rather too wide.
     """
-    even = np.arange(len(effects.truth)) % 2 == 0
-    halves = [effects.among(half) for half in (even, ~even)]
+    changed, base, truth, metric = effects
+    even = np.arange(len(truth)) % 2 == 0
+    halves = [Effects(changed[:, :, half], base[:, half], truth[half], metric) for half in (even, ~even)]
     best = [int(half.deltas().mean(axis=0).argmax()) for half in halves]
     directions = []
     for number, (half, condition) in enumerate(zip(halves, reversed(best), strict=True)):
-        chosen = replace(half, changed=half.changed[:, [condition]])
+        chosen = half._replace(changed=half.changed[:, [condition]])
         counts = resampled_counts(len(half.truth), resamples, seed + number)
         drawn = np.concatenate([chosen.deltas(drawn).mean(axis=0)[0] for drawn in counts])
         low, high = percentile_interval(drawn, expanded_level(level, len(half.truth)))

@@ -6,8 +6,8 @@ from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019 import TASK_TITLES, missing_tagger
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
-from attention_atlas.studies.kovaleva2019.names import TASK_TITLES, missing_tagger
 from attention_atlas.workflow.config import check_corpus, check_known
 from attention_atlas.workflow.paths import Config, Pair, has_files, limit_of, study_model
 from attention_atlas.workflow.study import Extra, Paper, Role, Study, shown_artifacts
@@ -18,8 +18,7 @@ _TAGGED = ("figure7", "options", "claims", "comparison")
 
 
 def training_corpus(config: Config, run: str, task: str) -> str:
-    family = config["runs"][run][ID]["family"]
-    return str(config["families"][family]["tasks"][task]["corpus"])
+    return str(config["families"][config["runs"][run][ID]["family"]]["tasks"][task]["corpus"])
 
 
 def tasks_of(config: Config, run: str) -> dict[str, str]:
@@ -45,11 +44,6 @@ def drawn_pair(config: Config, run: str) -> dict[str, tuple[str, ...]]:
     return {task: pairs[task]}
 
 
-def labelled_model(config: Config, run: str) -> str:
-    """The model whose maps were labelled."""
-    return str(config["runs"][run][ID]["patterns"]["model"])
-
-
 def recipe(config: Config, run: str) -> dict[str, Any]:
     """Choices of the run that the comparison reports; epochs: the fewest of any task."""
     chosen = config["runs"][run][ID]
@@ -62,7 +56,6 @@ def recipe(config: Config, run: str) -> dict[str, Any]:
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached."""
     frames = config["runs"][run][ID].get("frames")
     return [(study_model(config, run, ID), frames)] if frames else []
 
@@ -74,7 +67,6 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def examples(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) of all examples that the study reads."""
     base = study_model(config, run, ID)
     return list(dict.fromkeys([*((base, corpus) for corpus in corpora(config, run)), *pairs(config, run)]))
 
@@ -100,12 +92,11 @@ def check(config: Config, run: str, place: str) -> None:
 
 def extras(config: Config, run: str) -> list[Extra]:
     """The tagger, in a run with corpora that may have no gold tags."""
-    tagger = config["runs"][run][ID]["tagger"]
-    untagged = [task for task, corpus in tasks_of(config, run).items() if "sample" not in config["corpora"][corpus]["source"]]
+    tagger, tasks = config["runs"][run][ID]["tagger"], tasks_of(config, run)
+    untagged = [TASK_TITLES[task] for task, corpus in tasks.items() if "sample" not in config["corpora"][corpus]["source"]]
     if not untagged:
         return []
-    titles = ", ".join(TASK_TITLES[task] for task in untagged)
-    lacking = f"without gold tags in {titles}, features and links that need tags will be absent"
+    lacking = f"without gold tags in {', '.join(untagged)}, features and links that need tags will be absent"
     return [Extra(f"spaCy and its model {tagger}", _TAGGED, lacking, missing_tagger(tagger))]
 
 
@@ -120,14 +111,14 @@ STUDY = Study(
     pairs=pairs,
     examples=examples,
     corpora=corpora,
-    models=lambda config, run, artifact: [labelled_model(config, run)],
+    models=lambda config, run, artifact: [config["runs"][run][ID]["patterns"]["model"]],
     optional={"frames": ()},
     check=check,
     extras=extras,
     groups={
         "tasks": task_pairs,
         "drawn": drawn_pair,
-        "labelled": lambda config, run: {"labelled": (labelled_model(config, run), "")},
+        "labelled": lambda config, run: {"labelled": (config["runs"][run][ID]["patterns"]["model"], "")},
     },
     inputs={
         "recipe": lambda inputs, run: recipe(inputs.config, run),

@@ -1,35 +1,38 @@
-"""Words of an example: tags and relations (gold layers, or spaCy's), the features of section 4.4 and Figure 7, and the links of
-section 4.5, with random pairs of tokens at the same distances as their control.
+"""Words of an example: tags and relations (gold layers, or spaCy's), the features of section 4.4 and Figure 7, and attention
+between linked words (section 4.5) and between frame elements and their target (Figure 3), with random pairs of tokens at the
+same distances as the control of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from attention_atlas.attention.cache import Attention, with_attention
+from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.names import LINKS, VERB_LINKS, missing_tagger
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.marked_text import ELEMENT, TARGET
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.studies.kovaleva2019 import VERB_LINKS, missing_tagger
+from attention_atlas.studies.kovaleva2019.changes import OPTIONS, margin_columns, option_row
 
-if TYPE_CHECKING:
-    import torch
-
+_log = logging.getLogger(__name__)
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 """Query and key."""
 DRAWS = 20
 """Number of random sets of pairs of the control."""
 _REVERSED = {"verb_subj": "subj_verb", "pron_noun": "noun_pron"}
-TAGGED = ("noun", "verb", "pron", "subj", "obj")
-"""Features that need tags."""
-FEATURES = ("sep", "cls", *TAGGED, "neg", "punct")
-MODES = ("as_published", "corrected")
-"""As the published code finds tokens (by spelling, negation by parts of words), or by the words that they belong to."""
 PRONOUNS = ("PRP", "PRP$")
 _SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
 _OBJECTS = frozenset("dobj iobj dative attr oprd".split())
@@ -37,12 +40,24 @@ NEGATIONS = (
     "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere".split()
 )
 """Kovaleva et al. 2019, footnote 6."""
+PLACES = ("first_piece", "words")
+"""Positions of tokens: the first token with the same spelling (published code), or the tokens of the annotated words."""
+_OPTIONS = {
+    "tokens of elements and target paired one by one, or all with all": ("zip", "all"),
+    "direction of attention": ("fe_to_target", "target_to_fe", "both"),
+    "tokens by spelling, or by word": PLACES,
+}
+"""Option of Figure 3 -> its choices; the order is that of the parameters of `frame_pairs`."""
+FRAME_COLUMNS = (
+    "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin"
+).split()
+"""value: mean over the n sentences of the largest weight; control: the same of other pairs of tokens at the same distance, none
+of which links an element with the target; margin_all_low, margin_all_high: interval of their difference (margin) that covers
+all heads together; n_margin: sentences with such pairs."""
 
 
 class Token(NamedTuple):
-    """A token: the positions of the example's words that belong to it (none where they belong to another token), its Penn tag,
-    the relation to its head, and the place of its head among the tokens (None for a root, or where the head is unknown).
-    """
+    """The words that belong to a token, its Penn tag, the relation to its head, and the place of the head if known."""
 
     words: tuple[int, ...]
     tag: str
@@ -51,7 +66,6 @@ class Token(NamedTuple):
 
 
 Analysis = tuple[Token, ...]
-Analyser = Callable[[Example], Analysis]
 
 
 def gold_analysis(example: Example) -> Analysis | None:
@@ -104,15 +118,19 @@ def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
     return tuple(tokens)
 
 
-def spacy_analyser(name: str) -> tuple[Analyser | None, str]:
-    """spaCy on the running texts of an example; None, with the reason, where spaCy or the model is not installed."""
-    reason = missing_tagger(name)
-    if reason:
-        return None, reason
+def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]:
+    """Record -> its gold analysis, or all by spaCy on the running texts; empty where neither is there."""
+    gold = {example.record: gold_analysis(example) for example in examples}
+    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
+    if len(analyses) == len(examples):
+        return analyses
+    if reason := missing_tagger(tagger):
+        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", reason)
+        return {}
     import spacy
 
-    pipeline = spacy.load(name)
-    return lambda example: aligned(example, [pipeline(text) for text in example.texts]), ""
+    pipeline = spacy.load(tagger)
+    return {example.record: aligned(example, [pipeline(text) for text in example.texts]) for example in examples}
 
 
 def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: Analysis | None, mode: str) -> dict[str, Bools]:
@@ -163,9 +181,9 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
     if link in _REVERSED:
         return [(key, query) for query, key in word_links(example, analysis, _REVERSED[link])]
     if link == "subj_verb":
-        subjects = [token for token in analysis if token.relation == "nsubj" and token.head is not None]
-        heads = [analysis[token.head] for token in subjects if token.head is not None]
-        return [(s.words, v.words) for s, v in zip(subjects, heads, strict=True) if v.tag.startswith("VB")]
+        subjects = [token for token in analysis if token.relation == "nsubj"]
+        pairs = [(token, analysis[token.head]) for token in subjects if token.head is not None]
+        return [(subject.words, verb.words) for subject, verb in pairs if verb.tag.startswith("VB")]
     text = text_of_word(example)
     nouns = [token.words for token in analysis if token.words and token.tag.startswith("NN")]
     pronouns = [token.words for token in analysis if token.words and token.tag in PRONOUNS]
@@ -194,76 +212,110 @@ def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> l
     return list(zip(queries, keys, strict=False))
 
 
-@dataclass(frozen=True)
-class LinkPlan:
-    """Pairs of the links of a batch, flat; a group is a mode, a row of the batch and a link. control: [pair, draw] queries at
-    the distance of the pair.
+def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> Floats:
+    """[layer, head] the largest weight over pairs (query, key) of maps [layer, head, n, n]."""
+    rows, columns = zip(*pairs, strict=True)
+    return maps[:, :, list(rows), list(columns)].max(axis=-1).astype(np.float64)
+
+
+def control_weights(
+    maps: npt.NDArray[np.float32],
+    pairs: Sequence[Pair],
+    linked: Collection[Pair],
+    example: Example,
+    generator: np.random.Generator,
+) -> Floats:
+    """[layer, head] the mean, over `DRAWS` random sets, of the largest weight of as many pairs of tokens at the same distances,
+    neither special nor linked; NaN where a distance has no such pair.
     """
-
-    example: torch.Tensor
-    query: torch.Tensor
-    key: torch.Tensor
-    group: torch.Tensor
-    control: torch.Tensor
-    groups: Sequence[tuple[int, int, int]]
-    controlled: torch.Tensor
-
-    def largest(self, maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """[group, head] the largest weight of maps [example, head, n, n] over each group's pairs, and its control or NaN."""
-        weights = maps[self.example, :, self.query, self.key]
-        offset = (self.key - self.query)[:, None]
-        random = maps[self.example[:, None], :, self.control, self.control + offset]
-        largest, drawn = (self._largest_of_group(values) for values in (weights, random))
-        return largest, drawn.mean(1).masked_fill(~self.controlled[:, None], float("nan"))
-
-    def _largest_of_group(self, values: torch.Tensor) -> torch.Tensor:
-        """[group, ...] of values [pair, ...]."""
-        largest = values.new_zeros((len(self.groups), *values.shape[1:]))
-        groups = self.group.reshape(-1, *[1] * (values.dim() - 1)).expand_as(values)
-        return largest.scatter_reduce_(0, groups, values, "amax", include_self=False)
-
-
-def link_plan(batch: Sequence[Example], analyses: Mapping[int, Analysis], seed: int, device: torch.device) -> LinkPlan | None:
-    """The links of a batch; None where it has none."""
-    import torch
-
-    rows: list[tuple[int, int, int, int]] = []
-    drawn: list[np.ndarray] = []
-    groups: list[tuple[int, int, int]] = []
-    controlled: list[bool] = []
-    for row, example in enumerate(batch):
-        words = [word != SPECIAL for word in example.word]
-        for (number, mode), (place, link) in product(enumerate(MODES), enumerate(LINKS)):
-            pairs = piece_pairs(example, analyses[example.record], link, mode)
-            if not pairs:
-                continue
-            linked = {*pairs, *piece_pairs(example, analyses[example.record], link, "corrected")}
-            generator = np.random.default_rng([seed, example.record, number, place])
-            others = other_pairs(pairs, linked, words, DRAWS, generator)
-            rows += [(row, query, key, len(groups)) for query, key in pairs]
-            drawn.append(np.tile([[query] for query, _ in pairs], DRAWS) if others is None else others)
-            controlled.append(others is not None)
-            groups.append((number, row, place))
-    if not groups:
-        return None
-    row_of, query, key, group = torch.tensor(rows, device=device).T
-    draws = torch.from_numpy(np.concatenate(drawn)).to(device)
-    return LinkPlan(row_of, query, key, group, draws, groups, torch.tensor(controlled, device=device))
-
-
-def other_pairs(
-    pairs: Sequence[Pair], linked: Collection[Pair], words: Sequence[bool], draws: int, generator: np.random.Generator
-) -> npt.NDArray[np.int64] | None:
-    """[pair, draw] queries of random pairs of tokens that are not special, at the distances of `pairs`, none of them linked.
-
-    None where a distance has no other pair.
-    """
-    allowed = np.flatnonzero(words).tolist()
+    allowed = [place for place, word in enumerate(example.word) if word != SPECIAL]
     inside = set(allowed)
     queries = {
         offset: [k for k in allowed if k + offset in inside and (k, k + offset) not in linked]
         for offset in {key - query for query, key in pairs}
     }
     if not all(queries.values()):
-        return None
-    return np.stack([generator.choice(queries[key - query], draws) for query, key in pairs])
+        return np.full(maps.shape[:2], np.nan)
+    drawn = np.stack([generator.choice(queries[key - query], DRAWS) for query, key in pairs])
+    offsets = np.asarray([key - query for query, key in pairs])[:, None]
+    return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
+
+
+def frames(
+    attention: Attention, examples: Examples, pairing: str, direction: str, resamples: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """Attention of every head on frame links (`FRAME_COLUMNS`), the effect of each option, and the sentence of Figure 4.
+
+    pairing, direction: of the figure; the options change these and the positions of tokens, one at a time.
+    """
+    chosen: tuple[str, ...] = (pairing, direction, "first_piece")
+    options = [
+        (name, chosen[place], choice, (*chosen[:place], choice, *chosen[place + 1 :]))
+        for place, (name, choices) in enumerate(_OPTIONS.items())
+        for choice in choices
+        if choice != chosen[place]
+    ]
+    pairs = progress(with_attention(examples, attention), label="sentences")
+    (scores, *option_scores), controls = variant_scores(pairs, [chosen, *(variant for *_, variant in options)], seed)
+    rows = [
+        option_row("frames", f"Figure 3: {name}", (first, second), (scores, changed))
+        for (name, first, second, _), changed in zip(options, option_scores, strict=True)
+    ]
+    return {
+        "heads": frame_rows(scores, controls, resamples, seed),
+        "options": pd.DataFrame(rows).assign(unit="sentences")[OPTIONS],
+        "sentence": example_sentence(examples),
+    }
+
+
+def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], seed: int) -> tuple[list[Floats], Floats]:
+    """Scores [sentence, layer, head] of each variant (pairing, direction, places), and the control of the first one."""
+    scores: list[list[Floats]] = [[] for _ in variants]
+    controls: list[Floats] = []
+    for example, cached in pairs:
+        maps = widened(cached.maps)
+        for number, variant in enumerate(variants):
+            scores[number].append(largest_weights(maps, frame_pairs(example, *variant)))
+        generator = np.random.default_rng([seed, example.record, 0])
+        linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
+        controls.append(control_weights(maps, frame_pairs(example, *variants[0]), linked, example, generator))
+    if not controls:
+        raise AtlasError("there is no sentence with a frame: all were dropped (see dropped.tsv), or `limit` is too small.")
+    return [np.stack(sentences) for sentences in scores], np.stack(controls)
+
+
+def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[Pair]:
+    """Pairs of tokens (query, key) between the elements and the target of a sentence.
+
+    pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published code); all:
+    each with each. direction: which of them attends, or both. places: one of `PLACES`.
+    """
+    elements, targets = (_pieces(example, role, places) for role in (ELEMENT, TARGET))
+    pairs = list(zip(elements, targets, strict=False) if pairing == "zip" else product(elements, targets))
+    reversed_pairs = [(target, element) for element, target in pairs]
+    return {"fe_to_target": pairs, "target_to_fe": reversed_pairs, "both": pairs + reversed_pairs}[direction]
+
+
+def _pieces(example: Example, role: str, places: str) -> list[int]:
+    words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
+    positions = [place for word in words for place, mark in enumerate(example.word) if mark == word]
+    return positions if places == "words" else [example.tokens.index(example.tokens[place]) for place in positions]
+
+
+def frame_rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    """The table of heads, `FRAME_COLUMNS`, of scores and controls [sentence, layer, head], NaN without a control."""
+    frame = mean_rows(scores, resamples, seed).assign(**margin_columns(scores, controls, resamples, seed))
+    margins = mean_rows(scores - controls, resamples, seed)
+    ends = margins[["ci_low", "ci_high"]].add_prefix("margin_").reindex(frame.index)
+    return frame.join(ends)[FRAME_COLUMNS]
+
+
+def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
+    """Words of the first sentence of medium length, with the role of each: word, role, frame."""
+    middle = float(np.median([len(example.words) for example in examples]))
+    example = min(examples, key=lambda e: (abs(len(e.words) - middle), e.record))
+    roles = [""] * len(example.words)
+    for mention in example.mentions or ():
+        roles[mention.start : mention.stop] = [mention.role] * (mention.stop - mention.start)
+    frame = next((mention.cluster for mention in example.mentions or ()), "")
+    return pd.DataFrame({"word": example.words, "role": roles, "frame": frame, "example": example.id})
