@@ -480,7 +480,7 @@ def test_measures_that_share_name_each_other():
             assert source.group, source.table
 
 
-def test_findings_have_a_verdict_or_a_reason():
+def test_findings_have_a_verdict_and_those_that_cannot_be_tested_no_row():
     layer = np.repeat(np.arange(1, 7), 12)
     kind = np.where(CHANCE.random(72) < 0.4, "vertical", "dense")
     importance = CHANCE.random(72) - 0.5 * (kind == "vertical")
@@ -499,25 +499,24 @@ def test_findings_have_a_verdict_or_a_reason():
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
     assert tested["value"].iloc[0] == pytest.approx(slow)
-    one_kind = finding_rows(table.assign(distance_type="dense"), DRAWS)
-    assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
-    unmoved = finding_rows(table.assign(masked=50.0), DRAWS).iloc[2]
-    assert unmoved["verdict"] == "not tested: masked: fewer than five different values"
-    assert unmoved[["value", "p"]].isna().all()
-    four, five = (finding_rows(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
-    assert four == unmoved["verdict"]
-    assert five == "not tested: masked: most heads are tied with another head"
-    warned = finding_rows(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
-    assert warned.str.startswith("not tested: masked cannot be used here").tolist() == [False, False, True, True]
+    cases = {
+        "one kind of head": table.assign(distance_type="dense"),
+        "one value": table.assign(masked=50.0),
+        "four values": table.assign(masked=np.arange(72) % 4),
+        "ties of most heads": table.assign(masked=np.arange(72) % 5),
+        "values of layers alone": table.assign(masked=layer.astype(float)),
+    }
+    left_out = {name: set(tested["finding"]) - set(finding_rows(heads, DRAWS)["finding"]) for name, heads in cases.items()}
+    of_masked = set(tested["finding"][2:])
+    assert left_out == {"one kind of head": {tested["finding"][0]}} | dict.fromkeys(list(cases)[1:], of_masked)
+    warned = finding_rows(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})
+    assert set(tested["finding"]) - set(warned["finding"]) == of_masked
     # Holm over the four findings that are tested.
     tested_p = tested["p"].dropna()
     assert tested["p_holm"].dropna().tolist() == pytest.approx(multipletests(tested_p, method="holm")[1])
     few = finding_rows(table, Draws(resamples=300, shuffles=399, seed=0))
     assert few["p_holm"].isna().all(), "4 of 1 / 400 is a fifth of the level"
     assert set(few["verdict"].iloc[:3]) == {"undecided"}
-    by_layer_alone = finding_rows(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
-    assert by_layer_alone[["value", "within_layers", "p"]].isna().all()
-    assert by_layer_alone["verdict"] == "not tested: masked: most heads are tied with another head"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):

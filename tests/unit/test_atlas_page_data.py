@@ -119,7 +119,7 @@ def test_the_page_holds_the_tables_and_no_address():
     tables = small_atlas(3, 4)
     table, page = tables["heads"], build(tables)
     data = data_of_page(page)
-    assert (data["relations"], data["sentences"], data["comparison"], data["others"]) == ([], [], {}, [])
+    assert (data["relations"], data["sentences"], data["matches"], data["others"]) == ([], [], {}, [])
     assert (data["layers"], data["heads"]) == (3, 4)
     for name in ("entropy", "to_sep", "masked"):
         values = [np.nan if value is None else value for value in data["values"][name]]
