@@ -49,10 +49,7 @@ def small_atlas(layers, heads):
         "entropy": ("Entropy </script><b>", "nats", "number", ""),
         "to_sep": ("Attention to [SEP]", "share", "number", ""),
         "masked": ("Accuracy when masked", "percentage points", "number", ""),
-        "masked_low": ("Accuracy when masked: lower end", "percentage points", "number", ""),
-        "masked_high": ("Accuracy when masked: upper end", "percentage points", "number", ""),
         "induction": ("Induction", "share", "number", ""),
-        **{f"induction_{part}": ("part", "share", "number", "") for part in ("low", "high", "null_low", "null_high", "q")},
         "distance_type": ("Type by distances", "", "name", ""),
         "importance": ("Importance", "", "", "this run does not build michel2019"),
     }

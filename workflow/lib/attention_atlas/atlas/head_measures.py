@@ -27,10 +27,7 @@ from attention_atlas.methods.head_measures import (
     Select,
     Source,
     ends_of,
-    null_of,
     parts_of,
-    with_interval,
-    with_null,
 )
 from attention_atlas.models.card import TRAINED_HERE
 
@@ -149,12 +146,11 @@ def _pattern_texts(table: pd.DataFrame) -> dict[str, str]:
 
 
 def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
-    measures = [
+    """The measures of the patterns that a user named; none without any."""
+    return tuple(
         _score(name, f"Attention on the pattern {text}", "Chosen pattern", "attends to these pairs of tokens")
         for name, text in _pattern_texts(table).items()
-    ]
-    return tuple(part for measure in measures for part in (*with_interval(measure), *with_null(measure)))
+    )
 
 
 def _even_shares(table: pd.DataFrame) -> dict[str, float]:
@@ -172,9 +168,7 @@ def _scores(group: str, unit: str, *measures: Measure) -> Source:
     return Source(
         HEAD_SCORES,
         _statistics_of(names),
-        tuple(
-            part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
-        ),
+        measures,
         _SCORE_COLUMNS,
         Examples(unit, _counts_of(names)) if unit else None,
         group=group,
@@ -209,10 +203,6 @@ def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
         return dict.fromkeys(measures, str(notes.iloc[0])) if (notes != "").any() else {}
 
     return reasons
-
-
-def _q_of(measure: Measure) -> Measure:
-    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
 
 
 _NORM = Measure(
@@ -275,7 +265,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
         chance=0,
         about="chosen_relation",
     )
-    return (*with_interval(change), *with_interval(effect), _q_of(effect))
+    return change, effect
 
 
 def _predictor(table: pd.DataFrame) -> str:
@@ -364,7 +354,7 @@ MEASURES = (
     Source(
         RELATION_WEIGHTS,
         _renamed(_WEIGHT_COLUMNS),
-        (*with_interval(_NORM), *with_interval(_GAIN), _q_of(_GAIN)),
+        (_NORM, _GAIN),
         (*PLACE, *_WEIGHT_COLUMNS, "note"),
         Examples("words", _n_of("relation_norm", "norm_gain")),
         group=NORM,

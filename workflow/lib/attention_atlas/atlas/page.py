@@ -27,7 +27,7 @@ from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import PLACE, ends_of, null_of
 from attention_atlas.methods.head_relations import above_baseline
 from attention_atlas.workflow.shown import page
 
@@ -167,8 +167,6 @@ def page_data(
     heads: pd.DataFrame, measures: pd.DataFrame, relations: list[list[dict[str, Any]]], sentences: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """All data of the page; intervals and null distributions appear only with their measures."""
-    parts = {part for name in measures["measure"] for part in parts_of(name)}
-    measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
     chances = measures.set_index("measure")["chance"]
 
