@@ -44,7 +44,7 @@ def score_table() -> pd.DataFrame:
         for measure, first in SCORES.items()
         for k, (layer, head) in enumerate(heads)
     ]
-    table = pd.DataFrame(rows).assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01, random_models=100, rank=1)
+    table = pd.DataFrame(rows).assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01)
     ends = {"ci_low": table["value"] - 0.01, "ci_high": table["value"] + 0.01}
     return table.assign(**ends, even_share=0.05, note="", pattern="").astype({"n": "Int64"})
 

@@ -22,8 +22,6 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from attention_atlas.atlas.head_properties import norm_weighted
-from attention_atlas.atlas.head_scores import value_norms
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
 from attention_atlas.attention.words import to_words, unit_starts, widened
@@ -46,6 +44,7 @@ from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
+from attention_atlas.models.head_weights import norm_weighted, value_norms
 from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
