@@ -238,9 +238,7 @@ def test_the_table_becomes_columns_of_the_atlas():
         for head in (1, 2)
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    wide = table[["layer", "head"]].drop_duplicates()
-    for source in (source for source in MEASURES if source.table == HEAD_SCORES):
-        wide = wide.merge(source.select(table), on=["layer", "head"])
+    wide = next(source for source in MEASURES if source.table == HEAD_SCORES).select(table)
     declared = {measure.name: measure for source in MEASURES for measure in source.measures}
     assert wide["induction"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.2])
     assert wide["induction_null_high"].unique() == [0.02]
