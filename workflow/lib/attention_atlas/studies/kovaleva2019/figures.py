@@ -14,7 +14,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
-from attention_atlas.figures.head_grid import draw_cells, draw_head_grid
+from attention_atlas.figures.marks import draw_cells, draw_head_grid
 from attention_atlas.figures.quantities import HEAD, LAYER, SHARE_OF_MAPS, WEIGHT
 from attention_atlas.figures.style import (
     BLUE,

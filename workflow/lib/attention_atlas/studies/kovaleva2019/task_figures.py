@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.head_grid import draw_cells, draw_head_grid, number_ticks
+from attention_atlas.figures.marks import draw_cells, draw_head_grid, number_ticks
 from attention_atlas.figures.quantities import ATTENTION, COSINE, HEAD, LAYER, LOSS, UNCHANGED
 from attention_atlas.figures.style import (
     BLACK,
