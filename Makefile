@@ -64,8 +64,8 @@ atlas: $(READY) ## the atlas of MODEL, a folder or a model on the hub; several n
 report: all ## results/RUN/report.zip: every figure and table with its caption
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
 
-results: $(READY) ## results/RUN/results.md: verdicts and claims; PARTIAL=yes: of an unfinished run; PUBLISH=yes: also docs/results/RUN
-	$(BIN)/python tools/results.py $(RUN) $(if $(filter yes,$(PARTIAL)),--partial) $(ARGS)
+results: $(READY) ## results/RUN/results.md: verdicts and claims; PUBLISH=yes: also docs/results/RUN
+	$(BIN)/python tools/results.py $(RUN) $(ARGS)
 	$(if $(filter yes,$(PUBLISH)),$(BIN)/python tools/publish.py $(RUN) $(ARGS))
 
 docs: $(DEV) ## the documentation, in site/

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "distances", "ablations", "workflow")
-NAMES += ("disabling", "translation", "edge_probes", "startup")
+NAMES += ("disabling", "translation", "edge_probes")
 
 
 def main() -> None:

@@ -2,14 +2,12 @@
 
 python tools/compare_results.py OLD NEW     exit status 0: no difference; 1: differences, one per line; 2: wrong input
 
---renamed RENAMED.yaml     `columns: {"clark2019/*.tsv": {old: new}}` (glob over paths in OLD), `files: {old path: new path}`
---intended INTENDED.tsv    differences to accept: file (glob over paths in NEW), column (a name, or * for all but (file)), rows
-                           (* or numbers from 1 such as 1,3-7), reason. With rows *, three names stand for more than cells:
-                           (file) a missing or additional file, (rows) the row count, (order) the order of the columns.
---tolerance X              relative tolerance of numbers, not of those inside lists; without it they must be equal
+--intended INTENDED.tsv    differences to accept: file (glob over paths in NEW), column (a name, or * for all but (file)),
+                           reason. Three names stand for more than cells: (file) a missing or additional file, (rows)
+                           the row count, (order) the order of the columns.
 
-A renamed entry that matches nothing, and an intended difference of which a row was not seen, are differences too. Items of a
-JSON list, elements of a tensor, lines of a text and cells of a page (HTML) are rows. SVG files are compared whole, logs not.
+An intended difference that is not seen is a difference too. Items of a JSON list, elements of a tensor, lines of a text and
+cells of a page (HTML) are rows. SVG files are compared whole, logs not.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from __future__ import annotations
 import argparse
 import filecmp
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-import yaml
 from lxml import html
 from safetensors import SafetensorError, deserialize, safe_open
 
@@ -45,8 +41,7 @@ MEASURED = {
     "*index.html": {"(cells)"},
 }
 FILE, ROWS, ORDER = "(file)", "(rows)", "(order)"
-ALL = {0}  # in place of row numbers, of which the least is 1
-NO_ROWS, WHOLE = np.zeros(0, int), np.zeros(1, int)  # row numbers; WHOLE: a difference that is not one of cells
+NO_ROWS = np.zeros(0, int)
 NUMBERS = {"F64": "f8", "F32": "f4", "F16": "f2", "I64": "i8", "I32": "i4"}  # tensors of other types are compared byte by byte
 PRINTED, SHOWN = 200, 60  # lines of differences; characters of a value
 as_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -159,33 +154,30 @@ def number(cell: Any) -> Any:
     return int(cell) if cell.removeprefix("-").isdecimal() else float(cell.replace("_", "?"))  # Python reads 1_0 as 10
 
 
-def same(old: Any, new: Any, tolerance: float) -> bool:
+def same(old: Any, new: Any) -> bool:
     """Whether two cells are equal: as numbers where both are, else as they are."""
     if isinstance(old, (list, dict)):
         return as_json(old) == as_json(new)  # for NaN inside
     try:
         one, two = number(old), number(new)
-        return one == two or (one != one and two != two) or (tolerance > 0 and math.isclose(one, two, rel_tol=tolerance))
+        return one == two or (one != one and two != two)
     except (TypeError, ValueError):
         return old == new
 
 
-def different_rows(old: Column, new: Column, tolerance: float) -> np.ndarray:
+def different_rows(old: Column, new: Column) -> np.ndarray:
     """Row numbers from 1 of the cells that differ, as far as both columns have rows."""
     one, two = old.values, new.values
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         if old.kind != new.kind or np.array_equal(one.view(np.uint8), two.view(np.uint8)):
             return NO_ROWS
         equal = (one == two) | ((one != one) & (two != two))
-        if tolerance:
-            one, two = one.astype(float), two.astype(float)
-            equal |= np.abs(one - two) <= tolerance * np.maximum(np.abs(one), np.abs(two))
         return np.flatnonzero(~equal) + 1
     if one is two or (old.kind == new.kind and one == two):
         return NO_ROWS
     one, two = (values if isinstance(values, list) else values.to_pylist() for values in (one, two))
     pairs = enumerate(zip(one, two, strict=False), start=1)
-    return np.array([row for row, (a, b) in pairs if a != b and not same(a, b, tolerance)], int)
+    return np.array([row for row, (a, b) in pairs if a != b and not same(a, b)], int)
 
 
 def shown(*cells: Any) -> str:
@@ -196,111 +188,61 @@ def shown(*cells: Any) -> str:
     return " -> ".join("…" * (start > 0) + text[start : start + SHOWN] + "…" * (len(text) > start + SHOWN) for text in texts)
 
 
-@dataclass
-class Intended:
-    """A line of INTENDED.tsv; `rows` are numbers or, for all, `ALL`; `seen` are those of them that differ."""
-
-    line: str
-    file: str
-    column: str
-    rows: set[int]
-    seen: set[int] = field(default_factory=set)
-
-
-def read_intended(path: Path) -> list[Intended]:
-    """The differences to accept."""
-    table, intended = read_delimited(path) if path.is_file() else {}, []
-    if list(table) != ["file", "column", "rows", "reason"]:
-        raise WrongInput(f"{path}: this must be a table with the columns file, column, rows, reason.")
+def read_intended(path: Path) -> dict[tuple[str, str], str]:
+    """(file, column) -> line, of the differences to accept."""
+    table, intended = read_delimited(path) if path.is_file() else {}, {}
+    if list(table) != ["file", "column", "reason"]:
+        raise WrongInput(f"{path}: this must be a table with the columns file, column, reason.")
     for place, cells in enumerate(zip(*(column.values for column in table.values()), strict=True), start=2):
-        file, column, rows, reason = (cell.strip() if isinstance(cell, str) else "" for cell in cells)
+        file, column, reason = (cell.strip() if isinstance(cell, str) else "" for cell in cells)
         if not reason:
             raise WrongInput(f"{path}:{place}: this intended difference has no reason.")
-        try:
-            ranges = [] if rows == "*" else [[int(bound) for bound in part.split("-")] for part in rows.split(",")]
-            if any(len(bounds) > 2 or not 1 <= bounds[0] <= bounds[-1] for bounds in ranges):
-                raise ValueError
-        except ValueError as error:
-            raise WrongInput(f"{path}:{place}: rows must be * or numbers from 1 such as 1,3-7, not '{rows}'.") from error
-        numbers = {row for bounds in ranges for row in range(bounds[0], bounds[-1] + 1)}
-        intended.append(Intended(f"{path.name}:{place}", file, column, numbers or ALL))
+        intended[file, column] = f"{path.name}:{place}"
     return intended
-
-
-def read_renamed(path: Path) -> dict[str, dict[str, Any]]:
-    """Renamed columns by glob, and renamed files."""
-    try:
-        maps = {"columns": {}, "files": {}} | yaml.safe_load(path.read_text(encoding="utf-8"))
-        if len(maps) > 2:
-            raise ValueError("its keys must be columns and files")
-        return {"columns": {glob: dict(names) for glob, names in maps["columns"].items()}, "files": dict(maps["files"])}
-    except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise WrongInput(f"{path}: this is not a mapping of renamed columns and files ({error}).") from error
 
 
 @dataclass
 class Comparison:
-    """Two results folders: what is renamed, what may differ, and the differences so far."""
+    """Two results folders: what may differ, and the differences so far."""
 
-    renamed: dict[str, dict[str, Any]]
-    intended: list[Intended]
-    tolerance: float
+    intended: dict[tuple[str, str], str]
+    seen: set[tuple[str, str]] = field(default_factory=set)
     differences: list[str] = field(default_factory=list)
-    matched: set[tuple[str, str]] = field(default_factory=set)
     tables: int = 0
     cells: int = 0
 
-    def not_intended(self, file: str, column: str, rows: np.ndarray) -> np.ndarray:
-        """Those of the rows of a column that are not intended to differ."""
-        unexpected = rows
-        for entry in self.intended:
-            if fnmatchcase(file, entry.file) and (entry.column == column or (entry.column == "*" and column != FILE)):
-                accepted = rows if entry.rows is ALL else rows[np.isin(rows, list(entry.rows))]
-                entry.seen |= ALL if entry.rows is ALL else set(accepted.tolist())
-                unexpected = np.setdiff1d(unexpected, accepted)
-        return unexpected
-
     def report(self, file: str, column: str, text: str) -> None:
-        """Note a difference that is not one of cells, unless it is intended."""
-        if len(self.not_intended(file, column, WHOLE)):
+        """Note a difference, unless it is intended."""
+        accepted = {
+            (glob, name)
+            for glob, name in self.intended
+            if fnmatchcase(file, glob) and (name == column or (name == "*" and column != FILE))
+        }
+        self.seen |= accepted
+        if not accepted:
             self.differences.append(f"{file}: {column}: {text}")
 
     def folders(self, old: Path, new: Path) -> None:
         """Compare all tables."""
-        old_names, new_names = tables_in(old), set(tables_in(new))
-        before = {self.renamed["files"].get(name, name): name for name in old_names}
-        if len(before) < len(old_names):
-            raise WrongInput("Two files of OLD have the same name after renaming.")
-        for name in sorted(before.keys() | new_names):
+        before, after = set(tables_in(old)), set(tables_in(new))
+        for name in sorted(before | after):
             if name not in before:
                 self.report(name, FILE, "additional in NEW")
-            elif name not in new_names:
-                self.report(name, FILE, f"missing in NEW (in OLD: {before[name]})")
+            elif name not in after:
+                self.report(name, FILE, "missing in NEW")
             else:
-                table = read(old / before[name])
-                identical = filecmp.cmp(old / before[name], new / name, shallow=False)
-                self.table(before[name], name, table, table if identical else read(new / name))
-        self.matched |= {("files", name) for name in old_names}
-        entries = [("files", name) for name in self.renamed["files"]]
-        entries += [(glob, name) for glob, names in self.renamed["columns"].items() for name in names]
-        lost = [f"renamed {glob}: {name}: this matches nothing" for glob, name in entries if (glob, name) not in self.matched]
-        for entry in self.intended:
-            if unseen := entry.rows - entry.seen:
-                rows = "" if entry.rows is ALL else f" rows {', '.join(map(str, sorted(unseen)))}:"
-                lost.append(f"{entry.line}: {entry.file}: {entry.column}:{rows} this intended difference was not seen")
-        self.differences += lost
+                table = read(old / name)
+                identical = filecmp.cmp(old / name, new / name, shallow=False)
+                self.table(name, table, table if identical else read(new / name))
+        self.differences += [
+            f"{line}: {file}: {column}: this intended difference was not seen"
+            for (file, column), line in self.intended.items()
+            if (file, column) not in self.seen
+        ]
 
-    def table(self, old_file: str, file: str, old: Table, new: Table) -> None:
+    def table(self, file: str, before: Table, new: Table) -> None:
         """Compare two tables."""
         self.tables += 1
-        names: dict[str, str] = {}
-        for glob, renamed in self.renamed["columns"].items():
-            if fnmatchcase(old_file, glob):
-                self.matched |= {(glob, name) for name in renamed.keys() & old.keys()}
-                names |= renamed
-        before = {names.get(name, name): column for name, column in old.items()}
-        if len(before) < len(old):
-            raise WrongInput(f"{old_file}: two columns have the same name after renaming.")
         for name in sorted(before.keys() ^ new.keys()):
             self.report(file, name, f"this column is {'missing' if name in before else 'additional'} in NEW")
         shared = [name for name in before if name in new]
@@ -313,8 +255,7 @@ class Comparison:
         for name, (one, two) in counts.items():
             if one != two:
                 self.report(file, name, f"{one} rows in OLD, {two} in NEW")
-        globs = [glob for glob in MEASURED if fnmatchcase(old_file, glob) or fnmatchcase(file, glob)]
-        measured = {column for glob in globs for time in MEASURED[glob] for column in (time, names.get(time, time))}
+        measured = {column for glob, columns in MEASURED.items() if fnmatchcase(file, glob) for column in columns}
         for name in shared:
             if name not in measured:
                 self.column(file, name, before[name], new[name])
@@ -325,10 +266,10 @@ class Comparison:
         self.cells += count
         if old.kind != new.kind:
             self.report(file, name, f"different type: {shown(old.kind, new.kind)}")
-        rows = different_rows(old, new, self.tolerance)
-        if len(rows) and len(rows := self.not_intended(file, name, rows)):
+        rows = different_rows(old, new)
+        if len(rows):
             values = shown(*(values[int(rows[0]) - 1] for values in (old.values, new.values)))
-            self.differences.append(f"{file}: {name}: {len(rows)} of {count} rows differ, first row {rows[0]}: {values}")
+            self.report(file, name, f"{len(rows)} of {count} rows differ, first row {rows[0]}: {values}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -336,13 +277,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", metavar="OLD", type=Path)
     parser.add_argument("new", metavar="NEW", type=Path)
-    parser.add_argument("--renamed", type=Path)
     parser.add_argument("--intended", type=Path)
-    parser.add_argument("--tolerance", type=float, default=0.0)
     options = parser.parse_args(arguments)
     try:
-        renamed = read_renamed(options.renamed) if options.renamed else {"columns": {}, "files": {}}
-        comparison = Comparison(renamed, read_intended(options.intended) if options.intended else [], options.tolerance)
+        comparison = Comparison(read_intended(options.intended) if options.intended else {})
         comparison.folders(options.old, options.new)
     except WrongInput as error:
         print(error, file=sys.stderr)
@@ -352,8 +290,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(differences) > PRINTED:
         print(f"and {len(differences) - PRINTED} more")
     outcome = f"differences: {len(differences)}" if differences else "no difference"
-    used = sum(bool(entry.seen) for entry in comparison.intended)
-    print(f"{comparison.tables} files, {comparison.cells} cells compared: {outcome}; intended differences used: {used}")
+    used = f"intended differences used: {len(comparison.seen)}"
+    print(f"{comparison.tables} files, {comparison.cells} cells compared: {outcome}; {used}")
     return int(bool(differences))
 
 

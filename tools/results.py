@@ -1,9 +1,8 @@
 """The results of a run on one page: verdicts on published values and claims, and the code that made them.
 
-python tools/results.py RUN            write results/RUN/results.md and print its summary; options of Snakemake may follow
-python tools/results.py RUN --partial  where jobs failed: the scoreboard of the studies that are built, in results/RUN/partial
+python tools/results.py RUN   write results/RUN/results.md and print its summary; options of Snakemake may follow
 
-Without --partial the page is refused where the results are not those of this code and configuration.
+The page is refused where the results are not those of this code and configuration.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ import itertools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,14 +23,10 @@ import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
-from attention_atlas.io.markdown import table  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.scoreboard import tables  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY, claim_counts, results_page, verdict_table  # noqa: E402
-from attention_atlas.workflow.artifacts import BuiltStudy, built_studies  # noqa: E402
-from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
-from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -87,9 +81,7 @@ def _entries(options: Sequence[str]) -> Iterator[str]:
             yield from itertools.takewhile(_ENTRY.match, options[place + 1 :])
 
 
-def jobs_to_do(
-    run: str, folder: Path, options: Sequence[str] = (), targets: Sequence[str] = (), all_jobs: bool = False
-) -> list[list[str]]:
+def jobs_to_do(run: str, folder: Path, options: Sequence[str] = (), targets: Sequence[str] = ()) -> list[list[str]]:
     """The outputs of each job that Snakemake would start to build a run, or some of its files.
 
     Args:
@@ -97,7 +89,6 @@ def jobs_to_do(
         folder: of the workflow.
         options: of Snakemake, such as `--configfile` and its files.
         targets: files; default: all of the run.
-        all_jobs: also those whose files are up to date.
 
     Raises:
         AtlasError: the run cannot be planned.
@@ -105,7 +96,7 @@ def jobs_to_do(
     entries = list(_entries(options))
     # The profile's `quiet` hides the jobs of a dry run; here they must be shown.
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--workflow-profile", "workflow/profiles/local"]
-    command += [*(["--forceall"] if all_jobs else []), *(option for option in options if option not in {*entries, *_CONFIG})]
+    command += [option for option in options if option not in {*entries, *_CONFIG}]
     command += [
         "--quiet",
         "host",
@@ -118,15 +109,6 @@ def jobs_to_do(
     if done.returncode:
         raise AtlasError(f"the run {run} cannot be planned; Snakemake says:\n{shown.strip()[-2000:]}")
     return [outputs.split(", ") for outputs in _OUTPUTS.findall(shown)]
-
-
-def outputs_of(run: str, folder: Path, options: Sequence[str] = (), all_jobs: bool = False) -> set[str]:
-    """Outputs of the jobs of `jobs_to_do`, relative to `folder`.
-
-    Raises:
-        AtlasError: the run cannot be planned.
-    """
-    return {path for outputs in jobs_to_do(run, folder, options, all_jobs=all_jobs) for path in outputs}
 
 
 def made_by() -> str:
@@ -147,14 +129,13 @@ def _git(*arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def write_results(run: str, folder: Path, code: str, notes: Sequence[str] = ()) -> tuple[Path, str]:
+def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
     """Write the page; returns its path, and the summary.
 
     Args:
         run: name of the run.
         folder: with the tables of the scoreboard.
         code: what made them.
-        notes: remarks at the top of the page.
 
     Raises:
         AtlasError: the scoreboard is missing.
@@ -163,59 +144,18 @@ def write_results(run: str, folder: Path, code: str, notes: Sequence[str] = ()) 
         raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
-    made = "\n\n".join((code, *notes))
-    write_text(page, results_page(f"Results of the run `{run}`", made, summary, claims))
-    return page, "\n\n".join((made, verdict_table(summary), claim_counts(summary)))
-
-
-def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], configuration: Mapping[str, Any], folder: Path) -> None:
-    """Write the tables of the scoreboard from the studies whose comparison is up to date.
-
-    Args:
-        run: name of the run.
-        listed: its studies.
-        configuration: that of the run.
-        folder: where the tables are written.
-
-    Raises:
-        AtlasError: no study has a comparison, or a table cannot be used.
-    """
-    comparisons = {part.study: read_table(part.comparison) for part in listed if part.comparison}
-    if not comparisons:
-        raise AtlasError(f"results/{run}: no study of this run has a comparison.tsv yet; see the logs in results/{run}/logs.")
-    config = resolve(configuration)
-    inputs = StudyInputs(config, "scoreboard")
-    generated = inputs.of_run("generated")(SimpleNamespace(run=run))
-    values = tables.comparison(comparisons, generated)
-    tested = tables.claims({part.study: read_table(part.claims) for part in listed if part.claims}, generated)
-    absent = [part.study for part in listed if not part.comparison]
-    left_out = f". Not built, and not in these tables: {', '.join(absent)}" if absent else ""
-    run_title = f"{config['runs'][run]['title']}{left_out}"
-    counted = tables.scoreboard(values.frame, tested.frame, generated)
-    for mark, shown in ((tables.comparison, values), (tables.claims, tested), (tables.scoreboard, counted)):
-        files = {kind: str(folder / name) for kind, name in mark.outputs.items()}
-        shown.write(files, {}, mark.title, mark.caption, {}, run_title)
-
-
-def built_table(listed: Sequence[BuiltStudy]) -> str:
-    """What is built of each study, as Markdown."""
-    rows = []
-    for part in listed:
-        count = f"{len(part.built)} of {len(part.built) + len(part.absent)}"
-        rows.append([part.study, count, ", ".join(part.absent), "yes" if part.comparison else "no"])
-    return table(("study", "built", "not built", "in this scoreboard"), rows)
+    write_text(page, results_page(f"Results of the run `{run}`", code, summary, claims))
+    return page, "\n\n".join((code, verdict_table(summary), claim_counts(summary)))
 
 
 def main() -> int:
     """Write the page and print its summary."""
     parser = run_parser(__doc__)
-    parser.add_argument("--partial", action="store_true")
     chosen, options = parser.parse_known_args()
     overlays = overlays_of(chosen.run, chosen.configfile, ROOT)
     options = with_overlays(options, overlays)
     try:
-        write = partial_results if chosen.partial else complete_results
-        page, summary = write(chosen.run, options, overlays)
+        page, summary = current_results(chosen.run, options)
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -223,37 +163,20 @@ def main() -> int:
     return 0
 
 
-def complete_results(run: str, options: Sequence[str], overlays: Sequence[Path]) -> tuple[Path, str]:
+def current_results(run: str, options: Sequence[str]) -> tuple[Path, str]:
     """The page of a run that is built; as `write_results`.
 
     Raises:
         AtlasError: it is not built, or not by this code and configuration.
     """
     if not (ROOT / "results" / run / "scoreboard.tsv").is_file():
-        raise AtlasError(
-            f"results/{run}/scoreboard.tsv is missing: build the run first, or, where some of its jobs failed, add --partial "
-            f"(make results RUN={run} PARTIAL=yes)."
-        )
+        raise AtlasError(f"results/{run}/scoreboard.tsv is missing: build the run first.")
     scoreboard = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]
     if jobs := jobs_to_do(run, ROOT, options, scoreboard):
         raise AtlasError(
-            f"results/{run} is out of date for this code and configuration: {len(jobs)} jobs have to run; build the run "
-            f"first, or take what is up to date (make results RUN={run} PARTIAL=yes)."
+            f"results/{run} is out of date for this code and configuration: {len(jobs)} jobs have to run; build the run first."
         )
     return write_results(run, ROOT / "results" / run, made_by())
-
-
-def partial_results(run: str, options: Sequence[str], overlays: Sequence[Path]) -> tuple[Path, str]:
-    """The scoreboard and the page of what is built of a run; as `write_results`.
-
-    Raises:
-        AtlasError: nothing is, or the run cannot be planned.
-    """
-    listed = built_studies(ROOT, run, outputs_of(run, ROOT, options, all_jobs=True), outputs_of(run, ROOT, options))
-    folder = ROOT / "results" / run / "partial"
-    write_partial_scoreboard(run, listed, configuration_of(ROOT, overlays, options), folder)
-    notes = ("Some jobs of this run have not finished. Artefacts that are up to date:", built_table(listed))
-    return write_results(run, folder, made_by(), notes)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from transformers import BertTokenizerFast
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import SHAPE
 from attention_atlas.models.loading import describe
-from attention_atlas.workflow.config import completed, merged, read_configuration, resolve, write_configuration
+from attention_atlas.workflow.config import merged, read_configuration, resolve, write_configuration
 from attention_atlas.workflow.shared_inputs import SharedInputs
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_merging_changes_neither_side():
 def test_an_overlay_may_hold_anything_and_goes_over_the_registries(tmp_path):
     write_configuration(SMALL, tmp_path)
     overlay = {"models": {"tiny": {"seed": 3}, "more": {"source": {"path": "more"}}}, "targets": ["one"]}
-    config = completed(overlay, tmp_path)
+    config = merged(read_configuration(tmp_path), overlay)
     assert config["models"]["tiny"] == SMALL["models"]["tiny"] | {"seed": 3}
     assert config["models"]["more"] == {"source": {"path": "more"}}
     assert config["corpora"] == SMALL["corpora"]

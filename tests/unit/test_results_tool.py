@@ -103,16 +103,9 @@ def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch,
 
 def test_the_jobs_to_do_are_those_that_snakemake_plans():
     """A checkout without results: the whole run is to be done."""
-    assert len(jobs_to_do("sample", ROOT, all_jobs=True)) > 100
+    assert len(jobs_to_do("sample", ROOT, ["--forceall"])) > 100
     with pytest.raises(AtlasError, match="cannot be planned"):
         jobs_to_do("no-such-run", ROOT)
-
-
-def test_a_run_without_a_scoreboard_says_how_to_get_a_partial_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    monkeypatch.setattr("sys.argv", ["results.py", "one"])
-    assert main() == 1
-    assert "make results RUN=one PARTIAL=yes" in capsys.readouterr().err
 
 
 def planned(monkeypatch, returncode=0, stdout="", stderr=""):

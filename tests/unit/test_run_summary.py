@@ -23,4 +23,4 @@ def test_the_summary_counts_the_files_that_are_there(tmp_path, monkeypatch):
     assert " tables and 0 of " in text
     assert "claims: 3 " in text
     assert text.splitlines()[-1] == "  open results/sample/index.html (all tables and figures)"
-    assert summary(config, failed=True).splitlines()[-1] == "  make results RUN=sample PARTIAL=yes"
+    assert summary(config, failed=True).splitlines()[-1] == "Start the same command again to continue."

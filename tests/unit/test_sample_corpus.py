@@ -65,39 +65,6 @@ def test_written_files_hold_the_same_sentences(tmp_path):
     assert len(lines[0]["mentions"]) == len(documents[0].mentions)
 
 
-def test_documents_have_two_to_four_paragraphs_of_three_to_six_sentences(documents):
-    for document in documents:
-        assert 2 <= len(document.paragraphs) <= 4
-        assert all(3 <= len(paragraph) <= 6 for paragraph in document.paragraphs)
-    assert {document.domain for document in documents} == {"news", "science", "stories", "business"}
-
-
-def test_at_least_800_lemmas_and_55_constructions(documents, tokens):
-    lemmas = {token.lemma for token in tokens if token.upos in ("NOUN", "VERB", "ADJ", "ADV")}
-    assert len(lemmas) >= 800
-    seen = {name for document in documents for sentence in document.sentences for name in sentence.constructions}
-    assert len(seen) >= 55
-
-
-@pytest.mark.parametrize(
-    ("relation", "low", "high"),
-    [("prep", 7, 12), ("pobj", 7, 12), ("det", 7, 15), ("nn", 2.5, 9), ("nsubj", 6, 11), ("amod", 4, 9), ("dobj", 3.5, 7),
-     ("advmod", 2.5, 5), ("aux", 2.5, 6), ("poss", 0.8, 4), ("auxpass", 0.5, 2), ("ccomp", 0.8, 2.5), ("mark", 0.8, 3),
-     ("prt", 0.4, 2), ("num", 1, 4)],
-)  # fmt: skip
-def test_relations_have_shares_like_news(tokens, relation, low, high):
-    share = 100 * sum(token.sd_relation == relation for token in tokens) / len(tokens)
-    assert low <= share <= high
-
-
-def test_sentence_lengths_spread(documents):
-    lengths = sorted(len(sentence.tokens) for document in documents for sentence in document.sentences)
-    assert 14 <= sum(lengths) / len(lengths) <= 21
-    assert lengths[0] >= 4
-    assert lengths[-1] >= 30
-    assert lengths[int(0.9 * len(lengths))] - lengths[int(0.1 * len(lengths))] >= 10
-
-
 def test_hardly_any_sentence_comes_twice(documents):
     counts = Counter(sentence.text for document in documents for sentence in document.sentences)
     assert max(counts.values()) <= 0.01 * sum(counts.values())
@@ -126,13 +93,3 @@ def test_no_fixed_offset_gives_the_head(documents, relation):
     )
     assert offsets.most_common(1)[0][1] / sum(offsets.values()) < 0.95
     assert len(offsets) >= 2
-
-
-def test_heads_lie_on_both_sides(tokens, documents):
-    left = right = 0
-    for document in documents:
-        for sentence in document.sentences:
-            for position, token in enumerate(sentence.tokens, start=1):
-                left += 0 < token.sd_head < position
-                right += token.sd_head > position
-    assert 0.3 < left / (left + right) < 0.7

@@ -93,14 +93,6 @@ def test_roles_follow_from_the_verbs_and_their_voice():
     } <= labelled_spans(record, "roles")
 
 
-def test_no_argument_holds_its_predicate_and_no_verb_has_one_argument_twice():
-    for *_, record in RECORDS:
-        for target in of(record, "roles"):
-            assert not target.span2[0] <= target.span1[0] < target.span2[1]
-        numbered = Counter((t.span1, t.labels) for t in of(record, "roles") if t.labels[0] in ("ARG0", "ARG2"))
-        assert all(count <= 2 for count in numbered.values())
-
-
 def test_properties_are_those_of_persons_and_causes():
     record = sentence_with("Paul Ortiz, a retired baker from Glenmoor, said")
     by_argument = {(verb, words): set(names) for verb, words, *names in labelled_spans(record, "protoroles")}

@@ -38,7 +38,7 @@ def relations(root, scheme):
 
 @pytest.mark.parametrize("scenario", discourse.scenarios(), ids=lambda s: s.name)
 def test_every_line_can_be_written(scenario):
-    for seed in range(12):
+    for seed in range(4):
         rng = random.Random(seed)
         variables = {}
         for name, options in scenario.choices.items():
@@ -79,14 +79,6 @@ def test_notation_parses_groups_and_possessives():
         parse("a man who | sleep]")
 
 
-def test_expansion_chooses_and_inserts():
-    rng = random.Random(1)
-    assert {expand("{a,b} $x", {"x": "c"}, rng) for _ in range(20)} == {"a c", "b c"}
-    assert {expand("$#2-3 #8-9", {}, rng) for _ in range(40)} == {"$2 eight", "$2 nine", "$3 eight", "$3 nine"}
-    with pytest.raises(AtlasError, match=r"\$y"):
-        expand("$y", {}, rng)
-
-
 @pytest.mark.parametrize(
     ("line", "text"),
     [
@@ -123,50 +115,6 @@ def test_heads_differ_between_the_schemes_where_they_should():
     assert ud["was"] == ("box", "cop")
     assert ud["in"] == ("box", "case")
     assert ud["key"] == ("box", "nsubj")
-
-
-def test_conjunctions_hang_on_the_first_conjunct_in_sd_and_on_the_next_in_ud():
-    line = "the boy | see | a cow, a goat and a fox"
-    grammar = grammar_for()
-    grammar.elaborating = False
-    sd, ud = relations(grammar.line(parse(line)), "sd"), relations(grammar.line(parse(line)), "ud")
-    assert sd["and"] == ("cow", "cc")
-    assert ud["and"] == ("fox", "cc")
-    assert sd["fox"] == ud["fox"] == ("cow", "conj")
-
-
-def test_names_have_their_last_word_as_sd_head_and_their_first_as_ud_head():
-    cast = {"x": Entity("x", "person", "she", ("Maria", "Lopez"), ("Lopez",))}
-    grammar = grammar_for(cast)
-    sd = relations(grammar.line(parse("@x | sleep")), "sd")
-    assert sd["Maria"] == ("Lopez", "nn")
-    assert sd["Lopez"] == ("slept", "nsubj")
-    ud = relations(grammar_for(cast).line(parse("@x | sleep")), "ud")
-    assert ud["Lopez"] == ("Maria", "flat")
-    assert ud["Maria"] == ("slept", "nsubj")
-
-
-def test_a_stranded_preposition_keeps_its_object():
-    grammar = grammar_for()
-    grammar.elaborating = False
-    sd = relations(grammar.line(parse("the box [that : the boy | look | for] | fall")), "sd")
-    assert sd["that"] == ("for", "pobj")
-    assert sd["for"] == ("looked", "prep")
-    ud = relations(grammar.line(parse("the box [that : the boy | look | for] | fall")), "ud")
-    assert ud["that"] == ("looked", "obl")
-    assert ud["for"] == ("that", "case")
-
-
-def test_speech_shifts_person_and_tense():
-    cast = {"x": Entity("x", "person", "he", ("Tom", "Hale"), ("Hale",))}
-    seen = set()
-    for seed in range(40):
-        grammar = grammar_for(dict(cast), domain="stories", seed=seed)
-        grammar.manner = lambda lemma: ""
-        grammar._circumstance = list
-        seen.add(text_of(grammar.line(parse("say @x : @x | be | tired"))).replace("I'm", "I am").replace("explained", "said"))
-    assert '"I am tired," Tom Hale said.' in seen
-    assert "Tom Hale said that he was tired." in seen
 
 
 def test_a_word_that_the_lexicon_lacks_is_named():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.study import artifacts
-from tools import publish, results
+from tools import publish
 
 
 @pytest.fixture
@@ -26,31 +25,6 @@ def copy(done: Workspace, tmp_path: Path) -> Workspace:
     """A copy of the built run that may be changed: files can be removed and replaced, not written into."""
     shutil.copytree(done.folder, tmp_path / "copy", copy_function=os.link, dirs_exist_ok=True)
     return Workspace(tmp_path / "copy")
-
-
-def test_the_scoreboard_of_what_is_built_leaves_out_the_rest(copy, monkeypatch, capsys):
-    """A job of Tenney et al. has failed: its comparison and the scoreboard of all studies have not been built."""
-    folder = copy.folder / "results/sample"
-    shutil.rmtree(folder / "tenney2019")
-    for name in ("scoreboard", "comparison", "claims"):
-        (folder / f"{name}.tsv").unlink()
-    monkeypatch.chdir(copy.folder)
-    monkeypatch.setattr(results, "ROOT", copy.folder)
-    monkeypatch.setattr(sys, "argv", ["results.py", "sample", "--configfile", *SMALL[1:]])
-    assert results.main() == 1
-    assert "PARTIAL=yes" in capsys.readouterr().err
-    monkeypatch.setattr(sys, "argv", ["results.py", "sample", "--partial", "--configfile", *SMALL[1:]])
-    assert results.main() == 0
-    printed = capsys.readouterr().out
-    assert "| tenney2019 | 0 of" in printed
-    values = read_table(folder / "partial/comparison.tsv")
-    whole = read_table(copy.folder / "results/sample/clark2019/comparison.tsv")
-    assert set(values["study"]) == {"clark2019", "guan2020", "kovaleva2019", "michel2019", "stefanik2021"}
-    assert (values["study"] == "clark2019").sum() == len(whole)
-    page = (folder / "partial/results.md").read_text(encoding="utf-8")
-    assert "| clark2019 |" in page
-    assert "Not built, and not in these tables: tenney2019" in (folder / "partial/scoreboard.html").read_text(encoding="utf-8")
-    assert not (folder / "scoreboard.tsv").exists(), "no partial table is where the whole one belongs"
 
 
 def test_pages_of_a_built_run_have_its_studies_and_no_dead_link(done, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What a dry run shows: every target of every run can be planned, and bad configuration is one clear sentence."""
+"""What a dry run shows where files are missing or a run names less, and that bad configuration is one clear sentence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import pytest
 from planned_jobs import jobs_in
 from workspaces import Workspace
 
-from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.study import artifacts, studies
+from attention_atlas.workflow.config import read_configuration
+from attention_atlas.workflow.study import studies
 
 RULES = ("all", *studies(), "tables", "figures", "attention")
-GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
 
 
 def give_models(workspace: Workspace) -> None:
@@ -23,69 +22,8 @@ def give_models(workspace: Workspace) -> None:
                 (folder / name).write_text("{}", encoding="utf-8")
 
 
-def give_licensed_files(workspace: Workspace) -> None:
-    """Put empty files where licensed corpora and models are expected; a dry run reads no data."""
-    give_models(workspace)
-    licensed = workspace.folder / "licensed"
-    (licensed / "conll-2012" / "development").mkdir(parents=True)
-    (licensed / "conll-2012" / "train").mkdir()
-    for part in ("train", "development"):
-        (licensed / "conll-formatted-ontonotes-5.0" / part).mkdir(parents=True)
-    for folder in ("wsj", "ud-2.2", "spr1"):
-        (licensed / folder).mkdir()
-    for task in GLUE:
-        (licensed / "glue" / task).mkdir(parents=True)
-        for part in ("train", *(("dev_matched", "dev_mismatched") if task == "MNLI" else ("dev",))):
-            (licensed / "glue" / task / f"{part}.tsv").touch()
-    (licensed / "iwslt14").mkdir()
-    for part in ("train", "valid", "test"):
-        for language in ("de", "en"):
-            (licensed / "iwslt14" / f"{part}.{language}").touch()
-    for name in ("ud-2.2/en_ewt-ud-train.conllu", "ud-2.2/en_ewt-ud-dev.conllu", "spr1/spr1.train.json", "spr1/spr1.dev.json"):
-        (licensed / name).touch()
-    for name in ("Hulth2003.tar.gz", "wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
-        (licensed / name).touch()
-
-
-@pytest.mark.parametrize("run", ["sample", "laptop", "open", "paper"])
-def test_every_declared_file_can_be_planned(workspace, run):
-    give_licensed_files(workspace)
-    config = read_configuration(workspace.folder)
-    # A run without a second model has no figure of two models.
-    named = {study: set(settings) for study, settings in resolve(config)["runs"][run].items() if study in studies()}
-    of_run = [(study, artifact) for study, artifact in artifacts() if study.id in named]
-    built = [(study, artifact) for study, artifact in of_run if set(artifact.needs) <= named[study.id]]
-    files = [path for study, artifact in built for path in study.paths(artifact, run)]
-    assert len(built) >= len(of_run) - (run == "laptop") > 70
-    jobs = workspace.jobs(*files)
-    assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
-    assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
-    assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
-    assert {"michel2019_masked", "michel2019_heldout", "michel2019_pruned", "michel2019_dynamics", "michel2019_timing"} <= set(
-        jobs
-    )
-    assert jobs["fine_tune_by_epoch"] == 1
-    assert {"tenney2019_probes", "tenney2019_figure1", "tenney2019_comparison"} <= set(jobs)
-    assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
-    assert {
-        "stefanik2021_words",
-        "stefanik2021_head_ranking",
-        "stefanik2021_comparison",
-    } <= set(jobs)
-    assert jobs["stefanik2021_removal"] >= (2 if run == "sample" else 3), "one a seed"
-
-
 def test_target_rules_can_be_planned(workspace):
     assert set(RULES) <= workspace.jobs("--", *RULES).keys()
-
-
-def test_the_attention_of_all_artefacts_is_declared(workspace):
-    """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
-    give_licensed_files(workspace)
-    targets = ("--config", "targets=[sample,laptop,paper]", "--")
-    declared, read = (jobs_in(workspace.snakemake("--dry-run", *targets, rule).stdout) for rule in ("attention", "all"))
-    caches = [{job.outputs[0] for job in jobs if job.rule == "extract_attention"} for jobs in (declared, read)]
-    assert caches[0] == caches[1] != set()
 
 
 def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
@@ -98,12 +36,6 @@ def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     assert "LDC2013T19" in done.stdout
     assert "licensed/glue/MNLI/train.tsv does not exist" in done.stdout
     assert "missing: skip" in done.stdout
-
-
-def test_missing_licensed_file_is_named_when_its_table_is_asked_for(workspace):
-    done = workspace.snakemake("--dry-run", "results/paper/clark2019/table1.tsv", check=False)
-    assert done.returncode != 0
-    assert "licensed/wsj/dev.conllu does not exist" in done.stdout
 
 
 def test_skipping_missing_files_keeps_everything_else(workspace):
@@ -183,26 +115,13 @@ def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(wo
     assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [
-        ("target=[sample]", "config: unknown key 'target'; did you mean 'targets'"),
-        ("targets=[smaple]", "config: targets: there is no run 'smaple'; did you mean 'sample'"),
-        ("missing=ignore", "config: missing: 'ignore' is not one of error, skip"),
-    ],
-)
-def test_a_typo_is_one_sentence_before_any_job(workspace, setting, sentence):
-    done = workspace.snakemake("--config", setting, check=False)
-    assert done.returncode != 0
-    assert sentence in done.stdout
-    assert "Job stats" not in done.stdout
-
-
-def test_unknown_corpus_in_an_overlay_is_one_sentence(workspace):
+def test_a_typo_in_an_overlay_is_one_sentence_before_any_job(workspace):
     overlay = workspace.folder / "mine.yaml"
     overlay.write_text("runs: {mine: {extends: sample, clark2019: {dependencies: ewt}}}\n", encoding="utf-8")
-    done = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml", check=False)
+    done = workspace.snakemake("--configfile", "config.yaml", "mine.yaml", check=False)
+    assert done.returncode != 0
     assert "config: runs.mine.clark2019.dependencies: there is no corpus 'ewt'" in done.stdout
+    assert "Job stats" not in done.stdout
 
 
 def test_another_model_is_an_overlay(workspace):
@@ -224,6 +143,6 @@ def test_another_model_is_an_overlay(workspace):
 def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):
     done = workspace.snakemake("--dry-run", "--config", "targets=[laptop]", "--", "kovaleva2019")
     assert "- corpus framenet-473: licensed/framenet_473.json does not exist." in done.stdout
-    jobs = workspace.jobs("--config", "targets=[laptop]", "--", "kovaleva2019")
-    assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= set(jobs)
-    assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(jobs)
+    rules = {job.rule for job in jobs_in(done.stdout)}
+    assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= rules
+    assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(rules)

@@ -138,7 +138,7 @@ def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
     assert failed.returncode != 0
     assert "1.safetensors: this shard cannot be used" in failed.stdout
     assert "renamed to 1.safetensors.damaged; start again" in failed.stdout
-    assert failed.stdout.count("make results RUN=sample PARTIAL=yes") == 1, "said once, at the end"
+    assert failed.stdout.count("Start the same command again to continue.") == 1, "said once, at the end"
     assert (
         "Traceback (most recent call last)" not in (built.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
     )

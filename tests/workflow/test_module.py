@@ -97,15 +97,6 @@ def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     assert len(segments) == 6
 
 
-def test_a_typo_in_the_configuration_of_the_module_is_one_sentence(outer):
-    text = CONFIG.replace("targets: [few]", "targets: [fwe]")
-    (outer / "config.yaml").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
-    shown = subprocess.run(command, cwd=outer, capture_output=True, text=True)
-    assert shown.returncode != 0
-    assert "config: targets: there is no run 'fwe'; did you mean 'few'" in shown.stdout + shown.stderr
-
-
 def test_the_workflow_runs_in_a_folder_without_a_configuration(outer):
     """With that beside its Snakefile; results go below the working directory."""
     folder = outer.parent / "empty"

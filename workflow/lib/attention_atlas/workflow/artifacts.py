@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -174,39 +174,6 @@ def _relative(file: str, page: str) -> str:
     return "../" * (len(PurePosixPath(page).parts) - 1) + file
 
 
-@dataclass(frozen=True)
-class BuiltStudy:
-    """A study of a run with failed jobs."""
-
-    study: str
-    built: tuple[str, ...]  # ids of the artefacts with all files up to date
-    absent: tuple[str, ...]  # ids of the remaining ones
-    comparison: Path | None  # this table if it is up to date; None if it is not, or if the study has none
-    claims: Path | None
-
-
-def built_studies(folder: Path, run: str, outputs: Collection[str], to_do: Collection[str]) -> list[BuiltStudy]:
-    """The studies of a run, without overviews, and which of their artefacts are built."""
-
-    def up_to_date(path: str) -> bool:
-        return path in outputs and path not in to_do and (folder / path).is_file()
-
-    def table(study: Study, name: str) -> Path | None:
-        path = study.path(name, run)
-        return folder / path if up_to_date(path) else None
-
-    listed = []
-    for study in studies().values():
-        parts = [artifact for artifact in study.artifacts if set(study.paths(artifact, run)) <= set(outputs)]
-        if study.overview or not parts:
-            continue
-        built = [artifact.id for artifact in parts if all(map(up_to_date, study.paths(artifact, run)))]
-        absent = [artifact.id for artifact in parts if artifact.id not in built]
-        tables = (table(study, "comparison.tsv"), table(study, "claims.tsv"))
-        listed.append(BuiltStudy(study.id, tuple(built), tuple(absent), *tables))
-    return listed
-
-
 _PAGES = {
     "index.html": "all tables and figures",
     "atlas/atlas.html": "all heads",
@@ -237,6 +204,5 @@ def summary(config: Config, failed: bool = False) -> str:
         pages = {f"results/{run}/{page}": title for page, title in _PAGES.items()}
         lines += [f"  open {page} ({title})" for page, title in pages.items() if Path(page).is_file()]
     if failed:
-        lines.append("Start the same command again to continue, or summarise the studies that are built:")
-        lines += [f"  make results RUN={run} PARTIAL=yes" for run in config["targets"]]
+        lines.append("Start the same command again to continue.")
     return "\n".join(lines)

@@ -84,14 +84,6 @@ def entries_of(path: Path) -> dict[str, Any]:
     return entries or {}
 
 
-def completed(config: Mapping[str, Any], folder: str | Path = ".") -> dict[str, Any]:
-    """The configuration of a folder, updated by that of Snakemake: config.yaml with overlays, or `config:` of a module.
-
-    The registries are read here because Snakemake's reader of configuration files takes ten times as long.
-    """
-    return merged(read_configuration(folder), config)
-
-
 def write_configuration(config: Mapping[str, Any], folder: str | Path) -> None:
     """Write config.yaml and the registries, so that `read_configuration` reads the same configuration back."""
     files = {"config.yaml": {key: value for key, value in config.items() if key not in REGISTRIES}}

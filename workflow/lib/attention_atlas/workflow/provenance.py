@@ -25,7 +25,7 @@ from attention_atlas.io.files import RESOURCES, write_text
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
-WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "attention_atlas.workflow.notebook")
+WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "attention_atlas.workflow.study_inputs")
 """Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs, and what notebooks call."""
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}

@@ -99,9 +99,9 @@ class Marked(Shown):
 
     def of(self, folder: str | Path, *overlays: str | Path, **changes: Any) -> Any:
         """The same of a built run: `figure2.of("results/sample")`."""
-        from attention_atlas.workflow.notebook import of_run
+        from attention_atlas.workflow.study_inputs import drawn_again
 
-        return of_run(self, folder, overlays, changes)
+        return drawn_again(self, folder, overlays, changes)
 
 
 def _mark(kind: str) -> Callable[..., Callable[[Callable[..., Any]], Marked]]:

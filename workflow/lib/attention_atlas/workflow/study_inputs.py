@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from snakemake.iocontainers import Wildcards as JobWildcards
 
 from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.workflow.artifacts import Links, built_tables, listed_artifacts, page_links
+from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.paths import (
     Config,
     Pair,
@@ -437,3 +441,20 @@ class StudyInputs(SharedInputs):
             return attempt * map_megabytes(self.config["models"][model], tokens, records, stored)
 
         return megabytes
+
+
+def drawn_again(function: Shown, folder: str | Path, overlays: Iterable[str | Path], changes: Mapping[str, Any]) -> Any:
+    """What a marked function makes of a built run, see `Marked.of`."""
+    # Not above: pandas, which the start of the workflow does not need.
+    from attention_atlas.workflow.run import called
+
+    folder = Path(folder).resolve()
+    root, job = folder.parent.parent, JobWildcards(fromdict={"run": folder.name})
+    inputs = StudyInputs(resolve(read_configuration(root, overlays) | {"missing": "skip"}), function.study)
+
+    def of_job(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value(job) if callable(value) else value for name, value in values.items()}
+
+    files = {name: f.format(run=job.run) if isinstance(f, str) else f for name, f in of_job(inputs.read_by(function)).items()}
+    with contextlib.chdir(root):
+        return called(function, files, of_job(inputs.parameters_of(function)), changes)[0]

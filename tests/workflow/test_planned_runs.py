@@ -1,0 +1,136 @@
+"""The jobs that Snakemake plans for each run: every artefact, with all that it is declared to need, and its rehearsal."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+from planned_jobs import Job, planned_jobs
+from rules_text import RULES, rules_of
+from workspaces import ROOT
+
+from attention_atlas.workflow.config import read_configuration, resolve
+from attention_atlas.workflow.paths import shard_paths
+from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
+from attention_atlas.workflow.resources import caches
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study import artifacts_of, studies
+from tools.rehearse import RUN, configuration
+
+RUNS = ("sample", "laptop", "open", "paper")
+COUNTED = ("run", "seed", "shard")
+"""Wildcards that only count jobs, beside the number at the end of a model's name."""
+
+
+@functools.cache
+def plan(run: str) -> tuple[dict[str, Any], list[Job]]:
+    """The configuration of a run, and its jobs."""
+    raw = configuration({}) if run == RUN else read_configuration(ROOT)
+    return resolve(raw | {"targets": [run]}), planned_jobs(run, raw)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_declared_file_is_planned(run):
+    config, jobs = plan(run)
+    of_run = list(artifacts_of(config, [run]))
+    files = [path for _, study, artifact in of_run for path in study.paths(artifact, run)]
+    assert len(of_run) > 70
+    assert set(files) <= {path for job in jobs for path in job.outputs}
+    counts = Counter(job.rule for job in jobs)
+    assert counts["fine_tune_by_epoch"] == 1
+    assert ("tenney2019_figure_a3" in counts) == (run != "laptop")
+    assert counts["stefanik2021_removal"] >= (2 if run == "sample" else 3), "one a seed"
+
+
+def test_every_rule_has_a_job_in_some_run():
+    planned = {job.rule for run in RUNS for job in plan(run)[1]}
+    assert planned == {*(name for path in RULES for name in rules_of(path) if path.stem != "shown"), *rules_of_marks()}
+
+
+def rules_of_marks() -> set[str]:
+    return {f"{study}_{item.id}" for study in studies() for item in shown(study)}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_attention_of_all_artefacts_is_declared(run):
+    """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
+    config, jobs = plan(run)
+    declared = {
+        path for place, n in caches(config).items() for path in shard_paths(config, *place, "attention", "safetensors", n)
+    }
+    assert {job.outputs[0] for job in jobs if job.rule == "extract_attention"} == declared != set()
+
+
+def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:
+    """File -> titles of the models and downloaded corpora behind it."""
+    makers = {path: number for number, job in enumerate(jobs) for path in job.outputs}
+    sys.setrecursionlimit(10_000)
+
+    @functools.cache
+    def behind(number: int) -> frozenset[str]:
+        job = jobs[number]
+        titles = [behind(makers[path]) for path in job.inputs if path in makers]
+        if job.rule == "describe_model":
+            titles.append(frozenset([f"{MODEL} {job.wildcards['model']}"]))
+        if job.rule in ("fetch_corpus", "build_examples"):
+            titles.append(frozenset([f"{CORPUS} {job.wildcards['corpus']}"]))
+        return frozenset().union(*titles)
+
+    return {path: behind(number) for path, number in makers.items()}
+
+
+@pytest.mark.parametrize("run", ["open", "paper"])
+def test_every_corpus_and_model_that_a_job_reads_is_required_by_its_artefact(run):
+    config, jobs = plan(run)
+    made = {f"{MODEL} {name}" for name, entry in config["models"].items() if "untrained" in entry["source"]}
+    generated = {f"{CORPUS} {name}" for name, entry in config["corpora"].items() if "sample" in entry["source"]}
+    read = needed(jobs)
+    declared: set[str] = set()
+    by_artifact: dict[str, set[str]] = {}
+    for _, study, artifact in artifacts_of(config, [run]):
+        required = set(required_for(config, run, study, artifact))
+        declared |= required
+        files = {title for path in study.paths(artifact, run) for title in read[path]} - made - generated
+        by_artifact[f"{study.id}/{artifact.id}"] = files
+        # Overviews are made from the tables of all studies.
+        if not study.overview:
+            assert files <= required, f"{study.id}/{artifact.id}: {sorted(files - required)}"
+    # Nothing is required that no job reads; what has no examples is an input by its path.
+    by_path = {f"{CORPUS} {name}" for name, entry in config["corpora"].items() if entry["reader"] in ("lines", "vectors")}
+    assert declared - by_path == set().union(*by_artifact.values()) - by_path
+
+
+def kinds(jobs: list[Job]) -> set[tuple[Any, ...]]:
+    """Rule and wildcards of each job: corpus, task, variant and model, without seeds."""
+    return {
+        (job.rule, *((key, re.sub(r"-\d+$", "", value)) for key, value in sorted(job.wildcards.items()) if key not in COUNTED))
+        for job in jobs
+    }
+
+
+def test_every_kind_of_job_of_the_run_paper_is_rehearsed():
+    paper, rehearsed = (kinds(plan(run)[1]) for run in ("paper", RUN))
+    assert sorted(paper - rehearsed) == []
+    assert len(paper) > 300
+
+
+def test_corpora_of_several_shards_have_two_and_models_of_several_seeds_two():
+    def shards(run: str) -> dict[str, int]:
+        numbers: dict[str, set[str]] = {}
+        for job in plan(run)[1]:
+            if job.rule == "build_examples":
+                numbers.setdefault(job.wildcards["corpus"], set()).add(job.wildcards["shard"])
+        return {corpus: min(len(numbered), 2 if run == "paper" else len(numbered)) for corpus, numbered in numbers.items()}
+
+    def seeds(run: str) -> list[int]:
+        config = plan(run)[0]
+        families = (config["runs"][run][study]["family"] for study in ("kovaleva2019", "stefanik2021"))
+        return [len(config["families"][family]["seeds"]) for family in families]
+
+    assert shards(RUN) == shards("paper")
+    assert seeds(RUN) == [2, 2]
+    assert min(seeds("paper")) > 2
