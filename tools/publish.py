@@ -21,8 +21,11 @@ import pandas as pd  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
-from attention_atlas.io.markdown import escaped, frame_table  # noqa: E402
-from attention_atlas.io.tables import read_table  # noqa: E402
+from attention_atlas.io.tables import (  # noqa: E402
+    escaped,
+    frame_table,
+    read_table,
+)
 from attention_atlas.published.compare import COVERED, DIFFERS, MATCH  # noqa: E402
 from attention_atlas.published.pages import VERDICT_NOTE, interval_text, threshold_text  # noqa: E402
 from attention_atlas.scoreboard.tables import claim_counts, verdict_table  # noqa: E402

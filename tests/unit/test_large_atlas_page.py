@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from atlas_tables import LIMITS, build, sentences_of, small_atlas
+from small_shards import write_shard
 
 from attention_atlas.atlas.page import data_of_page, html_of, page_data
 from attention_atlas.atlas.sentences import attended
 from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.io.shards import write_shard
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io import markdown
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.tables import with_columns
+from attention_atlas.io.tables import markdown_table, with_columns
 from attention_atlas.published.compare import (
     ANOTHER_RUN,
     CLAIM_COLUMNS,
@@ -189,4 +188,4 @@ def _claim(row: Mapping[Hashable, Any]) -> list[str]:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return markdown.table(names, ([cell.replace("|", "\\|") for cell in row] for row in rows))
+    return markdown_table(names, ([cell.replace("|", "\\|") for cell in row] for row in rows))
