@@ -283,7 +283,7 @@ def heads_of_run(
     run compares no models. shapes: of each model, layers and heads per layer.
     """
     measured = heads(tables, model, shapes[model], table_models, skip_reasons)
-    compared = {name: read_measures(of_model, *shapes[name]).table for name, of_model in page_tables.items()}
+    compared = {name: read_measures(of_model, shapes[name][0], shapes[name][1]).table for name, of_model in page_tables.items()}
     first, draws = compared.pop(model, pd.DataFrame()), Draws(resamples, shuffles, seed)
     matches = [match_rows(name, first, table) for name, table in compared.items()]
     agreement = [agreement_rows(name, random_weights[name], first, table, draws) for name, table in compared.items()]

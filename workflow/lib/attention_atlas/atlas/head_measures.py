@@ -258,7 +258,10 @@ MEASURES = (
         Source(
             HEAD_SCORES,
             _statistics,
-            tuple(Measure(*facts, null=_RANDOM, shares=shares) for *facts, shares in scores),
+            tuple(
+                Measure(name, title, item, of, meaning, null=_RANDOM, shares=shares)
+                for name, title, item, of, meaning, shares in scores
+            ),
             (*("measure", *PLACE), *_STATISTICS, "n", "even_share", "note", "pattern"),
             Examples(unit, lambda table: table.pivot(index=PLACE, columns="measure", values="n").reset_index())
             if unit

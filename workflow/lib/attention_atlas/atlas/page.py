@@ -273,7 +273,7 @@ def atlas(
     data = of_model(name, heads, measures)
     data |= {"matches": match_cards(matches, shapes, places), "others": []}
     for model, tables in list(page_tables.items())[1:]:
-        measured = read_measures(tables, *shapes[model])
+        measured = read_measures(tables, shapes[model][0], shapes[model][1])
         listed = measure_rows(measured, dict.fromkeys(tables, model))
         # pandas warns of tables that merges left in many blocks: a copy has one. Colour scales are the same for all models.
         data["others"].append({**of_model(model, measured.table.copy(), listed), "ramps": {}})
