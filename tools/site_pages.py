@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.io.markdown import table
+from attention_atlas.io.tables import markdown_table
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.study import Artifact, Study, artifacts, studies, study
 
@@ -21,7 +21,7 @@ def targets_table() -> str:
         [f"`{owner.id}`", artifact.number, artifact.title, f"`{owner.paths(artifact, 'sample')[0]}`"]
         for owner, artifact in artifacts()
     )
-    return table(["study", "artefact", "what it shows", "target (for the run `sample`)"], rows)
+    return markdown_table(["study", "artefact", "what it shows", "target (for the run `sample`)"], rows)
 
 
 def studies_table() -> str:
@@ -32,7 +32,7 @@ def studies_table() -> str:
             kinds = [artifact.kind for artifact in declared.artifacts]
             counts = f"{kinds.count('figure')} figures, {kinds.count('table')} tables"
             rows.append([f"[{declared.title}]({declared.id}.md)", f"`{declared.id}`", counts])
-    return table(["study", "id", "artefacts"], rows)
+    return markdown_table(["study", "id", "artefacts"], rows)
 
 
 def roles_table(study_id: str) -> str:
@@ -41,7 +41,7 @@ def roles_table(study_id: str) -> str:
     rows = (
         [f"`{key}`", f"`{role.reader}`", role.use.rstrip("."), "yes" if role.required else "no"] for key, role in roles.items()
     )
-    return table(["role", "reader", "used for", "required"], rows)
+    return markdown_table(["role", "reader", "used for", "required"], rows)
 
 
 def site_file(declared: Study, artifact: Artifact) -> str:
@@ -87,7 +87,7 @@ def runs_table() -> str:
         whole = {**config["runs"].get(run.get("extends", ""), {}), **run}
         built = [key for key in whole if key in studies() and not studies()[key].overview]
         rows.append([f"`{name}`", whole.get("title", ""), f"`{whole['model']}`", ", ".join(f"`{key}`" for key in built)])
-    return table(["run", "title", "model", "studies"], rows)
+    return markdown_table(["run", "title", "model", "studies"], rows)
 
 
 def _source(source: Mapping[str, Any]) -> str:
@@ -131,7 +131,7 @@ def corpora_table() -> str:
         used = users_of(runs, name)
         title = str(entry.get("title", "")).replace("|", "\\|")
         rows.append([f"`{name}`", title, f"`{entry['reader']}`", _source(entry["source"]), licence.replace("|", "\\|"), used])
-    return table(["corpus", "title", "reader", "source", "licence", "named by the runs"], rows)
+    return markdown_table(["corpus", "title", "reader", "source", "licence", "named by the runs"], rows)
 
 
 def models_table() -> str:
@@ -146,4 +146,4 @@ def models_table() -> str:
         )
         used = users_of(runs, name)
         rows.append([f"`{name}`", _source(entry["source"]), shape, weights or "trained", used])
-    return table(["model", "source", "layers x heads", "weights", "named by the runs"], rows)
+    return markdown_table(["model", "source", "layers x heads", "weights", "named by the runs"], rows)

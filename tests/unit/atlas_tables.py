@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.correlations import correlations
+from attention_atlas.atlas.correlations import MATCHES
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import atlas
 from attention_atlas.attention.cache import StoredAttention
@@ -29,7 +29,7 @@ def as_read(frame):
 
 
 def small_atlas(layers, heads):
-    """Heads, measures and correlations of a model with three measures by number, one by name, one left out."""
+    """Heads and measures of a model with three measures by number, one by name, one left out."""
     chance = np.random.default_rng(0)
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     count = layers * heads
@@ -49,10 +49,7 @@ def small_atlas(layers, heads):
         "entropy": ("Entropy </script><b>", "nats", "number", ""),
         "to_sep": ("Attention to [SEP]", "share", "number", ""),
         "masked": ("Accuracy when masked", "percentage points", "number", ""),
-        "masked_low": ("Accuracy when masked: lower end", "percentage points", "number", ""),
-        "masked_high": ("Accuracy when masked: upper end", "percentage points", "number", ""),
         "induction": ("Induction", "share", "number", ""),
-        **{f"induction_{part}": ("part", "share", "number", "") for part in ("low", "high", "null_low", "null_high", "q")},
         "distance_type": ("Type by distances", "", "name", ""),
         "importance": ("Importance", "", "", "this run does not build michel2019"),
     }
@@ -72,12 +69,11 @@ def small_atlas(layers, heads):
         for name, (title, unit, kind, note) in facts.items()
     ]
     measures = as_read(pd.DataFrame(rows, columns=MEASURES))
-    pairs = correlations(table, measures, resamples=100, shuffles=100, seed=0)
-    return {"heads": table, "measures": measures, "correlations": as_read(pairs)}
+    return {"heads": table, "measures": measures, "matches": pd.DataFrame(columns=MATCHES)}
 
 
 LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
-_GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison")
+_GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
 
 
 def sentences_of(folder, model="tiny", dropped=True):
@@ -92,7 +88,7 @@ def sentences_of(folder, model="tiny", dropped=True):
 
 def build(tables, path=None, **arguments):
     """The page of tables; also written to a path."""
-    facts = {"shown_sentences": LIMITS, "shapes": {}, "random_weights": {}}
+    facts = {"shown_sentences": LIMITS, "shapes": {}}
     facts |= {"run_title": "Test run"}
     facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}}
     text = atlas(**{**{key: {} for key in _GATHERED}, **facts, **tables, **arguments})

@@ -17,8 +17,6 @@ from attention_atlas.models.card import read_card
 
 TABLES = {
     "clark2019/surface": "surface",
-    "clark2019/dependency_heads": "heads",
-    "clark2019/dependencies": "dependencies",
     "clark2019/dependency_head_relations": "head_relations",
     "guan2020/head_types": "types",
 }
@@ -46,7 +44,7 @@ def score_table() -> pd.DataFrame:
         for measure, first in SCORES.items()
         for k, (layer, head) in enumerate(heads)
     ]
-    table = pd.DataFrame(rows).assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01, random_models=100, rank=1)
+    table = pd.DataFrame(rows).assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01)
     ends = {"ci_low": table["value"] - 0.01, "ci_high": table["value"] + 0.01}
     return table.assign(**ends, even_share=0.05, note="", pattern="").astype({"n": "Int64"})
 
@@ -57,9 +55,7 @@ def compared_model(folder: Path, name: str, mirrored: bool = False) -> dict[str,
     place.mkdir()
     write_treebank(place)
     attention, examples = StoredAttention([place / "0.safetensors"]), all_examples([place / "0.parquet"])
-    measured = of_model(
-        attention, examples, read_card(place / "card.json"), min_count=1, folds=5, resamples=200, seed=3, strongest_pairs=20
-    )
+    measured = of_model(attention, examples, read_card(place / "card.json"), resamples=200, seed=3, strongest_pairs=20)
     tables = {table: measured[short] for table, short in TABLES.items()} | {HEAD_SCORES: score_table()}
 
     def seen(table: pd.DataFrame) -> pd.DataFrame:

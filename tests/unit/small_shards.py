@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_atlas.io.shards import write_shard
+from attention_atlas.io.shards import new_shard
+
+
+def write_shard(path, description, arrays, facts):
+    """Write one shard and its description from arrays in memory, record -> float16; see `new_shard`."""
+    with new_shard(path, description, {record: array.shape for record, array in arrays.items()}, facts) as shard:
+        for record, array in arrays.items():
+            shard.write(record, array)
 
 
 def write_example_shards(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from small_shards import write_shard
 
 from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.io.shards import write_shard
 from attention_atlas.models.card import ModelCard, write_card
 
 

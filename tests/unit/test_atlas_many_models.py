@@ -1,4 +1,4 @@
-"""Several models: findings counted over models, and the page that shows them side by side, in a real browser."""
+"""Several models on one page: their values, and their matched heads, in a real browser."""
 
 import pytest
 from atlas_tables import as_read, build
@@ -6,12 +6,9 @@ from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
 from compared_models import compared_model
 
-from attention_atlas.atlas.correlations import correlations
-from attention_atlas.atlas.measures import heads
-from attention_atlas.atlas.models import models as compare
+from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.page import data_of_page
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
 
 DRAWS = {"resamples": 200, "shuffles": 300, "seed": 1}
 LABELS = {"sentences": RunLabel("Test run", "step2", "text")}
@@ -29,28 +26,24 @@ def built(tmp_path_factory):
     }
     shapes = dict.fromkeys(models, (2, 2))
     controls = {model: model.endswith("random") for model in models}
-    measured = heads(models["step2"]["tables"], "step2", (2, 2), {}, {})
-    tables = {name: as_read(table) for name, table in measured.items()}
-    tables["correlations"] = as_read(correlations(tables["heads"], tables["measures"], **DRAWS))
     compared = {model: of["tables"] for model, of in models.items()}
-    found = {name: as_read(table) for name, table in compare(compared, shapes, controls, **DRAWS).items()}
-    for name, table in found.items():
-        write_table(table, folder / f"{name}.tsv")
-    comparison = {"models": found["models"], "models_findings": found["findings"]}
-    comparison |= {"matches": found["matches"], "matching": found["agreement"]}
+    facts = {"model": "step2", "shapes": shapes, "random_weights": controls, "table_models": {}, "skip_reasons": {}}
+    found = heads_of_run(compared["step2"], compared, **facts, **DRAWS)
+    tables = {name: as_read(found[name]) for name in ("heads", "measures", "matches")}
     relations = {model: of["tables"]["clark2019/dependency_head_relations"] for model, of in models.items()}
 
     def write(name, count, **arguments):
         names = ("attention", "examples", "dropped", "pairs", "kinds")
         gathered = {name: {model: models[model][name] for model in list(models)[:count]} for name in names}
-        of_models = {"shapes": shapes, "random_weights": controls, "labels": LABELS}
+        of_models = {"shapes": shapes, "labels": LABELS}
         if count > 1:
-            of_models |= {"page_tables": dict(list(compared.items())[:count]), "comparison": comparison}
-        build(tables, folder / f"{name}.html", **gathered, **of_models, relations=relations, **arguments)
+            of_models |= {"page_tables": dict(list(compared.items())[:count])}
+        else:
+            of_models |= {"matches": tables["matches"].iloc[:0]}
+        build(tables | of_models, folder / f"{name}.html", **gathered, relations=relations, **arguments)
 
     write("atlas", 3)
     write("single", 1)
-    write("pair", 2)
     return folder
 
 
@@ -58,39 +51,29 @@ def data_of(path):
     return data_of_page(path.read_text(encoding="utf-8"))
 
 
-def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):
+def test_the_page_holds_the_values_of_all_models_and_their_matched_heads(built):
     data = data_of(built / "atlas.html")
     assert [other["name"] for other in data["others"]] == ["step1", "step2-random"]
     step1 = data["others"][0]
     assert step1["values"]["entropy"] == [data["values"]["entropy"][k] for k in (1, 0, 3, 2)]
     assert len(step1["sentences"]) == 2
-    comparison = data["comparison"]
-    assert [model["random"] for model in comparison["models"]] == [False, False, True]
     # The heads of each layer have changed places.
-    assert comparison["matches"]["step1"][0] == [1, 0]
-    assert comparison["matches"]["step1"][2] == [3, 0]
-    means = read_table(built / "models.tsv").set_index(["model", "measure"])
-    assert comparison["means"]["step1"]["entropy"][0] == pytest.approx(means.loc[("step1", "entropy"), "mean"], rel=1e-4)
+    assert data["matches"]["step1"][0] == [1, 0]
+    assert data["matches"]["step1"][2] == [3, 0]
     single = data_of(built / "single.html")
-    assert (single["comparison"], single["others"]) == ({}, [])
+    assert (single["matches"], single["others"]) == ({}, [])
     assert single["values"] == data["values"]
 
 
 def test_compared_models_have_the_head_scores_of_the_run_s_model(built):
     data = data_of(built / "atlas.html")
-    step1, comparison = data["others"][0], data["comparison"]
+    step1 = data["others"][0]
     assert step1["values"]["induction"] == [data["values"]["induction"][k] for k in (1, 0, 3, 2)]
     assert step1["null"]["induction"] == data["null"]["induction"], "each value stands beside its null"
     assert "heads with random weights" in [row["null"] for row in step1["measures"] if row["measure"] == "induction"]
     scores = {"sink", "norm_sink", "duplicate_token", "induction", "ov_copying"}
-    for model in comparison["models"]:
-        assert scores < set(model["values"])
-        assert scores < set(comparison["means"][model["name"]])
-        assert "entropy" in model["values"]
-    measured = read_table(built / "models.tsv")
-    assert scores < set(measured["measure"])
-    assert set(measured.groupby("model")["measure"].apply(tuple)) == {tuple(measured["measure"].unique())}
-    assert {"induction", "ov_copying"} < set(read_table(built / "agreement.tsv")["measure"])
+    for model in (data, *data["others"]):
+        assert scores | {"entropy"} < set(model["values"])
 
 
 @pytest.fixture
@@ -144,38 +127,6 @@ def test_matched_heads_lead_to_the_other_model_and_back(opened):
     assert opened.locator("#model option:checked").inner_text() == "step2"
 
 
-def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
-    opened.locator("#measure").select_option("to_next")
-    rows = opened.locator("#beside tbody tr")
-    assert rows.count() == 3
-    means = read_table(built / "models.tsv").set_index(["model", "measure"])
-    shown = rows.nth(1).locator("td").first.inner_text()
-    assert float(shown.split(" ")[0]) == pytest.approx(means.loc[("step1", "to_next"), "mean"], rel=1e-3)
-    assert rows.nth(1).locator("svg .head").count() == 4
-    assert rows.nth(1).locator("svg .null").count() == 0, "a model without q of this measure"
-    assert rows.nth(2).locator("th").inner_text() == "step2-random (random weights)"
-    counts = opened.locator("#model-findings tbody tr td:nth-of-type(1)").all_inner_texts()
-    holds = read_table(built / "findings.tsv").query("not random_weights and verdict == 'holds'")["finding"].value_counts()
-    findings = [finding["finding"] for finding in data_of(built / "atlas.html")["comparison"]["findings"]]
-    assert counts == [f"{holds.get(finding, 0)} of 2" for finding in findings]
-    assert 2 in holds.tolist()
-
-
-def test_each_model_stands_beside_its_null_distribution(opened, built):
-    opened.locator("#measure").select_option("induction")
-    data = data_of(built / "atlas.html")
-    for k, (name, shown) in enumerate(
-        zip(("step2", "step1"), opened.locator("#beside tbody tr td:nth-of-type(3)").all_inner_texts(), strict=False)
-    ):
-        model = data["comparison"]["models"][k]
-        heads = data if name == "step2" else data["others"][0]
-        low, high, q = heads["null"]["induction"]
-        differ = sum(value < 0.05 for value in q)
-        assert model["nulls"]["induction"] == [pytest.approx(min(low), rel=1e-3), pytest.approx(max(high), rel=1e-3), differ]
-        assert shown.endswith(f"; {differ} of 4 heads differ")
-        assert opened.locator("#beside tbody tr").nth(k).locator("svg .null").count() == 1
-
-
 def test_an_address_with_an_unknown_model_says_so(opened):
     assert opened.locator("#address-note").is_hidden()
     opened.evaluate("location.hash = 'model=step7&head=2-1'")
@@ -188,13 +139,10 @@ def test_an_address_with_an_unknown_model_says_so(opened):
     assert opened.locator("#model option:checked").inner_text() == "step1"
 
 
-def test_one_model_has_no_comparison(opened, built):
-    opened.goto((built / "pair.html").as_uri())
-    opened.wait_for_selector("#matrix svg")
-    assert opened.locator("#beside tbody tr").count() == 2
+def test_one_model_has_no_switch_and_no_matches(opened, built):
     opened.goto((built / "single.html").as_uri())
     opened.wait_for_selector("#matrix svg")
-    for part in ("#model-part", "#models-part", "#matched-part"):
+    for part in ("#model-part", "#matched-part"):
         assert not opened.locator(part).is_visible()
 
 
@@ -204,7 +152,7 @@ def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
     opened.emulate_media(color_scheme=theme)
     opened.set_viewport_size({"width": width, "height": 900})
     opened.reload()
-    opened.wait_for_selector("#scatter svg")
+    opened.wait_for_selector("#matrix svg")
     violations = Axe().run(opened).response["violations"]
     assert {one["id"]: one["nodes"][0]["html"] for one in violations if one["impact"] in SERIOUS} == {}
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
@@ -213,10 +161,7 @@ def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
     assert [row for row in sizes if row[0] < 12 - 1e-6] == []
 
 
-def test_the_tab_key_reaches_the_switch_of_models_and_the_comparison(opened):
+def test_the_tab_key_reaches_the_switch_of_models_and_the_matched_heads(opened):
     stops = stops_of_the_tab_key(opened)
-    places = [place for place, _, _ in stops]
-    parts = ["model", "measure", "grid", "beside", "matched"]
-    assert set(parts) - set(places) <= {"beside"}, "the box of the table is a stop"
-    assert "Models side by side" in [label for _, label, _ in stops]
+    assert {"model", "measure", "grid", "matched"} <= {place for place, _, _ in stops}
     assert [stop for stop in stops if not stop[2]] == []

@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from attention_atlas.atlas.correlations import Draws
-from attention_atlas.atlas.measures import numeric
-from attention_atlas.atlas.models import (
+from attention_atlas.atlas.correlations import (
     AGREEMENT,
     DEPTH,
     MATCHES,
     MEAN,
+    Draws,
     agreement_rows,
     behaviour,
     counted_once,
     match_rows,
     matched,
 )
+from attention_atlas.atlas.measures import numeric
 
 NAMES = ["entropy", "to_next", "to_previous", "to_itself", "to_punctuation"]
 DRAWS = Draws(resamples=200, shuffles=600, seed=1)

@@ -36,7 +36,7 @@ from attention_atlas.atlas.measures import (
 from attention_atlas.atlas.study import ID
 from attention_atlas.atlas.tables import FINDINGS, finding_rows
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import Measure, Source, ends_of, parts_of
+from attention_atlas.methods.head_measures import Measure, Source, ends_of
 from attention_atlas.models.language_models import HeadFacts
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.study import studies
@@ -66,21 +66,17 @@ def tables():
 
 def test_columns_come_from_their_rows(tables):
     measured = read_measures(tables, LAYERS, HEADS)
-    table, absent = measured.table, measured.absent
+    table = measured.table
     assert list(table[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
     assert table["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
     assert table["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
     # Real maps of both tasks: rows 0 to 11 and 24 to 35.
     assert table["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
-    assert table["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
-    assert table["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
-    assert absent["unchanged_qnli"] == absent["unchanged_qnli_low"] == "the run has no task QNLI"
     assert (table["entropy"] - table["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
-    assert (table["unchanged_rte_high"] - table["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
     # The mean of two independent tasks.
     assert (table["unchanged"] - table["unchanged_low"]).tolist() == pytest.approx([0.03 / 2**0.5] * 12)
     assert set(table["distance_type"]) == {"dense"}
-    assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
+    assert "does not build stefanik2021/head_ranking" in measured.absent["keyphrase_auc"]
     assert numeric(table) == ["entropy", "entropy_cls", "unchanged"]
 
 
@@ -89,9 +85,8 @@ def test_every_measure_has_a_row_or_a_reason(tables):
     table, measures = heads(tables, "tiny", (LAYERS, HEADS), models, skip_reasons).values()
     assert list(table.columns[:3]) == ["model", "layer", "head"]
     assert list(measures.columns) == MEASURES
-    declared = [measure for source in SOURCES for measure in source.measures]
-    names = [measure.name for measure in declared if measure.name in table or not measure.part]
-    assert measures["measure"].tolist() == names, "without parts that are missing"
+    names = [measure.name for source in SOURCES for measure in source.measures]
+    assert measures["measure"].tolist() == names
     assert len(set(names)) == len(names)
     there = measures.set_index("measure")
     assert there.loc["unchanged", "model"] == "tiny-tuned"
@@ -101,20 +96,15 @@ def test_every_measure_has_a_row_or_a_reason(tables):
         assert (name in table) == (not row["note"])
         assert row["calibration"], name
     assert there.loc["entropy", "calibration"].startswith("No null: models with random weights do not read these texts.")
-    assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
     assert there.loc["distance_type", "calibration"] == "Categorical: not tested."
     assert there.loc["masked", "calibration"] == "Not measured: see the note."
 
 
 def test_every_measure_is_compared_with_something_or_says_why_not():
     for source in SOURCES:
-        parts = {part for measure in source.measures for part in parts_of(measure.name)}
-        names = {measure.name for measure in source.measures}
         for measure in source.measures:
-            if measure.name in parts or not measure.unit:
-                continue
-            assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
-            assert set(ends_of(measure.name)) <= names or source.no_interval, measure.name
+            if measure.unit:
+                assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
 
 
 def test_calibration_says_what_values_are_compared_with():
@@ -219,8 +209,6 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables():
         "frame_margin": (0.1, 0.05, 0.2),
         "masked": (-2, -5, 1),
         "keyphrase_auc": (0.7, 0.55, 0.8),
-        "disabled_mrpc": (-4, -7, -1),
-        "disabled_rte": (2, -2, 5),
         # Distances of 3 and 4 down, of 3 and 3 up, from tasks whose examples are independent.
         "disabled": (-1, -1 - 5 / 2, -1 + 18**0.5 / 2),
     }
@@ -231,20 +219,13 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables():
     for name, ends in expected.items():
         columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
         assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
-    # Each task has its test; that of the mean of tasks follows from its interval.
-    assert measured.table[["disabled_mrpc_q", "disabled_rte_q"]].drop_duplicates().to_numpy().tolist() == [[0.2, 0.03]]
-    assert inside_null(measured.table, "disabled_mrpc", 0.0).all()
-    assert not inside_null(measured.table, "disabled_rte", 0.0).any()
+    # The test of the mean of tasks follows from its interval.
     z = 1 / ((18**0.5 / 2 + 0) / norm.ppf(0.975))
     assert measured.table["disabled_q"].to_numpy() == pytest.approx(2 * norm.sf(z)), "all heads are alike, so q is p"
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
     described = measure_rows(measured, {}).set_index("measure")
     assert "the value of a head without the effect: p adjusted for all heads." in described.loc["masked", "calibration"]
-    assert described.loc["disabled_rte", "calibration"].endswith("p adjusted for all heads.")
     assert "q over all heads, from their intervals." in described.loc["disabled", "calibration"]
-    assert described.loc["disabled_q", "title"] == f"{described.loc['disabled', 'title']}: q over heads, from the intervals"
-    titles = described["title"]
-    assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 
 
 def effects_table(words):
@@ -339,7 +320,7 @@ def test_measures_that_are_zero_by_construction_are_not_shown():
     measured = read_measures({"clark2019/surface": surface}, LAYERS, HEADS)
     assert "to_previous" in measured.table
     assert not {"to_next", "to_next_low", "to_next_high"} & set(measured.table)
-    assert measured.absent["to_next"] == measured.absent["to_next_low"] == "all heads have the value 0"
+    assert measured.absent["to_next"] == "all heads have the value 0"
 
 
 def margins(effects, seed):
@@ -479,7 +460,7 @@ def test_measures_that_share_name_each_other():
             assert source.group, source.table
 
 
-def test_findings_have_a_verdict_or_a_reason():
+def test_findings_have_a_verdict_and_those_that_cannot_be_tested_no_row():
     layer = np.repeat(np.arange(1, 7), 12)
     kind = np.where(CHANCE.random(72) < 0.4, "vertical", "dense")
     importance = CHANCE.random(72) - 0.5 * (kind == "vertical")
@@ -498,25 +479,24 @@ def test_findings_have_a_verdict_or_a_reason():
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
     assert tested["value"].iloc[0] == pytest.approx(slow)
-    one_kind = finding_rows(table.assign(distance_type="dense"), DRAWS)
-    assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
-    unmoved = finding_rows(table.assign(masked=50.0), DRAWS).iloc[2]
-    assert unmoved["verdict"] == "not tested: masked: fewer than five different values"
-    assert unmoved[["value", "p"]].isna().all()
-    four, five = (finding_rows(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
-    assert four == unmoved["verdict"]
-    assert five == "not tested: masked: most heads are tied with another head"
-    warned = finding_rows(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
-    assert warned.str.startswith("not tested: masked cannot be used here").tolist() == [False, False, True, True]
+    cases = {
+        "one kind of head": table.assign(distance_type="dense"),
+        "one value": table.assign(masked=50.0),
+        "four values": table.assign(masked=np.arange(72) % 4),
+        "ties of most heads": table.assign(masked=np.arange(72) % 5),
+        "values of layers alone": table.assign(masked=layer.astype(float)),
+    }
+    left_out = {name: set(tested["finding"]) - set(finding_rows(heads, DRAWS)["finding"]) for name, heads in cases.items()}
+    of_masked = set(tested["finding"][2:])
+    assert left_out == {"one kind of head": {tested["finding"][0]}} | dict.fromkeys(list(cases)[1:], of_masked)
+    warned = finding_rows(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})
+    assert set(tested["finding"]) - set(warned["finding"]) == of_masked
     # Holm over the four findings that are tested.
     tested_p = tested["p"].dropna()
     assert tested["p_holm"].dropna().tolist() == pytest.approx(multipletests(tested_p, method="holm")[1])
     few = finding_rows(table, Draws(resamples=300, shuffles=399, seed=0))
     assert few["p_holm"].isna().all(), "4 of 1 / 400 is a fifth of the level"
     assert set(few["verdict"].iloc[:3]) == {"undecided"}
-    by_layer_alone = finding_rows(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
-    assert by_layer_alone[["value", "within_layers", "p"]].isna().all()
-    assert by_layer_alone["verdict"] == "not tested: masked: most heads are tied with another head"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):

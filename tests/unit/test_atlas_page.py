@@ -42,7 +42,6 @@ def opened(browser, tmp_path):
     page.on("request", lambda request: requests.append(request.url))
     page.goto((tmp_path / "atlas.html").as_uri())
     page.wait_for_selector("#matrix svg")
-    page.wait_for_selector("#scatter svg")
     yield page, errors, requests, tables["heads"]
     page.close()
 
@@ -111,7 +110,7 @@ def test_the_tab_key_alone_reaches_every_part_and_a_card(opened):
     page, errors, _, table = opened
     stops = stops_of_the_tab_key(page)
     places = [place for place, _, _ in stops]
-    parts = ["theme", "measure", "grid", "second", "rank-by", "ranking", "kinds-of", "pairs", "sentence", "lines"]
+    parts = ["theme", "measure", "grid", "rank-by", "ranking", "kinds-of", "pairs", "sentence", "lines"]
     assert [place for k, place in enumerate(places) if place in parts and place not in places[:k]] == parts
     assert places.count("grid") == 1, "the heads are one stop"
     assert [stop for stop in stops if not stop[2]] == [], "each is outlined"
@@ -125,23 +124,8 @@ def test_the_tab_key_alone_reaches_every_part_and_a_card(opened):
     assert errors == []
 
 
-def test_measures_that_go_together_by_definition_are_marked(tmp_path, browser):
-    tables = small_atlas(3, 4)
-    pairs = tables["correlations"]
-    pairs["definitional"] = (pairs["measure_b"] == "masked").astype(int)
-    build(tables, tmp_path / "atlas.html")
-    page = browser.new_page()
-    page.goto((tmp_path / "atlas.html").as_uri())
-    page.wait_for_selector("#scatter svg")
-    for second, marked in (("masked", True), ("induction", False)):
-        page.locator("#second").select_option(second)
-        page.wait_for_timeout(300)
-        assert ("are related by definition" in page.locator("#scatter-note").inner_text()) == marked
-    page.close()
-
-
-def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened):
-    page, errors, _, table = opened
+def test_any_measure_colours_the_grid(opened):
+    page, errors, _, _ = opened
     before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
     page.locator("#measure").select_option("masked")
     assert page.locator("#grid button").nth(0).evaluate("button => button.style.background") != before
@@ -149,15 +133,10 @@ def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened)
     page.locator("#measure").select_option("distance_type")
     assert "vertical" in page.locator("#legend").inner_text() or "dense" in page.locator("#legend").inner_text()
     page.locator("#measure").select_option("entropy")
-    page.locator("#second").select_option("masked")
-    page.wait_for_timeout(500)
-    marks = page.locator("#scatter svg circle.mark")
-    assert marks.count() == 4
-    marks.nth(2).click(force=True)
-    check_card(page, table.iloc[2])
+    page.locator("#grid button").nth(2).click()
     address = page.evaluate("location.hash")
     assert "head=2-1" in address
-    assert "against=masked" in address
+    assert "measure=entropy" in address
     assert errors == []
 
 
@@ -169,7 +148,7 @@ def test_light_and_dark(opened):
     page.locator("#theme").click()
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (dark, light) == ("rgb(22, 24, 28)", "rgb(255, 255, 255)")
-    ink = page.locator("#scatter svg text").first.evaluate("text => getComputedStyle(text).fill")
+    ink = page.locator("#matrix svg text").first.evaluate("text => getComputedStyle(text).fill")
     assert ink == "rgb(27, 27, 27)", "figures follow without being drawn anew"
     page.emulate_media(media="print")
     assert not page.locator("#theme").is_visible()
@@ -331,7 +310,6 @@ def test_no_text_is_small_and_the_page_is_as_wide_as_the_screen(opened, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.reload()
     page.wait_for_selector("#matrix svg")
-    page.wait_for_selector("#scatter svg")
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
     sizes = text_sizes(page)
     assert len(sizes) > 50

@@ -119,7 +119,7 @@ def test_the_page_holds_the_tables_and_no_address():
     tables = small_atlas(3, 4)
     table, page = tables["heads"], build(tables)
     data = data_of_page(page)
-    assert (data["relations"], data["sentences"], data["comparison"], data["others"]) == ([], [], {}, [])
+    assert (data["relations"], data["sentences"], data["matches"], data["others"]) == ([], [], {}, [])
     assert (data["layers"], data["heads"]) == (3, 4)
     for name in ("entropy", "to_sep", "masked"):
         values = [np.nan if value is None else value for value in data["values"][name]]
@@ -131,8 +131,6 @@ def test_the_page_holds_the_tables_and_no_address():
     assert data["inside"]["induction"] == [1] + [0] * 11, "by q"
     assert data["inside"]["masked"] == [int(low <= 0 <= high) for low, high in zip(*data["intervals"]["masked"], strict=True)]
     assert data["inside"].keys() == {"masked", "induction"}
-    shown = [measure["measure"] for measure in data["measures"]]
-    assert [name for name in shown if name.startswith("induction")] == ["induction"], "its parts are no measures"
     for values, end in zip(data["intervals"]["masked"], ("masked_low", "masked_high"), strict=True):
         assert values == pytest.approx(table[end].tolist(), rel=1e-3)
     shown = ["entropy", "to_sep", "masked", "induction", "distance_type", "importance"]

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from small_shards import write_shard
 
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import to_words
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import FORMAT, check_shard, read_description, write_shard
+from attention_atlas.io.shards import FORMAT, check_shard, read_description
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 LAYERS, HEADS = 2, 3
@@ -193,14 +194,17 @@ def test_a_folder_without_shards_is_an_error(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 import numpy as np
-from attention_atlas.io.shards import write_shard
+from attention_atlas.io.shards import new_shard
 from attention_atlas.errors import AtlasError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 folder = sys.argv[1]
 for maps, examples in (({0: np.zeros((2, 2, 40, 40), np.float16)}, []), ({}, [{"id": "n" * 5000}])):
     try:
-        write_shard(folder + "/0.safetensors", folder + "/0.json", maps, {"level": "tokens", "examples": examples})
+        shapes, facts = {record: of.shape for record, of in maps.items()}, {"level": "tokens", "examples": examples}
+        with new_shard(folder + "/0.safetensors", folder + "/0.json", shapes, facts) as shard:
+            for record, of in maps.items():
+                shard.write(record, of)
     except AtlasError as error:
         print(error)
 """

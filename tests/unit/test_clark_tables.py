@@ -12,8 +12,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from page_cells import cells, headings
 
-from attention_atlas.figures.attention_lines import LEFT, RIGHT, draw_attention_lines
-from attention_atlas.figures.by_layer import MOSTLY_NARROW, NARROW, RANDOM, draw_by_layer, layer_legend, range_label
+from attention_atlas.figures.by_layer import RANDOM, draw_by_layer, layer_legend
+from attention_atlas.figures.marks import LEFT, RIGHT, draw_attention_lines
 from attention_atlas.figures.quantities import SEP_TO_SEP, TO_PUNCTUATION, Quantity
 from attention_atlas.figures.style import GREY, VERMILION, plt
 from attention_atlas.io.run_label import RunLabel
@@ -349,17 +349,6 @@ def test_figure_2_has_bands_of_a_model_with_random_weights(tmp_path):
     assert not [c for axes in without.figure.axes for c in axes.collections if isinstance(c, PolyCollection)]
     assert set(without.frame["weights"]) == {"trained"}
     plt.close(without.figure)
-
-
-@pytest.mark.parametrize(
-    ("ranges", "label"),
-    [([0.004, 0.009], NARROW), ([0.004, 0.009, 0.02], MOSTLY_NARROW), ([0.004, 0.02], ""), ([0.2, 0.02], "")],
-)
-def test_the_legend_says_where_bands_are_narrower_than_the_line(ranges, label):
-    rows = [("cls", layer, value) for layer, width in enumerate(ranges, 1) for value in (0.1, 0.1 + width / 2, 0.1 + width)]
-    frame = pd.DataFrame(rows, columns=["target", "layer", "value"])
-    assert range_label(frame, "target", "value", 1.0) == RANDOM + label
-    assert range_label(frame, "target", "value", 100.0) == RANDOM + NARROW
 
 
 def test_published_values_stand_beside_those_of_the_run():

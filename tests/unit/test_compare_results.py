@@ -227,8 +227,6 @@ def test_tensors_of_types_that_numpy_lacks(folders, compare):
     assert compare()[1][0] == "half.safetensors: w: 1 of 4 rows differ, first row 3: '0' -> '64'"
 
 
-
-
 def test_long_values_are_shown_where_they_part(folders, compare):
     for folder, last in zip(folders, "bc", strict=True):
         write(folder / "corpora/sample/documents.txt", "a" * 500 + last + "d" * 500)
@@ -268,12 +266,6 @@ def test_folders_of_jobs_and_text_of_pages_are_not_compared(folders, compare):
     (folders[1] / "logs/table1.tsv").unlink()
     replace(folders[1] / "clark2019/table1.html", "1.5", "9")
     assert compare()[0] == 0
-
-
-
-
-
-
 
 
 def test_intended_differences(folders, compare):

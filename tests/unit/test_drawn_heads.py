@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_shards import write_shard
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import write_shard
 from attention_atlas.studies.clark2019.figures import figure1
 from attention_atlas.studies.clark2019.maps import WINDOW, display_token, figure1_weights, figure5_weights
 

@@ -8,8 +8,7 @@ from tiny_models import saved_model
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from attention_atlas.atlas.head_properties import repeated_sequences
-from attention_atlas.atlas.head_scores import Inputs, scores_of
+from attention_atlas.atlas.head_scores import Inputs, repeated_sequences, scores_of
 
 CLS, SEP = 1, 2
 AFTER = BEFORE

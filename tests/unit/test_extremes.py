@@ -8,13 +8,11 @@ from scipy.stats import binom, t
 
 from attention_atlas.stats.extremes import (
     largest_interval,
-    largest_of_intervals,
     mean_deviations,
     simultaneous_widths,
     smallest_interval,
     widths,
 )
-from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import two_sided_p
 
 
@@ -77,16 +75,3 @@ def test_a_planted_largest_value_is_found():
         values[:, 7] += 1.2
         detected += largest_interval(values.mean(axis=0), mean_deviations(values, 200, data_set), 0.95)[0] > 0
     assert detected >= 45
-
-
-def test_the_largest_of_intervals_is_near_that_of_the_deviations():
-    """Percentile intervals of each mean say nearly what the resampled means do."""
-    values = np.random.default_rng(0).normal(size=(25, 10)) + np.arange(10) / 20
-    low, high = bootstrap_ratio(values, np.ones((25, 1)), 4000, 0)
-    largest = largest_of_intervals(values.mean(axis=0), low, high, 25, 0.95)
-    assert largest == pytest.approx(largest_interval(values.mean(axis=0), mean_deviations(values, 4000, 0), 0.95), abs=0.1)
-    assert largest[0] < low.max()
-    alone = largest_of_intervals(values.mean(axis=0)[:1], low[:1], high[:1], 25, 0.95)
-    half = t.ppf(0.975, 24) * values[:, 0].std(ddof=1) / 5
-    assert alone == pytest.approx((values[:, 0].mean() - half, values[:, 0].mean() + half), abs=0.05)
-    assert np.isnan(largest_of_intervals(values[0], values[0], values[0], 1, 0.95)).all()

@@ -12,12 +12,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from attention_atlas.atlas.correlations import Draws
-from attention_atlas.atlas.models import MOST, depth_correlation
-from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.names import KEYS
 from attention_atlas.methods.names import ONE as MASKED_ALONE
-from attention_atlas.stats.extremes import largest_of_intervals
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import simultaneous_interval
@@ -302,51 +298,8 @@ def test_the_head_with_the_largest_relative_attention(data_sets):
     assert detected / 50 > 0.8
 
 
-def layers_with_effects(seed, trend=0.0):
-    """Layer and measure of 12 heads in each of 8 layers: heads of one layer resemble each other, with or without a trend."""
-    generator = np.random.default_rng(seed)
-    layer = np.repeat(np.arange(8), 12)
-    by_layer = 0.7 * generator.normal(size=8) + trend * np.arange(8)
-    return layer, by_layer[layer] + generator.normal(size=len(layer))
-
-
 @REPETITIONS
-def test_measures_that_grow_with_depth(data_sets):
-    """Layers that differ have no trend; a bootstrap over heads finds one in a third of the data sets."""
-    for level in LEVELS:
-        intervals = (
-            depth_correlation(*layers_with_effects(seed), Draws(1, DRAWS, seed), 1 - level)[1:3] for seed in range(data_sets)
-        )
-        outside = sum(low > 0 or high < 0 for low, high in intervals)
-        print(f"atlas, depth: {outside / data_sets:.4f} of {data_sets} intervals of level {1 - level:g} exclude 0")
-        fewest, most = binom.interval(0.999, data_sets, level)
-        assert fewest <= outside <= most
-    detected = [depth_correlation(*layers_with_effects(seed, 0.6), Draws(1, DRAWS, seed))[1] > 0 for seed in range(50)]
-    assert np.mean(detected) > 0.8
-
-
 @REPETITIONS
-def test_the_largest_share_of_attention_of_any_head(data_sets):
-    """24 documents, 24 heads with half of their attention on a token: the largest observed share is above one half."""
-
-    def interval(values, seed):
-        rows = mean_rows(values, DRAWS, seed)
-        return largest_of_intervals(*(rows[name].to_numpy() for name in ("value", "ci_low", "ci_high")), len(values), 0.95)
-
-    above, below = 0, 0
-    for seed in range(data_sets):
-        generator = np.random.default_rng(seed)
-        shares = np.clip(MOST + 0.1 * generator.normal(size=(24, 4, HEADS)) + 0.1 * generator.normal(size=(24, 1, 1)), 0, 1)
-        low, high = interval(shares, seed)
-        above, below = above + int(low > MOST), below + int(high < MOST)
-        if seed < 50:
-            planted = shares + 0.2 * (np.arange(HEADS) == PLANTED)
-            assert interval(planted, seed)[0] > MOST, "a planted share of 0.7"
-            assert interval(shares - 0.3, seed)[1] < MOST
-    print(f"atlas, largest share: above {above / data_sets:.4f}, below {below / data_sets:.4f}")
-    assert max(above, below) <= binom.ppf(0.9995, data_sets, 0.025)
-
-
 @pytest.mark.parametrize("data_sets", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
     seeds = range(data_sets)

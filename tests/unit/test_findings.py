@@ -140,17 +140,12 @@ def test_a_finding_on_noise_is_not_tested():
     reach = table["disabled"].abs().sort_values().iloc[:66].max() + 0.1
     noisy = table.assign(disabled_low=table["disabled"] - reach, disabled_high=table["disabled"] + reach)
     statement = "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)"
-    rows = {
-        name: finding_rows(heads, draws_of(0), chances={"disabled": 0.0}).set_index("finding").loc[statement]
-        for name, heads in (("clear", table), ("noise", noisy))
-    }
-    assert rows["clear"]["verdict"] == HOLDS
-    count = int((noisy["disabled"].abs() <= reach).sum())
-    assert count >= 66
-    assert rows["noise"]["verdict"] == (
-        f"not tested: disabled: {count} of 72 heads cannot be distinguished from heads without the effect"
+    clear, noise = (
+        finding_rows(heads, draws_of(0), chances={"disabled": 0.0}).set_index("finding")["verdict"] for heads in (table, noisy)
     )
-    assert rows["noise"][["value", "within_layers", "p", "p_holm"]].isna().all()
+    assert clear[statement] == HOLDS
+    assert (noisy["disabled"].abs() <= reach).sum() >= 66
+    assert noise.index.tolist() == [finding for finding in clear.index if finding != statement]
     # Without a chance value nothing is known about the heads.
     unknown = finding_rows(noisy, draws_of(0)).set_index("finding").loc[statement]
     assert unknown["verdict"] == HOLDS
@@ -181,10 +176,7 @@ def test_groups_are_compared_within_layers_pair_by_pair():
     beyond = np.sum(np.abs(shuffled) >= abs(row["within_layers"]) - 1e-12)
     assert row["p"] == pytest.approx((beyond + 1) / 61)
     only_by_layer = table.assign(distance_type=np.where(table["layer"] > 3, "vertical", "dense"))
-    row = finding_rows(only_by_layer, draws).iloc[0]
-    assert row["verdict"] == "not tested: no layer has heads of both kinds"
-    assert np.isfinite(row["value"])
-    assert row[["within_layers", "p", "within_low", "within_high"]].isna().all()
+    assert QUESTIONS[0].statement not in finding_rows(only_by_layer, draws)["finding"].tolist(), "no layer has both kinds"
 
 
 def test_one_layer_alone_has_the_usual_rank_correlation():

@@ -15,13 +15,14 @@ from torch import nn
 from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES
-from attention_atlas.atlas.head_properties import copying_scores, repeated_sequences
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
     Draws,
     Inputs,
+    copying_scores,
     draw_inputs,
     random_entries,
+    repeated_sequences,
     score_rows,
     scores_of,
 )
@@ -231,15 +232,13 @@ def save(folder):
 
 def test_the_table_becomes_columns_of_the_atlas():
     rows = [
-        [measure, layer, head, 0.1 * head, 0.0, 0.2, 8, 0.01, 0.02, 0.001, 0.2 if head == 1 else 0.01, 100, head, 0.05, "", ""]
+        [measure, layer, head, 0.1 * head, 0.0, 0.2, 8, 0.01, 0.02, 0.001, 0.2 if head == 1 else 0.01, 0.05, "", ""]
         for measure in ("sink", "induction", "ov_copying")
         for layer in (1, 2)
         for head in (1, 2)
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    wide = table[["layer", "head"]].drop_duplicates()
-    for source in (source for source in MEASURES if source.table == HEAD_SCORES):
-        wide = wide.merge(source.select(table), on=["layer", "head"])
+    wide = next(source for source in MEASURES if source.table == HEAD_SCORES).select(table)
     declared = {measure.name: measure for source in MEASURES for measure in source.measures}
     assert wide["induction"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.2])
     assert wide["induction_null_high"].unique() == [0.02]

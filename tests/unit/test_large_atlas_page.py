@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from atlas_tables import LIMITS, build, sentences_of, small_atlas
+from small_shards import write_shard
 
-from attention_atlas.atlas.correlations import CORRELATIONS
 from attention_atlas.atlas.page import data_of_page, html_of, page_data
 from attention_atlas.atlas.sentences import attended
 from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.io.shards import write_shard
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def test_a_large_model_with_all_measures_and_its_control_is_small(large):
     measures = pd.concat([facts.assign(measure=name, kind="number", chance=np.nan, note="") for name in names])
     first = data_of_page(large.read_text(encoding="utf-8"))
     # Two models share the weights that a page may hold: two sentences each.
-    model = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), [], first["sentences"][:2]) | {
+    model = page_data(heads, measures, [], first["sentences"][:2]) | {
         name: first[name] for name in ("evidence", "name", "shown_note")
     }
     text = html_of({**first, **model, "others": [{**model, "ramps": {}}]}, "Large", "Test run")

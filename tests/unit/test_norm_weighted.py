@@ -7,13 +7,12 @@ from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, em
 from tiny_models import HEADS, LAYERS, installed, pieces, tiny
 from tiny_models import WIDTH as TINY_WIDTH
 
-from attention_atlas.atlas.head_properties import norm_weighted, repeated_sequences
-from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, scores_of
+from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, repeated_sequences, scores_of
 from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.head_weights import ValueNorms
+from attention_atlas.models.head_weights import ValueNorms, norm_weighted
 
 SIZE_OF_HEAD = TINY_WIDTH // HEADS
 

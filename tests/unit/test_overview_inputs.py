@@ -69,7 +69,7 @@ def test_tables_of_a_model_of_another_shape_are_skipped(entry):
         "michel2019/head_importance": reason,
     }
     assert set(of_atlas("tables", config=config)) == SAMPLE_SOURCES - {"michel2019/figure1", "michel2019/head_importance"}
-    assert of_atlas("shape", config=config) == [6, 12]
+    assert of_atlas("shapes", config=config)["minilm"] == [6, 12]
 
 
 def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
@@ -107,7 +107,7 @@ def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
 
 def test_an_atlas_without_sentences_shows_none():
     config = resolve(changed("runs/one/atlas", {}))
-    names = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison")
+    names = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
     assert [of_atlas(name, "one", config) for name in names] == [{}] * len(names)
     assert set(of_atlas("tables", "one", config)) & {"guan2020/head_types"} == set()
     trees = [f"results/sample/attention/minilm/sample-trees/0.{suffix}" for suffix in ("safetensors", "json")]
@@ -124,9 +124,8 @@ def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
         assert list(of_atlas(name)) == ["minilm", second], name
     assert of_atlas("attention")[second][0] == f"results/sample/attention/{second}/sample-trees/0.safetensors"
     assert of_atlas("pairs")[second] == f"results/sample/atlas/models/{second}/attended_pairs.tsv"
-    assert of_atlas("comparison")["matches"] == "results/sample/atlas/matches.tsv"
     without = resolve(changed("runs/one/atlas", {"sentences": "trees"}))
-    assert [of_atlas(name, "one", without) for name in ("page_tables", "comparison")] == [{}, {}]
+    assert of_atlas("page_tables", "one", without) == {}
     assert list(of_atlas("attention", "one", without)) == ["tiny"]
 
 
@@ -134,7 +133,7 @@ def test_compared_models_and_their_files():
     assert of_atlas("random_weights") == {"minilm": False, "minilm-random-1": True}
     assert of_atlas("shapes") == {"minilm": [6, 12], "minilm-random-1": [6, 12]}
     names = SENTENCES | {"atlas/head_scores": "head_scores"}
-    assert of_atlas("compared_tables")["minilm-random-1"] == {
+    assert of_atlas("page_tables")["minilm-random-1"] == {
         table: f"results/sample/atlas/models/minilm-random-1/{name}.tsv" for table, name in names.items()
     }
 

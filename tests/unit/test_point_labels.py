@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from text_boxes import saved_figures
 
-from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.marks import label_points
 from attention_atlas.figures.style import page_figure, save_figure
 
 

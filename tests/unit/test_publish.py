@@ -10,8 +10,7 @@ import pytest
 from small_config import SHIPPED, changed, give_model
 
 from attention_atlas.io.files import write_text
-from attention_atlas.io.markdown import frame_table
-from attention_atlas.io.tables import write_table
+from attention_atlas.io.tables import frame_table, write_table
 from attention_atlas.published.compare import CLAIM_COLUMNS, COLUMNS
 from attention_atlas.scoreboard.tables import summary_rows
 from attention_atlas.workflow.artifacts import listed_artifacts

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 from transformers import GPT2LMHeadModel
 
+from attention_atlas.atlas import relation_effects as relation_effects_module
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, RELATION_WEIGHTS
 from attention_atlas.atlas.measures import measure_rows, read_measures
 from attention_atlas.atlas.relation_effects import (
@@ -219,21 +220,25 @@ def test_a_head_that_the_model_needs_for_its_relation_has_an_effect_and_an_idle_
     assert not idle.q < 0.05
 
 
-def test_norm_weighted_accuracies_are_those_of_weighted_maps():
+def test_norm_weighted_accuracies_are_those_of_weighted_maps(monkeypatch):
     model, examples = installed("bert"), [sentence(k) for k in range(8)]
     table = relation_weights(model, examples, relations(), CARD, Chosen(3, 10, 100, 0))
     assert table["n"].tolist() == [8, 16, 0]
-    assert table["value"][:2].to_numpy() == pytest.approx((table["norm"] - table["raw"])[:2].to_numpy())
+    with monkeypatch.context() as patched:
+        patched.setattr(relation_effects_module, "norm_weighted", lambda weights, norms: weights)
+        raw = relation_weights(model, examples, relations(), CARD, Chosen(3, 10, 100, 0))
+    assert (raw["value"][:2] == 0).all()
+    assert table["value"][:2].to_numpy() == pytest.approx((table["norm"] - raw["norm"])[:2].to_numpy())
     # Where all values have one norm, weighted maps are the maps.
     with torch.no_grad():
         for layer in model.encoder.layer:
             layer.attention.self.value.weight.zero_()
     same = relation_weights(model, examples, relations(), CARD, Chosen(3, 10, 100, 0))
-    assert (same["norm"] == same["raw"])[:2].all()
+    assert (same["value"][:2] == 0).all()
     assert (same["q"].dropna() == 1).all()
     albert = relation_weights(installed("albert"), examples, relations(), CARD, Chosen(3, 10, 100, 0))
     assert albert["norm"].isna().all()
-    assert albert["raw"].notna()[:2].all()
+    assert albert["n"].tolist() == [8, 16, 0]
     assert "shares its layers in groups" in albert["note"].iloc[0]
 
 

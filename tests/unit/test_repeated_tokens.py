@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import FIRST_WORD, PAD, VOCABULARY, tiny
 
-from attention_atlas.atlas.head_properties import (
+from attention_atlas.atlas.head_scores import (
     LONGEST,
     SHORTEST,
     ordinary_pieces,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_shards import write_shard
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import write_shard
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.methods.surface import (
     MEASURES,

@@ -19,7 +19,7 @@ runs:
   any:
     clark2019: {min_count: 5, resamples: 100}
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1}
-    atlas: {min_count: 5, resamples: 100, shuffles: 100, head_scores: {inputs: 8, random_models: 3}}
+    atlas: {resamples: 100, shuffles: 100, head_scores: {inputs: 8, random_models: 3}}
     limits: {sample-trees: 40, sample-coreference: 8, sample-keyphrases: 14}
 """
 
@@ -68,8 +68,6 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     assert notes["importance"] == "this run does not build michel2019/head_importance"
     assert "to_next" not in heads, "a causal head does not look ahead"
     assert notes["to_next"] == "all heads have the value 0"
-    findings = pd.read_csv(folder / "models_findings.tsv", sep="\t")
-    assert not findings["finding"].str.contains("[SEP]", regex=False).any(), "not measured without this token"
     page = (folder / "atlas.html").read_text(encoding="utf-8")
     assert len(page.encode()) < 3_000_000
     data = data_of_page(page)

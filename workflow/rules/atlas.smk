@@ -1,7 +1,7 @@
 # The atlas. Input: attention over its sentences, and tables of single heads of all studies. Output: results/{run}/atlas/models/{model},
 # measures of single heads of one model, scores of its heads beside those of random weights, what they attend to, and what masking
-# them does; heads.tsv and measures.tsv over all studies, their correlations, and the models compared. Models with the same files, and
-# those fine-tuned from one model, share the scores of random weights.
+# them does; heads.tsv and measures.tsv over all studies, their correlations, and heads matched between models. Models with the same
+# files, and those fine-tuned from one model, share the scores of random weights.
 
 from attention_atlas.atlas.study import mlm_head, pattern_files, random_scores
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
@@ -18,8 +18,6 @@ use rule measured as atlas_of_model with:
         card="results/{run}/models/{model}/card.json",
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
-        heads="results/{run}/atlas/models/{model}/dependency_heads.tsv",
-        dependencies="results/{run}/atlas/models/{model}/dependencies.tsv",
         head_relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
         types="results/{run}/atlas/models/{model}/head_types.tsv",
         pairs="results/{run}/atlas/models/{model}/attended_pairs.tsv",
@@ -32,7 +30,7 @@ use rule measured as atlas_of_model with:
         mem_mb=atlas.map_memory("sentences", 2200),
         runtime=minutes(60),
     params:
-        **atlas.parameters("sentences:of_model", "min_count", "folds", "resamples", "seed", "strongest_pairs"),
+        **atlas.parameters("sentences:of_model", "resamples", "seed", "strongest_pairs"),
         limit=atlas.limit("sentences"),
 
 
@@ -102,10 +100,13 @@ use rule measured_by_model as atlas_relations with:
 use rule measured as atlas_heads with:
     input:
         leaves(atlas.of_run("tables")),
+        leaves(atlas.of_run("page_tables")),
     output:
         heads="results/{run}/atlas/heads.tsv",
         measures="results/{run}/atlas/measures.tsv",
         correlations="results/{run}/atlas/correlations.tsv",
+        matches="results/{run}/atlas/matches.tsv",
+        matching="results/{run}/atlas/matching.tsv",
     log:
         "results/{run}/logs/atlas/heads.log",
     benchmark:
@@ -114,25 +115,6 @@ use rule measured as atlas_heads with:
         "atlas_pages"
     params:
         **atlas.parameters(
-            *("correlations:heads_and_correlations", "tables", "model", "shape", "table_models", "skip_reasons"),
-            *("resamples", "shuffles", "seed"),
+            *("correlations:heads_of_run", "tables", "page_tables", "model", "shapes", "table_models", "skip_reasons"),
+            *("random_weights", "resamples", "shuffles", "seed"),
         ),
-
-
-use rule measured as atlas_models with:
-    input:
-        leaves(atlas.of_run("compared_tables")),
-    output:
-        models="results/{run}/atlas/models.tsv",
-        findings="results/{run}/atlas/models_findings.tsv",
-        matches="results/{run}/atlas/matches.tsv",
-        agreement="results/{run}/atlas/matching.tsv",
-    log:
-        "results/{run}/logs/atlas/compared_models.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/compared_models.tsv"
-    group:
-        "atlas_pages"
-    params:
-        **atlas.parameters("models:models", "shapes", "random_weights", "resamples", "shuffles", "seed"),
-        tables=atlas.of_run("compared_tables"),

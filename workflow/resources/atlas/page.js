@@ -12,7 +12,6 @@
   const all = await unpacked("data").json();
   // The run's model first; what the page shows is of the model in `data`.
   const models = [all, ...all.others];
-  const comparison = all.comparison;
   let data, places, byName, there;
   const useModel = (index) => {
     data = { ...models[index], ramps: all.ramps };
@@ -24,10 +23,9 @@
   // Okabe and Ito's colours: told apart under the common kinds of colour blindness.
   const NAMES = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8a8a8a"];
   const NO_NAME = "#e6e6e6";
-  const state = { model: 0, measure: "", second: "", head: 0, sentence: 0 };
+  const state = { model: 0, measure: "", head: 0, sentence: 0 };
   const chooseMeasures = () => {
     if (!there.some((measure) => measure.measure === state.measure)) state.measure = there[0].measure;
-    if (!there.some((measure) => measure.measure === state.second)) state.second = (there.find((m, k) => k > 0 && m.kind === "number") || there[0]).measure;
   };
   chooseMeasures();
 
@@ -46,8 +44,6 @@
   const labelIn = (heads, index) => `layer ${Math.floor(index / heads) + 1}, head ${(index % heads) + 1}`;
   const label = (index) => labelIn(data.heads, index);
   const shown = (value) => (value === null ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
-  // At most nine characters, which fit beside a curve.
-  const narrow = (value) => (value !== 0 && (Math.abs(value) < 0.001 || Math.abs(value) >= 1e6) ? value.toExponential(2) : shown(value));
   const short = (value) => {
     if (value === null) return "";
     if (typeof value !== "number") return value.split("_").map((part) => part.slice(0, 2)).join("·");
@@ -232,80 +228,10 @@
 
   // --- figures ---------------------------------------------------------------------------------------------------------
   // Text and axes have the colour of the text around them, so that figures fit the dark theme and paper as they are.
-  const layerColour = (layer) => data.ramps.plain[Math.round(((layer - 1) / Math.max(data.layers - 1, 1)) * (data.ramps.plain.length - 1))];
   const text = (x, y, words, attributes = {}) => svgElement("text", { x, y, ...attributes }, String(words));
   const titled = (mark, title) => {
     mark.append(svgElement("title", {}, title));
     return mark;
-  };
-  // Where values of a measure lie between `start` and `end`, and the ticks of the axis: names side by side, numbers on a scale.
-  const axisOf = (name, values, start, end) => {
-    if (byName.get(name).kind === "name") {
-      const names = [...new Set(values)].sort();
-      const place = (value) => start + ((names.indexOf(value) + 0.5) / names.length) * (end - start);
-      return { place, ticks: names };
-    }
-    const [low, high] = [Math.min(...values), Math.max(...values)];
-    const spread = high - low || 1;
-    const power = 10 ** Math.floor(Math.log10(spread / 4));
-    const step = power * [1, 2, 5, 10].find((factor) => (factor * power * 5) >= spread);
-    const ticks = Array.from({ length: 7 }, (_, k) => Number(((Math.ceil(low / step) + k) * step).toPrecision(12))).filter((tick) => tick <= high);
-    const [least, most] = [low - 0.04 * spread, high + 0.04 * spread];
-    return { place: (value) => start + ((value - least) / (most - least)) * (end - start), ticks };
-  };
-  let markHead = () => {};
-  const [LEFT, HEIGHT, LEGEND] = [84, 320, 46];
-  const drawScatter = () => {
-    const [xs, ys] = [data.values[state.measure], data.values[state.second]];
-    const points = Array.from({ length: places }, (_, index) => index).filter((index) => xs[index] !== null && ys[index] !== null);
-    const [one, other] = [byName.get(state.measure), byName.get(state.second)];
-    const right = LEFT + Math.min(440, Math.max(find("scatter").clientWidth - LEFT - LEGEND - 10, 180));
-    const x = axisOf(state.measure, points.map((index) => xs[index]), LEFT, right);
-    const y = axisOf(state.second, points.map((index) => ys[index]), HEIGHT, 8);
-    const turned = one.kind === "name";
-    const below = turned ? 76 : 44;
-    const svg = svgElement("svg", { width: right + LEGEND, height: HEIGHT + below, viewBox: `0 0 ${right + LEGEND} ${HEIGHT + below}`, class: "chart" });
-    find("scatter").setAttribute("aria-label", `${one.title} against ${other.title}, one point per head`);
-    for (const tick of x.ticks) {
-      const at = x.place(tick);
-      svg.append(svgElement("line", { x1: at, x2: at, y1: 8, y2: HEIGHT, class: "rule" }));
-      svg.append(text(at, HEIGHT + 16, narrow(tick), turned ? { "text-anchor": "end", transform: `rotate(-30 ${at} ${HEIGHT + 16})` } : { "text-anchor": "middle" }));
-    }
-    for (const tick of y.ticks) {
-      svg.append(svgElement("line", { x1: LEFT, x2: right, y1: y.place(tick), y2: y.place(tick), class: "rule" }));
-      svg.append(text(LEFT - 6, y.place(tick) + 4, narrow(tick), { "text-anchor": "end" }));
-    }
-    svg.append(text((LEFT + right) / 2, HEIGHT + below - 8, one.title + unit(one), { "text-anchor": "middle" }));
-    svg.append(text(14, HEIGHT / 2, other.title + unit(other), { "text-anchor": "middle", transform: `rotate(-90 14 ${HEIGHT / 2})` }));
-    svg.append(text(right + 10, 16, "Layer"));
-    for (let layer = 1; layer <= data.layers; layer++) {
-      const line = Math.min(16, (HEIGHT - 30) / data.layers);
-      const at = 24 + (layer - 1) * line;
-      svg.append(svgElement("rect", { x: right + 10, y: at, width: 12, height: line, fill: layerColour(layer) }));
-      if (data.layers <= 12 || layer % 4 === 1 || layer === data.layers) svg.append(text(right + 26, at + line / 2 + 4, layer));
-    }
-    const ring = svgElement("circle", { r: 8, class: "chosen" });
-    for (const index of points) {
-      const layer = Math.floor(index / data.heads) + 1;
-      const mark = svgElement("circle", { cx: x.place(xs[index]), cy: y.place(ys[index]), r: 4.7, class: "mark", fill: layerColour(layer) });
-      mark.addEventListener("click", () => choose(index));
-      svg.append(titled(mark, `${label(index)}: ${one.title} ${shown(xs[index])}, ${other.title} ${shown(ys[index])}`));
-    }
-    svg.append(ring);
-    markHead = () => {
-      const index = state.head;
-      ring.toggleAttribute("hidden", !points.includes(index));
-      if (!points.includes(index)) return;
-      ring.setAttribute("cx", x.place(xs[index]));
-      ring.setAttribute("cy", y.place(ys[index]));
-    };
-    markHead();
-    find("scatter").replaceChildren(svg);
-    const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
-    const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
-    find("scatter-note").textContent = pair
-      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.definitional ? "not tested: the two are related by definition" : pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
-      : `${points.length} heads; no rank correlation: a measure has fewer than five different values, is a part of another one, or is not numeric.`;
   };
 
   // --- the card --------------------------------------------------------------------------------------------------------
@@ -535,17 +461,10 @@
     const all = [...values.filter((one) => one !== null), ...ends, ...(range ? [range.low, range.high] : [])];
     const [low, high] = [Math.min(...all), Math.max(...all)];
     const at = (one) => (high > low ? 4 + ((one - low) / (high - low)) * (STRIP - 8) : STRIP / 2);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const mark = (name, attributes) => {
-      const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, one] of Object.entries(attributes)) made.setAttribute(key, one);
-      svg.append(made);
-    };
-    for (const [key, one] of Object.entries({ width: STRIP, height: STRIP_HEIGHT, role: "img", class: "strip" })) svg.setAttribute(key, one);
-    svg.setAttribute("aria-label", `All heads: ${shown(low)} to ${shown(high)}; ${nullWords(measure, state.head)}`);
-    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-    title.textContent = svg.getAttribute("aria-label");
-    svg.append(title);
+    const name = `All heads: ${shown(low)} to ${shown(high)}; ${nullWords(measure, state.head)}`;
+    const svg = svgElement("svg", { width: STRIP, height: STRIP_HEIGHT, role: "img", class: "strip", "aria-label": name });
+    const mark = (kind, attributes) => svg.append(svgElement(kind, attributes));
+    svg.append(svgElement("title", {}, name));
     const middle = STRIP_HEIGHT / 2;
     mark("line", { x1: at(low), x2: at(high), y1: middle, y2: middle, class: "extent" });
     if (range) mark("rect", { x: at(range.low) - 1, width: Math.max(at(range.high) - at(range.low), 0) + 2, y: 1, height: STRIP_HEIGHT - 2, class: "null" });
@@ -561,7 +480,7 @@
     for (const measure of there.filter((one) => !group || one.group === group)) {
       const value = data.values[measure.measure][state.head];
       const row = element("tr", { "data-measure": measure.measure });
-      if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
+      if (measure.measure === state.measure) row.className = "shown";
       const name = element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`);
       row.append(name);
       const ends = intervalOf(measure, state.head);
@@ -603,26 +522,7 @@
     drawAllHeads();
   };
 
-  // --- models side by side -----------------------------------------------------------------------------------------------
-  // One point per head on a line, the mean with its interval above it; all models on one scale.
-  const [DOTS, DOTS_HEIGHT] = [220, 26];
-  const dots = (model, mean, nullRange, low, high) => {
-    const at = (value) => (high > low ? 6 + ((value - low) / (high - low)) * (DOTS - 12) : DOTS / 2);
-    const values = model.values[state.measure].filter((value) => value !== null);
-    const name = `${model.name}: ${values.length} heads from ${shown(Math.min(...values))} to ${shown(Math.max(...values))}`;
-    const svg = svgElement("svg", { width: DOTS, height: DOTS_HEIGHT, role: "img", class: "strip", "aria-label": name });
-    svg.append(svgElement("title", {}, name), svgElement("line", { x1: at(low), x2: at(high), y1: 16, y2: 16, class: "extent" }));
-    if (nullRange) {
-      const [from, to] = [Math.max(nullRange[0], low), Math.min(nullRange[1], high)];
-      if (from <= to) svg.append(svgElement("rect", { x: at(from) - 1, width: at(to) - at(from) + 2, y: 9, height: 14, class: "null" }));
-    }
-    values.forEach((value, index) => svg.append(svgElement("circle", { cx: at(value), cy: 16 + 5 * Math.sin(index * 2.4), r: 2.5, class: "head" })));
-    if (mean) {
-      svg.append(svgElement("line", { x1: at(mean[1]), x2: at(mean[2]), y1: 4, y2: 4, class: "interval" }));
-      svg.append(svgElement("circle", { cx: at(mean[0]), cy: 4, r: 3.5, class: "value" }));
-    }
-    return svg;
-  };
+  // --- heads of other models -------------------------------------------------------------------------------------------
   const link = (index, model, text) => {
     const made = element("a", { href: `#${addressOf({ ...state, model, head: index })}`, "data-index": index }, text);
     made.addEventListener("click", (event) => {
@@ -632,73 +532,23 @@
     });
     return made;
   };
-  const withEnds = ([value, low, high]) => `${shown(value)} [${shown(low)}, ${shown(high)}]`;
-  const fillComparison = () => {
-    if (!comparison.models) return;
-    const measure = byName.get(state.measure);
-    const measured = comparison.models.filter((model) => model.values[state.measure]);
-    find("beside").hidden = !measured.length;
-    find("beside-note").textContent = measured.length
-      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: one point per head; above, the mean over heads with its 95 % interval; grey, the null distribution, from which a head differs by its q or its interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
-      : `${measure.title} is not measured on all models: choose another measure to compare them.`;
-    const values = measured.flatMap((model) => model.values[state.measure]).filter((value) => value !== null);
-    const ends = [Math.min(...values), Math.max(...values)];
-    find("beside").tBodies[0].replaceChildren(
-      ...measured.map((model) => {
-        const row = element("tr", { "data-model": model.name });
-        const mean = comparison.means[model.name]?.[state.measure];
-        const drawn = element("td");
-        const nullRange = model.nulls[state.measure];
-        drawn.append(dots(model, mean, nullRange, ...ends));
-        const agreement = comparison.agreement[model.name]?.[state.measure];
-        row.append(element("th", { scope: "row" }, model.name + (model.random ? " (random weights)" : "")));
-        row.append(element("td", {}, mean ? withEnds(mean) : "–"), drawn);
-        const count = model.values[state.measure].filter((value) => value !== null).length;
-        const range = nullRange && (nullRange[0] === nullRange[1] ? shown(nullRange[0]) : `${shown(nullRange[0])} to ${shown(nullRange[1])}`);
-        row.append(element("td", {}, nullRange ? `${range}; ${nullRange[2]} of ${count} heads differ` : "–"));
-        row.append(element("td", {}, agreement ? `${withEnds(agreement)}, p = ${shown(agreement[3])}` : "–"));
-        return row;
-      }),
-    );
-  };
-  const fillFindings = () => {
-    const names = comparison.models.map((model) => model.name);
-    const trained = comparison.models.filter((model) => !model.random).map((model) => model.name);
-    const top = element("tr");
-    for (const name of ["Finding", "Holds in", ...names]) top.append(element("th", { scope: "col" }, name));
-    find("model-findings").tHead.replaceChildren(top);
-    find("model-findings").tBodies[0].replaceChildren(
-      ...comparison.findings.map((finding) => {
-        const row = element("tr");
-        row.append(element("th", { scope: "row", title: finding.statistic }, finding.finding));
-        row.append(element("td", {}, `${trained.filter((name) => finding.models[name]?.[1] === "holds").length} of ${trained.length}`));
-        for (const name of names) {
-          const [value, verdict] = finding.models[name] || [null, "–"];
-          row.append(element("td", {}, value === null ? verdict : `${verdict} (${shown(value)})`));
-        }
-        return row;
-      }),
-    );
-  };
   // Heads are matched with those of the run's model: from another model's head back to it, and from there to all others.
   const partnersOf = (index) => {
-    const first = models[0].name;
     const name = models[state.model].name;
-    const origin = state.model === 0 ? index : comparison.matches[name].findIndex((match) => match && match[0] === index);
+    const origin = state.model === 0 ? index : all.matches[name].findIndex((match) => match && match[0] === index);
     if (origin < 0) return [];
-    const partners = models.slice(1).map((model, k) => ({ model: k + 1, match: comparison.matches[model.name][origin] }));
+    const partners = models.slice(1).map((model, k) => ({ model: k + 1, match: all.matches[model.name][origin] }));
     return [{ model: 0, match: [origin, 0] }, ...partners].filter((partner) => partner.match && partner.model !== state.model);
   };
   const fillMatches = () => {
-    if (!comparison.models) return;
+    if (models.length < 2) return;
     const partners = partnersOf(state.head);
-    find("matched-part").hidden = false;
     find("matched").hidden = !partners.length;
     find("no-matches").hidden = partners.length > 0;
     find("matched").tBodies[0].replaceChildren(
       ...partners.map(({ model, match }) => {
         const row = element("tr");
-        const values = comparison.models[model].values[state.measure];
+        const values = models[model].values[state.measure];
         const head = element("td");
         head.append(link(match[0], model, labelIn(models[model].heads, match[0])));
         row.append(element("th", { scope: "row" }, models[model].name), head);
@@ -713,7 +563,7 @@
     const heads = models[shownState.model].heads;
     const place = `${Math.floor(shownState.head / heads) + 1}-${(shownState.head % heads) + 1}`;
     const model = shownState.model ? { model: models[shownState.model].name } : {};
-    return new URLSearchParams({ ...model, head: place, measure: shownState.measure, against: shownState.second });
+    return new URLSearchParams({ ...model, head: place, measure: shownState.measure });
   };
   const remember = () => history.replaceState(null, "", `#${addressOf(state)}`);
   const choose = (index) => {
@@ -721,7 +571,6 @@
     state.head = index;
     buttons.forEach((button, place) => (button.tabIndex = place === index ? 0 : -1));
     buttons[index].setAttribute("aria-pressed", "true");
-    markHead();
     fillCard();
     remember();
     // On a phone the card is far below what was tapped.
@@ -730,10 +579,7 @@
   const drawAll = () => {
     paintGrid();
     fillRanking();
-    fillComparison();
     fillCard();
-    // The page is there before the figure that takes longest.
-    requestAnimationFrame(() => setTimeout(drawScatter));
   };
   const known = (name) => there.some((measure) => measure.measure === name);
   const recall = () => {
@@ -747,7 +593,6 @@
     const [layer, head] = (said.get("head") || "").split("-").map(Number);
     state.head = layer >= 1 && layer <= data.layers && head >= 1 && head <= data.heads ? (layer - 1) * data.heads + head - 1 : 0;
     if (known(said.get("measure"))) state.measure = said.get("measure");
-    if (known(said.get("against"))) state.second = said.get("against");
     chooseMeasures();
   };
   const dark = () => document.documentElement.dataset.theme === "dark";
@@ -757,15 +602,13 @@
     find("theme").setAttribute("aria-pressed", String(name === "dark"));
   };
   const fillChoices = () => {
-    for (const id of ["measure", "second"]) {
-      const groups = new Map();
-      for (const measure of there) {
-        if (!groups.has(measure.group)) groups.set(measure.group, element("optgroup", { label: measure.group }));
-        groups.get(measure.group).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
-      }
-      find(id).replaceChildren(...groups.values());
-      find(id).value = state[id];
+    const groups = new Map();
+    for (const measure of there) {
+      if (!groups.has(measure.group)) groups.set(measure.group, element("optgroup", { label: measure.group }));
+      groups.get(measure.group).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
     }
+    find("measure").replaceChildren(...groups.values());
+    find("measure").value = state.measure;
     const numbers = element("optgroup", { label: "Measures" });
     numbers.append(...there.filter((measure) => measure.kind === "number").map((measure) => element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`)));
     const kinds = [...new Set(data.relations.flat().map((row) => row.relation))].sort();
@@ -789,7 +632,6 @@
   };
   const showModel = () => {
     scales.clear();
-    markHead = () => {};
     fillChoices();
     buildGrid();
     drawAll();
@@ -804,18 +646,14 @@
     remember();
   };
 
-  for (const id of ["measure", "second"]) {
-    find(id).addEventListener("change", () => {
-      state[id] = find(id).value;
-      if (id === "measure" && byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
-      drawAll();
-      remember();
-    });
-  }
+  find("measure").addEventListener("change", () => {
+    state.measure = find("measure").value;
+    if (byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
+    drawAll();
+    remember();
+  });
   find("model-part").hidden = models.length < 2;
-  find("models-part").hidden = !comparison.models;
-  find("matched-part").hidden = !comparison.models;
-  if (comparison.models) fillFindings();
+  find("matched-part").hidden = models.length < 2;
   find("model").append(...models.map((model, k) => element("option", { value: k }, model.name)));
   find("model").addEventListener("change", () => switchModel(Number(find("model").value), state.head));
   find("group").addEventListener("change", fillCard);

@@ -1,8 +1,11 @@
-"""Correlations between measures of heads beyond what the depth of a layer explains.
+"""Rank correlations over heads: of the measures of one model, and of heads matched between models, both against a null.
 
 Heads of one layer resemble each other, so two measures that both grow with depth correlate even if they are unrelated within
-layers. The table therefore has the rank correlation over all heads, the correlation of ranks minus their means by layer, and a
-permutation test that shuffles heads within their layers.
+layers. Correlations of measures are therefore also taken within layers, and tested by shuffling heads within their layers.
+
+Heads of two models are matched by their measures. The assignment minimises the distances between matched heads, so small
+distances alone are no evidence. A measure is therefore compared over heads that were matched by the other measures, and its
+agreement is compared with that of heads matched at random.
 """
 
 from __future__ import annotations
@@ -12,30 +15,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.measures import (
-    by_definition,
-    chances_of,
-    heads,
-    numeric,
-    takes_few_values,
-    unranked,
-)
+from attention_atlas.atlas.head_measures import BREADTH
+from attention_atlas.atlas.measures import by_definition, chances_of, heads, numeric, read_measures, takes_few_values, unranked
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.ranks import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "definitional"]
+MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
+AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]
+DEPTH, MEAN = "depth", "mean"
+"""Rows of the agreement in addition to measures: the depth of a head (not used for matching), and the mean of all measures."""
 LEVEL = 0.05
-"""Level of significance for marks in figure and page."""
+"""Level of significance for marks in the figure."""
 LEAST = 8
 """Minimum number of heads with both measures."""
+_MOST_SHUFFLES = 5000
 ROUNDING = 1e-12
 """Correlations that differ by less are equal: they differ by rounding."""
 
@@ -147,21 +152,143 @@ def correlation_rows(
     return frame
 
 
-def heads_and_correlations(
+def correlations(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> pd.DataFrame:
+    """One row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot."""
+    return correlation_rows(heads, numeric(heads), Draws(resamples, shuffles, seed), chances_of(measures))
+
+
+# --- heads matched between models -------------------------------------------------------------------------------------
+
+
+class Behaviour(NamedTuple):
+    """Measures that all heads of two models have: [head, measure] of each model, standardised over the heads of both."""
+
+    names: tuple[str, ...]
+    first: Floats
+    second: Floats
+
+
+def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
+    names, columns = [], []
+    for name in numeric(first):
+        if name not in second or first[name].isna().any() or second[name].isna().any():
+            continue
+        values = np.concatenate([first[name].to_numpy(np.float64), second[name].to_numpy(np.float64)])
+        # Measures whose values differ only by rounding cannot be used for matching.
+        if values.std() > 1e-9 * max(1.0, np.abs(values).max()):
+            names.append(name)
+            columns.append((values - values.mean()) / values.std())
+    both = np.stack(columns, axis=1) if columns else np.empty((len(first) + len(second), 0))
+    return Behaviour(tuple(names), both[: len(first)], both[len(first) :])
+
+
+def counted_once(names: Sequence[str]) -> tuple[str, ...]:
+    """The measures that heads are matched by: the first of those that count the same weights (`Measure.shares`).
+
+    Attention to [SEP], for example, is a part of the attention to sinks. Those of `BREADTH` all count: they rank most heads
+    alike, but tell induction heads from others.
+    """
+    kept: list[str] = []
+    for name in names:
+        if not any(by_definition(name, counted) and not {name, counted} <= {*BREADTH} for counted in kept):
+            kept.append(name)
+    return tuple(kept)
+
+
+def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    """Matched rows of two matrices [head, measure] and their distances: the assignment with the smallest sum of distances.
+
+    Distance: root mean squared difference over measures, in standard deviations. All heads of the smaller model are matched.
+    """
+    distances = cdist(first, second) / np.sqrt(max(first.shape[1], 1))
+    rows, columns = linear_sum_assignment(distances)
+    return rows, columns, distances[rows, columns]
+
+
+def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure."""
+    both = behaviour(first, second)
+    if not both.names:
+        return pd.DataFrame(columns=MATCHES)
+    used = [both.names.index(name) for name in counted_once(both.names)]
+    rows, columns, distances = matched(both.first[:, used], both.second[:, used])
+    return pd.DataFrame(
+        {
+            "model": model,
+            **{name: first[name].to_numpy()[rows] for name in ("layer", "head")},
+            **{f"matched_{name}": second[name].to_numpy()[columns] for name in ("layer", "head")},
+            "distance": distances,
+        }
+    )
+
+
+def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second: pd.DataFrame, draws: Draws) -> pd.DataFrame:
+    """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
+
+    For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
+    definition. `depth` is the layer, with matching by all that are kept; `mean` is the mean over these. null_low, null_high:
+    central 95 % of the same statistic when the heads of the second model are permuted at random, with the same shuffles for all
+    measures; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
+    """
+    both = behaviour(first, second)
+    shuffles = min(draws.shuffles, _MOST_SHUFFLES)
+    chance = np.random.default_rng(draws.seed)
+    places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
+    columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
+    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
+    kept = counted_once(both.names)
+    rows, observed, shuffled = [], [], []
+    for name, (first_values, second_values) in columns.items():
+        used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
+        if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
+            continue
+        heads, partners, _ = matched(both.first[:, used], both.second[:, used])
+        ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
+        value = float(pearson(ranks, partner_ranks[partners]))
+        null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))
+        rows.append(
+            [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null), len(heads)]
+        )
+        if name in kept:
+            observed.append(value)
+            shuffled.append(null)
+    if observed:
+        value, null = float(np.mean(observed)), np.mean(shuffled, axis=0)
+        facts = [model, random_weights, MEAN, len(observed), value]
+        low, high = percentile_interval(null)
+        rows.append([*facts, float(low), float(high), shuffle_p(value, null), min(len(first), len(second))])
+    table = pd.DataFrame(rows, columns=[name for name in AGREEMENT if name != "p_holm"])
+    measured = ~table["measure"].isin([DEPTH, MEAN])
+    holm = pd.Series(np.nan, index=table.index)
+    if measured.any():
+        holm[measured] = corrected_p(table.loc[measured, "p"], "holm", 1 / (1 + shuffles), LEVEL)
+    return table.assign(p_holm=holm)[AGREEMENT]
+
+
+def heads_of_run(
     tables: Mapping[str, pd.DataFrame],
+    page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
     model: str,
-    shape: Sequence[int],
+    shapes: Mapping[str, Sequence[int]],
     table_models: Mapping[str, str],
     skip_reasons: Mapping[str, str],
+    random_weights: Mapping[str, bool],
     resamples: int,
     shuffles: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of `measures.heads`, and `correlations` of their measures."""
-    measured = heads(tables, model, shape, table_models, skip_reasons)
-    return measured | {"correlations": correlations(**measured, resamples=resamples, shuffles=shuffles, seed=seed)}
+    """The tables of `measures.heads`, `correlations`, and the run's model matched with others (`MATCHES`, `AGREEMENT`).
 
-
-def correlations(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> pd.DataFrame:
-    """One row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot."""
-    return correlation_rows(heads, numeric(heads), Draws(resamples, shuffles, seed), chances_of(measures))
+    page_tables: compared model -> its tables from `sentences.of_model` and `head_scores`, the run's model first; none if the
+    run compares no models. shapes: of each model, layers and heads per layer.
+    """
+    measured = heads(tables, model, shapes[model], table_models, skip_reasons)
+    compared = {name: read_measures(of_model, shapes[name][0], shapes[name][1]).table for name, of_model in page_tables.items()}
+    first, draws = compared.pop(model, pd.DataFrame()), Draws(resamples, shuffles, seed)
+    matches = [match_rows(name, first, table) for name, table in compared.items()]
+    agreement = [agreement_rows(name, random_weights[name], first, table, draws) for name, table in compared.items()]
+    return measured | {
+        "correlations": correlations(**measured, resamples=resamples, shuffles=shuffles, seed=seed),
+        "matches": pd.concat(matches) if matches else pd.DataFrame(columns=MATCHES),
+        "matching": pd.concat(agreement) if agreement else pd.DataFrame(columns=AGREEMENT),
+    }

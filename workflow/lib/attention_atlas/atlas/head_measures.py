@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.methods.head_measures import (
@@ -24,13 +24,9 @@ from attention_atlas.methods.head_measures import (
     Caution,
     Examples,
     Measure,
-    Select,
     Source,
     ends_of,
-    null_of,
     parts_of,
-    with_interval,
-    with_null,
 )
 from attention_atlas.models.card import TRAINED_HERE
 
@@ -104,91 +100,64 @@ def _check(pattern: Pattern) -> None:
 # measures, and entropy, rank such heads by how broad they are.
 BREADTH = ("entropy", "duplicate_token", "induction")
 """Measures that rank heads by how broad they are, but for heads that respond to what a token is."""
-_SCORE_COLUMNS = (
-    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
-    *("even_share", "note", "pattern"),
-)
+_RANDOM = "heads with random weights"
+_STATISTICS = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
+_SCORES = (
+    (WHERE, "sentences", (
+        ("sink", "Attention to the first token and to special tokens", "Xiao et al. 2023", "share", "an attention sink",
+         ("to_sep", "to_cls", "norm_sink", "norm_sep")),
+    )),
+    (NORM, "sentences", (
+        ("norm_sink", "Norm-weighted attention to the first token and to special tokens", "Kobayashi et al. 2020", "share",
+         "its output comes from sinks", ("norm_sep", "to_sep", "to_cls")),
+        ("norm_sep", "Norm-weighted attention of words to [SEP]", "Kobayashi et al. 2020", "share",
+         "its output comes from [SEP]", ("to_sep",)),
+    )),
+    (REPEATED, "sequences", (
+        ("previous_token", "Attention to the previous token (random tokens)", "Elhage et al. 2021", "share",
+         "looks back one token", ()),
+        ("next_token", "Attention to the next token (random tokens)", "Elhage et al. 2021", "share",
+         "looks ahead one token", ()),
+        ("duplicate_token", "Attention to the same token elsewhere (random tokens)", "Elhage et al. 2021", "share",
+         "finds the same token", ("entropy", "induction")),
+        ("induction", "Induction: attention to what followed the same token (random tokens)", "Olsson et al. 2022", "share",
+         "induction head", ("entropy", "duplicate_token")),
+    )),
+    (WEIGHTS, "", (
+        ("ov_copying", "Copying by weights: signs of the eigenvalues of W_U W_OV W_E", "Elhage et al. 2021", "mean sign",
+         "makes what it attends to more likely", ()),
+    )),
+    (CHOSEN, "sentences", ()),
+)  # fmt: skip
+"""Group, unit of the inputs, and name, title, source, unit, meaning and `Measure.shares` of each measure; then patterns."""
 
 
-def _score(
-    name: str, title: str, item: str, higher_means: str, *shares: str, unit: str = "share", part: bool = False
-) -> Measure:
-    null = "heads with random weights"
-    return Measure(name, title, item, unit, higher_means, part=part, null=null, shares=shares)
+def _statistics(table: pd.DataFrame) -> pd.DataFrame:
+    """Value, interval, null distribution and q of all measures, in columns."""
+    wide = table.pivot(index=PLACE, columns="measure", values=list(_STATISTICS))
+    wide.columns = [dict(zip(_STATISTICS, (name, *parts_of(name)), strict=True))[column] for column, name in wide.columns]
+    return wide.reset_index()
 
 
-def _repeated(name: str, title: str, item: str, higher_means: str) -> Measure:
-    shares = [other for other in BREADTH if other != name] if name in BREADTH else []
-    return _score(name, f"{title} (random tokens)", item, higher_means, *shares)
+def _counts(table: pd.DataFrame) -> pd.DataFrame:
+    return table.pivot(index=PLACE, columns="measure", values="n").reset_index()
 
 
-def _statistics_of(measures: Sequence[str]) -> Select:
-    """Value, interval, null distribution and q of these measures, in columns."""
-    columns = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        wide = table[PLACE].drop_duplicates()
-        for measure in measures:
-            names = dict(zip(columns, (measure, *parts_of(measure)), strict=True))
-            rows = table[table["measure"] == measure]
-            if len(rows):
-                wide = wide.merge(rows[[*PLACE, *columns]].rename(columns=names), on=PLACE, how="left")
-        return wide
-
-    return select
+def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
+    """Measure -> the text or number in a column, where there is one."""
+    return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
 
 
-def _counts_of(measures: Sequence[str]) -> Select:
-    """Number of inputs of these measures, in columns."""
-    return lambda table: table[table["measure"].isin(measures)].pivot(index=PLACE, columns="measure", values="n").reset_index()
-
-
-def _pattern_texts(table: pd.DataFrame) -> dict[str, str]:
-    """Measure -> text of its pattern."""
-    return table[table["pattern"].fillna("") != ""].groupby("measure", sort=False)["pattern"].first().to_dict()
-
-
-def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
-    measures = [
-        _score(name, f"Attention on the pattern {text}", "Chosen pattern", "attends to these pairs of tokens")
-        for name, text in _pattern_texts(table).items()
-    ]
-    return tuple(part for measure in measures for part in (*with_interval(measure), *with_null(measure)))
-
-
-def _even_shares(table: pd.DataFrame) -> dict[str, float]:
-    """Measure -> its value under uniform attention."""
-    return table.dropna(subset=["even_share"]).groupby("measure")["even_share"].first().to_dict()
-
-
-def _score_notes(table: pd.DataFrame) -> dict[str, str]:
-    """Measure -> why it has no value."""
-    return table[table["note"].fillna("") != ""].groupby("measure")["note"].first().to_dict()
-
-
-def _scores(group: str, unit: str, *measures: Measure) -> Source:
-    names = [measure.name for measure in measures]
-    return Source(
-        HEAD_SCORES,
-        _statistics_of(names),
-        tuple(
-            part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
-        ),
-        _SCORE_COLUMNS,
-        Examples(unit, _counts_of(names)) if unit else None,
-        group=group,
-        chances=_even_shares,
-        reasons=_score_notes,
-        no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
-        no_interval="" if unit else "Weights are not a sample of anything.",
-    )
+def _pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
+    titles = {name: f"Attention on the pattern {text}" for name, text in _by_measure(table, "pattern").items()}
+    meaning = "attends to these pairs of tokens"
+    return tuple(Measure(name, title, "Chosen pattern", "share", meaning, null=_RANDOM) for name, title in titles.items())
 
 
 # --- relations and effects: one row per head --------------------------------------------------------------------------
 
 
-def _renamed(columns: dict[str, str]) -> Select:
+def _renamed(columns: dict[str, str]) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda table: table[[*PLACE, *columns]].rename(columns=columns)
 
 
@@ -197,22 +166,13 @@ def _columns(name: str, value: str = "value", low: str = "ci_low", high: str = "
     return dict(zip((value, low, high), (name, *ends_of(name)), strict=True)) | ({"q": q} if q else {})
 
 
-def _n_of(*measures: str) -> Select:
-    return lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"]))
+def _words_of(*measures: str) -> Examples:
+    return Examples("words", lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"])))
 
 
 def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
     """Why these measures have no value, by the note of the table."""
-
-    def reasons(table: pd.DataFrame) -> dict[str, str]:
-        notes = table["note"].fillna("")
-        return dict.fromkeys(measures, str(notes.iloc[0])) if (notes != "").any() else {}
-
-    return reasons
-
-
-def _q_of(measure: Measure) -> Measure:
-    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
+    return lambda table: dict.fromkeys(measures, str(next(iter(table["note"].replace("", None).dropna()), "")))
 
 
 _NORM = Measure(
@@ -255,27 +215,18 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     predictor = "" if table is None else _predictor(table)
     trained = _TRAINED_HERE.match(predictor)
     by = f" ({trained['kind'] if trained else predictor})" if predictor else ""
-    change = Measure(
-        "relation_loss",
-        f"Change in loss on words of the head's first relation when it is masked{by}",
-        "Causal effect",
-        "nats",
-        "the model uses the head on these words",
-        part=True,
-        chance=0,
-        about="chosen_relation",
-        shares=("causal_effect",),
+    title = "Change in loss on words of the head's first relation when it is masked"
+    facts: dict[str, Any] = {"item": "Causal effect", "unit": "nats", "chance": 0, "about": "chosen_relation"}
+    used = "the model uses the head on these words"
+    return (
+        Measure("relation_loss", f"{title}{by}", higher_means=used, part=True, shares=("causal_effect",), **facts),
+        Measure(
+            "causal_effect",
+            f"{title}, minus that on matched words{by}",
+            higher_means=f"{used} more than on others",
+            **facts,
+        ),
     )
-    effect = Measure(
-        "causal_effect",
-        f"Change in loss on words of the head's first relation when it is masked, minus that on matched words{by}",
-        "Causal effect",
-        "nats",
-        "the model uses the head on these words more than on others",
-        chance=0,
-        about="chosen_relation",
-    )
-    return (*with_interval(change), *with_interval(effect), _q_of(effect))
 
 
 def _predictor(table: pd.DataFrame) -> str:
@@ -303,70 +254,33 @@ def weak_predictor(table: pd.DataFrame) -> str:
 
 
 MEASURES = (
-    _scores(
-        WHERE,
-        "sentences",
-        _score(
-            "sink",
-            "Attention to the first token and to special tokens",
-            "Xiao et al. 2023",
-            "an attention sink",
-            *("to_sep", "to_cls", "norm_sink", "norm_sep"),
-        ),
-    ),
-    _scores(
-        NORM,
-        "sentences",
-        _score(
-            "norm_sink",
-            "Norm-weighted attention to the first token and to special tokens",
-            "Kobayashi et al. 2020",
-            "its output comes from sinks",
-            *("norm_sep", "to_sep", "to_cls"),
-        ),
-        _score(
-            "norm_sep",
-            "Norm-weighted attention of words to [SEP]",
-            "Kobayashi et al. 2020",
-            "its output comes from [SEP]",
-            "to_sep",
-        ),
-    ),
-    _scores(
-        REPEATED,
-        "sequences",
-        _repeated("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
-        _repeated("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
-        _repeated("duplicate_token", "Attention to the same token elsewhere", "Elhage et al. 2021", "finds the same token"),
-        _repeated("induction", "Induction: attention to what followed the same token", "Olsson et al. 2022", "induction head"),
-    ),
-    _scores(
-        WEIGHTS,
-        "",
-        _score(
-            "ov_copying",
-            "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
-            "Elhage et al. 2021",
-            "makes what it attends to more likely",
-            unit="mean sign",
-        ),
-    ),
-    Source(
-        HEAD_SCORES,
-        lambda table: _statistics_of([*_pattern_texts(table)])(table),
-        (),
-        _SCORE_COLUMNS,
-        Examples("sentences", lambda table: _counts_of([*_pattern_texts(table)])(table)),
-        group=CHOSEN,
-        further=pattern_measures,
-        chances=_even_shares,
+    *(
+        Source(
+            HEAD_SCORES,
+            _statistics,
+            tuple(
+                Measure(name, title, item, of, meaning, null=_RANDOM, shares=shares)
+                for name, title, item, of, meaning, shares in scores
+            ),
+            (*("measure", *PLACE), *_STATISTICS, "n", "even_share", "note", "pattern"),
+            Examples(unit, lambda table: table.pivot(index=PLACE, columns="measure", values="n").reset_index())
+            if unit
+            else None,
+            group=group,
+            further=None if scores else _pattern_measures,
+            chances=lambda table: _by_measure(table, "even_share"),
+            reasons=lambda table: _by_measure(table, "note"),
+            no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
+            no_interval="" if unit else "Weights are not a sample of anything.",
+        )
+        for group, unit, scores in _SCORES
     ),
     Source(
         RELATION_WEIGHTS,
         _renamed(_WEIGHT_COLUMNS),
-        (*with_interval(_NORM), *with_interval(_GAIN), _q_of(_GAIN)),
+        (_NORM, _GAIN),
         (*PLACE, *_WEIGHT_COLUMNS, "note"),
-        Examples("words", _n_of("relation_norm", "norm_gain")),
+        _words_of("relation_norm", "norm_gain"),
         group=NORM,
         reasons=_note_on("relation_norm", "norm_gain"),
         no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
@@ -376,7 +290,7 @@ MEASURES = (
         _renamed(_EFFECT_COLUMNS),
         effect_measures(),
         _EFFECTS_READ,
-        Examples("words", _n_of("relation_loss", "causal_effect")),
+        _words_of("relation_loss", "causal_effect"),
         Caution(CAUSAL_EFFECTS, _EFFECTS_READ, weak_predictor),
         group=EFFECT,
         further=effect_measures,

@@ -1,18 +1,22 @@
-"""Scores of heads compared with random weights: sinks, patterns, repeated random tokens, and copying by the weights.
+"""Scores of heads beside those of random weights: sinks, patterns, norm-weighted attention, repeated random tokens, copying.
 
-The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs, since their
-behaviour is not learnt. These models differ in their seeds. Their scores depend only on architecture, vocabulary and inputs, so
-models with the same files, or fine-tuned from the same model, share them. Shares of attention are also compared with uniform
-attention.
+The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs. Their scores
+depend only on architecture, vocabulary and inputs: models with the same files, or fine-tuned from one model, share them.
+
+A block of m random tokens is repeated: [CLS] A B C ... A B C ... [SEP]. The token at q in the second half first occurs at
+q - m, and an induction head attends from q to the token after that occurrence, q - m + 1 (Elhage et al. 2021, A Mathematical
+Framework for Transformer Circuits, section "Induction heads"; Olsson et al. 2022, In-context Learning and Induction Heads,
+prefix matching). In an encoder each half can attend to the other. The length of the block varies between sequences, so that a
+head that always attends a fixed number of tokens back reaches the other occurrence for one length only.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -23,29 +27,17 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.atlas.head_measures import Pattern, parse_patterns
-from attention_atlas.atlas.head_properties import (
-    SEP,
-    SINK,
-    Repeated,
-    copying_scores,
-    norm_weighted,
-    ordinary_pieces,
-    pattern_pairs,
-    pattern_share,
-    repeated_sequences,
-    repetition_measures,
-    sentence_measures,
-)
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.attention.words import widened
+from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, independent_units, mean_rows
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.head_weights import ValueNorms, value_outputs
+from attention_atlas.models.head_weights import norm_weighted, value_norms, value_outputs
 from attention_atlas.models.loading import configuration, in_evaluation, initialised, load_model, locate, text_part
 from attention_atlas.stats.significance import COLUMNS as NULL_COLUMNS
 from attention_atlas.stats.significance import against_null
@@ -54,17 +46,18 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-COLUMNS = (
-    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "random_models"),
-    *("rank", "even_share", "note", "pattern"),
-)
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-OV_COPYING = "ov_copying"
-CONSTANT = "0 for every head by construction: no token can attend there"
+Maps = npt.NDArray[np.floating]
+"""[layer, head, n, n], row = query token."""
+COLUMNS = (*("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note", "pattern"),)
+SINK, SEP, OV_COPYING = "sink", "sep", "ov_copying"
 NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
 """Share of attention -> the same by norm-weighted attention. Attention to [SEP] by weights is a measure of Clark et al."""
-ON_SENTENCES = (SINK, *NORM_WEIGHTED.values())
-"""Measures on sentences of the corpus."""
+CONSTANT = "0 for every head by construction: no token can attend there"
+SHORTEST, LONGEST = 8, 24
+"""Minimum and maximum number of tokens in a block."""
+_UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -76,6 +69,15 @@ class Draws:
     random_inputs: int
     resamples: int
     seed: int
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A block of random tokens and its repetition: the input, the position of the first block, from 0, and its length."""
+
+    example: Example
+    start: int
+    length: int
 
 
 @dataclass(frozen=True)
@@ -124,19 +126,17 @@ def random_scores(
     """
     draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
     inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
-    scores: dict[str, list[Floats]] = {}
+    scores: list[dict[str, Floats]] = []
     for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
-        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
-            scores.setdefault(measure, []).append(mean_over_inputs(values))
-        if number == 0:
-            even = even_scores(inputs, "next_token" not in scores)
-            for pattern in parsed:
-                if np.isnan(even[pattern.measure]):
-                    raise AtlasError(
-                        f"pattern '{pattern.text}': the {len(inputs.sentences)} sentences that heads are scored on have no "
-                        "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
-                    )
-    return {"scores": {measure: np.stack(values) for measure, values in scores.items()}}
+        values = scores_of(entry, inputs.part(number, draws.random_inputs))
+        scores.append({measure: mean_over_inputs(of_inputs) for measure, of_inputs in values.items()})
+        even = even_scores(inputs, "next_token" not in values) if number == 0 else {}
+        if absent := [pattern.text for pattern in parsed if np.isnan(even.get(pattern.measure, 0))]:
+            raise AtlasError(
+                f"pattern '{absent[0]}': the {len(inputs.sentences)} sentences that heads are scored on have no "
+                "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
+            )
+    return {"scores": {measure: np.stack([of_model[measure] for of_model in scores]) for measure in scores[0]}}
 
 
 def head_scores(
@@ -155,8 +155,8 @@ def head_scores(
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
     has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
     random model reads only some of the inputs, so its values vary more than those of the model, which makes p conservative.
-    rank: rank of the head, 1 for the largest value. even_share: value under uniform attention; empty for measures that are not
-    based on attention weights. note: why a measure has no value. pattern: text of a user's pattern.
+    even_share: value under uniform attention; empty for measures that are not based on attention weights. note: why a measure
+    has no value. pattern: text of a user's pattern.
 
     null: of `random_scores`, for the same architecture, inputs and patterns; the other arguments as for it.
     """
@@ -186,8 +186,7 @@ def head_scores(
         )
         for measure, values in scores.items()
     ]
-    table = pd.concat(tables, ignore_index=True).assign(random_models=len(null[SINK]))
-    return table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"})
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)].astype({"n": "Int64"})
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
@@ -257,7 +256,7 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def _on_sentence(maps: npt.NDArray[np.floating], example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
+def _on_sentence(maps: Maps, example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
     shares = {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
     return sentence_measures(maps, example, inputs.sep) | shares
 
@@ -265,13 +264,12 @@ def _on_sentence(maps: npt.NDArray[np.floating], example: Example, inputs: Input
 def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
     """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
     values: dict[str, list[float]] = {}
-    even = partial(even_map, causal=causal)
-    of_sentences = (_on_sentence(even(len(one.input_ids)), one, inputs, causal) for one in inputs.sentences)
-    of_sequences = (repetition_measures(even(len(one.example.input_ids)), one, causal) for one in inputs.sequences)
-    for shares in chain(of_sentences, of_sequences):
-        for measure, share in shares.items():
+    shares = [_on_sentence(even_map(len(one.input_ids), causal), one, inputs, causal) for one in inputs.sentences]
+    shares += [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
+    for of_input in shares:
+        for measure, share in of_input.items():
             values.setdefault(measure, []).append(float(share[0, 0]))
-    return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
+    return {measure: float(mean_over_inputs(np.asarray(of_inputs))) for measure, of_inputs in values.items()}
 
 
 def even_map(n: int, causal: bool) -> Floats:
@@ -295,13 +293,175 @@ def mean_over_inputs(values: Floats) -> Floats:
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
-def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
-    """Collector of the norms of value vectors, or the reason why the model has none."""
+def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
+    """One row per head: measure, layer, head, value, ci_low, ci_high, n, and the columns of `against_null`.
+
+    values: [input, layer, head]; if all are NaN, the rows have no value; null: [draw] values of heads of random models.
+    """
+    no_null = dict.fromkeys(NULL_COLUMNS, np.nan)
+    if np.isnan(values).all():
+        absent = dict.fromkeys(["ci_low", "ci_high", "n"], np.nan)
+        return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **absent, **no_null)
+    units = None
+    if measure in (SINK, *NORM_WEIGHTED.values(), *inputs.pairs):
+        documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
+        units = independent_units(documents, "sentences")
+    rows = mean_rows(values, draws.resamples, draws.seed, units).assign(measure=measure)
+    if measure == OV_COPYING:
+        # Weights are not a sample: no interval.
+        rows[["ci_low", "ci_high", "n"]] = np.nan
+    # No such pair of tokens may occur in the inputs that random models read.
+    return rows.assign(**no_null) if np.isnan(null).all() else pd.concat([rows, against_null(rows["value"], null)], axis=1)
+
+
+# --- measures of maps -------------------------------------------------------------------------------------------------
+
+
+def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str, Floats]:
+    """Measure -> [layer, head] mean share of a word's attention that goes to sinks, and to [SEP] if the model has one.
+
+    The first token is the sink of decoders (Xiao et al. 2023, Efficient Streaming Language Models with Attention Sinks, section
+    3.1), [CLS] and [SEP] are those of encoders: words are all other tokens. NaN without words or without such a token.
+    """
+    special = np.asarray(example.word) == SPECIAL
+    sinks, words = special.copy(), ~special
+    sinks[0], words[0] = True, False
+    targets = {SINK: sinks}
+    if sep is not None:
+        targets[SEP] = special & (np.asarray(example.tokens) == sep)
+        # A model that starts every text with the same token has a sink there.
+        targets[SEP][0] = False
+
+    def received(keys: Bools) -> Floats:
+        if not words.any() or not keys.any():
+            return np.full(maps.shape[:2], np.nan)
+        return np.asarray(maps[:, :, words][..., keys].sum(axis=-1, dtype=np.float64).mean(axis=-1))
+
+    return {name: received(keys) for name, keys in targets.items()}
+
+
+def pattern_share(maps: Maps, pairs: Bools, causal: bool) -> Floats:
+    """[layer, head] mean share of attention that query tokens give to the keys that a pattern [n, n] pairs them with.
+
+    Query tokens without such a key are ignored, and in a causal model pairs with later keys. NaN if no query token has a key.
+    """
+    visible = np.tril(pairs) if causal else pairs
+    queries = visible.any(axis=1)
+    if not queries.any():
+        return np.full(maps.shape[:2], np.nan)
+    shares = np.einsum("lhqk,qk->lhq", maps[:, :, queries].astype(np.float64), visible[queries].astype(np.float64))
+    return np.asarray(shares.mean(axis=-1))
+
+
+def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[str, Floats]:
+    """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
+
+    `previous_token`, `next_token`: the token one position before or after, within the blocks. `duplicate_token`: the other
+    occurrence of the same token. `induction`: the token after the other occurrence.
+
+    A causal model is measured on its second block only, where it has seen the other occurrence, and without `next_token`, which
+    is 0 by construction.
+    """
+    first = np.arange(sequence.length) + sequence.start
+    second = first + sequence.length
+    blocks = np.concatenate([first, second])
+    # Pairs with the key in the other block; encoders attend in both directions.
+    queries, occurrences = (second, first) if causal else (blocks, np.concatenate([second, first]))
+
+    def share(query: npt.NDArray[np.intp], key: npt.NDArray[np.intp]) -> Floats:
+        inside = (key >= blocks[0]) & (key <= blocks[-1])
+        return np.asarray(maps[..., query[inside], key[inside]].mean(axis=-1, dtype=np.float64))
+
+    measures = {
+        "previous_token": share(blocks, blocks - 1),
+        "duplicate_token": share(queries, occurrences),
+        "induction": share(queries, occurrences + 1),
+    }
+    return measures if causal else measures | {"next_token": share(blocks, blocks + 1)}
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+def pattern_pairs(pattern: Pattern, examples: Sequence[Example]) -> dict[int, Bools]:
+    """[n, n] for each record, whether a pattern pairs a query token (row) with a key token."""
+    described = importlib.util.spec_from_file_location(f"pattern_{pattern.path.stem}", pattern.path)
+    assert described is not None
+    assert described.loader is not None
+    module = importlib.util.module_from_spec(described)
+    what = f"{pattern.path} cannot be imported"
+    by_record: dict[int, Bools] = {}
     try:
-        return ValueNorms(model), ""
-    except AtlasError as error:
-        _log.info("no norm-weighted attention: %s", error)
-        return None, str(error)
+        described.loader.exec_module(module)
+        for example in examples:
+            what = f"the function fails on example {example.id}"
+            by_record[example.record] = np.asarray(getattr(module, pattern.function)(example))
+    except Exception as error:  # a user's module and function may raise anything
+        reason = f"{type(error).__name__}: {first_line(error, 200)}"
+        raise AtlasError(f"pattern '{pattern.text}': {what} ({reason}).") from error
+    for example in examples:
+        n, pairs = len(example.tokens), by_record[example.record]
+        if pairs.shape != (n, n) or pairs.dtype != bool:
+            raise AtlasError(
+                f"pattern '{pattern.text}': the function returns {pairs.dtype} of shape {pairs.shape} for example "
+                f"{example.id}; it must return a boolean matrix of shape ({n}, {n}): a row and a column for each token, "
+                "special tokens included."
+            )
+    return by_record
+
+
+def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> list[int]:
+    """Ids of ordinary tokens: neither special nor unused."""
+    return sorted(number for piece, number in vocabulary.items() if number not in special and not _UNUSED.match(piece))
+
+
+def repeated_sequences(
+    pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
+) -> list[Repeated]:
+    """Sequences with a repeated block of distinct random tokens, of `SHORTEST` to `LONGEST` tokens, or as many as fit.
+
+    pieces: ids to draw from; before, after: ids of the special tokens at the start and end of a text.
+    """
+    longest = min(LONGEST, (max_tokens - len(before) - len(after)) // 2)
+    if longest < SHORTEST:
+        raise AtlasError(
+            f"max_tokens: a block of {SHORTEST} word pieces does not fit twice into the model's longest input, "
+            f"{max_tokens} word pieces; use another model."
+        )
+    if len(pieces) < LONGEST:
+        raise AtlasError(
+            f"tokenizer.json: the vocabulary has {len(pieces)} ordinary word pieces, but a block needs {LONGEST}: use another "
+            "model."
+        )
+    generator = np.random.default_rng(seed)
+    sequences = []
+    for number in range(count):
+        length = int(generator.integers(SHORTEST, longest + 1))
+        block = [int(piece) for piece in generator.choice(np.asarray(pieces), length, replace=False)]
+        ids = (*before, *block, *block, *after)
+        word = (*[SPECIAL] * len(before), *range(2 * length), *[SPECIAL] * len(after))
+        tokens = tuple(str(piece) for piece in ids)
+        words = tokens[len(before) : len(before) + 2 * length]
+        example = Example(number, f"random {number}", ids, (0,) * len(ids), tokens, word, words)
+        sequences.append(Repeated(example, len(before), length))
+    return sequences
+
+
+# --- copying by the weights -------------------------------------------------------------------------------------------
+
+
+def copying_scores(value: torch.Tensor, output: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
+    """[head] sum of the real parts of the eigenvalues of W_U W_O W_V W_E over the sum of their absolute values.
+
+    1 if all eigenvalues are positive: attending to a token makes the same token more likely (copying). -1 if all are
+    negative, and about 0 for weights without a preference; NaN if all are 0. The nonzero eigenvalues of this [token, token]
+    matrix are those of W_V (W_E W_U) W_O [size, size]. Biases and layer norms are left out, as in the source (Elhage et al.
+    2021, A Mathematical Framework for Transformer Circuits, section "Detecting copying behavior").
+
+    value: [head, size, hidden] W_V; output: [head, hidden, size] W_O; product: [hidden, hidden] W_E W_U, float32.
+    """
+    eigenvalues = torch.linalg.eigvals((value @ product @ output).double())
+    return eigenvalues.real.sum(-1) / eigenvalues.abs().sum(-1)
 
 
 def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str]) -> Floats:
@@ -321,29 +481,6 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
     with torch.inference_mode():
         product = embedding.float().T @ unembedding.float()
         return torch.stack([copying_scores(layer.value, layer.output, product) for layer in weights]).cpu().double().numpy()
-
-
-def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
-    """One row per head: measure, layer, head, value, ci_low, ci_high, n, rank, and the columns of `against_null`.
-
-    values: [input, layer, head]; if all are NaN, the rows have no value; null: [draw] values of heads of random models.
-    """
-    if np.isnan(values).all():
-        absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
-        return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **dict.fromkeys(absent, np.nan))
-    units = None
-    if measure in ON_SENTENCES or measure in inputs.pairs:
-        documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
-        units = independent_units(documents, "sentences")
-    rows = mean_rows(values, draws.resamples, draws.seed, units)
-    if measure == OV_COPYING:
-        # Weights are not a sample: no interval.
-        rows[["ci_low", "ci_high", "n"]] = np.nan
-    rows["rank"] = rows["value"].rank(ascending=False, method="min")
-    if np.isnan(null).all():
-        # No such pair of tokens occurs in the inputs that random models read.
-        return rows.assign(measure=measure, **dict.fromkeys(NULL_COLUMNS, np.nan))
-    return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
 
 
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:

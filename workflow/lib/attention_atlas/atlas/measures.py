@@ -16,7 +16,7 @@ import pandas as pd
 from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import with_columns
-from attention_atlas.methods.head_measures import ADJUSTED, PLACE, Measure, Q, Source, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import PLACE, Measure, Source, ends_of, null_of, parts_of
 from attention_atlas.stats.significance import LEVEL, p_of_intervals
 from attention_atlas.stats.simultaneous import corrected_p
 from attention_atlas.studies import study_modules
@@ -38,12 +38,11 @@ MOST_HEADS = 0.9
 
 @dataclass
 class HeadMeasures:
-    """One row per head (layer, head from 1, one column per measure, as in `SOURCES`), and by measure: why it is missing, the
-    smallest number of examples of any head, why it says nothing about heads, and its value for a head without the effect
-    where this depends on the examples.
+    """One row per head: layer and head from 1, and each measure with its interval, null distribution and q, in columns.
 
-    further: measures that a table declares, by its source, and q of the measures in `by_interval`, whose q follows from the
-    intervals of the heads.
+    By measure: why it is missing, the smallest number of examples of any head, why it says nothing about heads, and its value
+    for a head without the effect where this depends on the examples. declared: measures that a table declares, by its source;
+    by_interval: measures whose q follows from the intervals of the heads.
     """
 
     table: pd.DataFrame
@@ -51,14 +50,11 @@ class HeadMeasures:
     examples: dict[str, int] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
     chances: dict[str, float] = field(default_factory=dict)
-    further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
+    declared: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
     by_interval: set[str] = field(default_factory=set)
 
     def of(self, source: Source) -> tuple[Measure, ...]:
-        """All measures of a source; one that its table declares replaces the measure of the same name."""
-        further = {measure.name: measure for measure in self.further.get(source, ())}
-        declared = tuple(further.pop(measure.name, measure) for measure in source.measures)
-        return (*declared, *further.values())
+        return self.declared.get(source, source.measures)
 
     def chance_of(self, measure: Measure) -> float | None:
         return self.chances.get(measure.name, measure.chance)
@@ -116,15 +112,10 @@ def read_measures(
 def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.DataFrame], layers: int, heads: int) -> None:
     table = frames[source.table]
     if source.further:
-        measured.further[source] = source.further(table)
+        measured.declared[source] = source.further(table)
     names = [measure.name for measure in measured.of(source)]
     if source.chances:
         measured.chances |= {name: value for name, value in source.chances(table).items() if name in names}
-    reasons = {
-        part: reason
-        for name, reason in (source.reasons(table) if source.reasons else {}).items()
-        for part in (name, *parts_of(name))
-    }
     source_rows = source.select(table)
     if source_rows.duplicated(PLACE).any():
         raise AtlasError(f"{source.table}: several rows for one head, but the atlas needs one. Delete the table and run again.")
@@ -133,23 +124,17 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
             f"{source.table}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but "
             f"the model has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
         )
-    for name in names:
-        if name in source_rows and source_rows[name].notna().any():
-            continue
-        scored = name.removesuffix(Q)
-        if reasons.get(name):
-            measured.absent[name] = reasons[name]
-        elif scored != name and scored in source_rows and source_rows[scored].notna().any():
-            reason = "the null distribution has too few draws: with so many heads, q could not fall below its level"
-            measured.absent[name] = reason
-        else:
-            measured.absent[name] = f"{source.table} has no values: this measure does not apply to this model or corpus"
-    for name in numeric(source_rows[[name for name in names if name not in measured.absent]]):
+    source_rows = source_rows[[*PLACE, *source_rows.columns[source_rows.notna().any()].difference(PLACE, sort=False)]]
+    reasons = source.reasons(table) if source.reasons else {}
+    nothing = f"{source.table} has no values: this measure does not apply to this model or corpus"
+    measured.absent |= {name: reasons.get(name) or nothing for name in names if name not in source_rows}
+    if source.attention_alone:
         # Such as attention to the next token in a causal model.
-        if source.attention_alone and (source_rows[name] == 0).all():
-            measured.absent |= dict.fromkeys((name, *set(parts_of(name)) & set(names)), "all heads have the value 0")
+        zero = [name for name in numeric(source_rows) if (source_rows[name] == 0).all()]
+        measured.absent |= dict.fromkeys(zero, "all heads have the value 0")
     present = [name for name in names if name not in measured.absent]
-    measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
+    columns = [column for name in present for column in (name, *parts_of(name)) if column in source_rows]
+    measured.table = measured.table.merge(source_rows[[*PLACE, *columns]], on=PLACE, how="left", validate="one_to_one")
     _add_q_by_interval(measured, source)
     if source.examples:
         numbers = source.examples.select(table)
@@ -157,8 +142,7 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
             name: int(numbers[name].min()) for name in present if name in numbers and numbers[name].notna().any()
         }
     if source.caution and (reason := source.caution.reason(frames[source.caution.table])):
-        parts = {part for name in names for part in parts_of(name)}
-        measured.warnings |= {name: reason for name in present if name not in parts}
+        measured.warnings |= dict.fromkeys(present, reason)
 
 
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
@@ -169,23 +153,19 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
     for measure in measured.of(source):
         null_low, _, q = null_of(measure.name)
         low, high = ends_of(measure.name)
-        chance = measured.chance_of(measure)
-        if chance is None or not {measure.name, low, high} <= set(measured.table) or {null_low, q} & set(measured.table):
+        chance, table = measured.chance_of(measure), measured.table
+        if chance is None or not {measure.name, low, high} <= set(table) or {null_low, q} & set(table):
             continue
-        table = measured.table
         p = p_of_intervals(table[measure.name], table[low], table[high], chance)
-        if not (tested := np.isfinite(p)).any():
-            continue
-        p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
-        # Not inserted: pandas warns of tables with columns inserted one by one.
-        measured.table = pd.concat([table, pd.DataFrame({q: p}, index=table.index)], axis=1)
-        title = f"{measure.title}: q over heads, from the intervals"
-        measured.further[source] = (*measured.further.get(source, ()), Measure(q, title, measure.item, "", part=True))
-        measured.by_interval.add(measure.name)
+        if (tested := np.isfinite(p)).any():
+            p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
+            # Not inserted: pandas warns of tables with columns inserted one by one.
+            measured.table = pd.concat([table, pd.DataFrame({q: p}, index=table.index)], axis=1)
+            measured.by_interval.add(measure.name)
 
 
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
-    """One row per measure, columns `MEASURES`; none for missing parts of measures, such as tasks that the run lacks.
+    """One row per measure, columns `MEASURES`; its interval, null distribution and q are further columns of heads.tsv.
 
     n: number of examples (n_unit), the smallest of any head; null: source of the values in its null distribution; chance: value
     of a head without the effect; inside_null: number of heads that cannot be distinguished from such heads; about: the measure
@@ -198,8 +178,6 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
         for measure in measured.of(source):
             name, chance = measure.name, measured.chance_of(measure)
             present = name in table
-            if measure.part and not present:
-                continue
             inside = inside_null(table, name, chance) if present else None
             text = calibration(measure, source, table, chance, name in measured.by_interval)
             rows.append(
@@ -230,15 +208,12 @@ def calibration(
         return "Not measured: see the note."
     if not pd.api.types.is_numeric_dtype(table[measure.name]):
         return "Categorical: not tested."
-    names = {one.name: one.title for one in source.measures}
-    if of := next((name for name in (*names, *table.columns) if measure.name in parts_of(name)), ""):
-        return f"Belongs to {of}."
     null_low, _, q_name = null_of(measure.name)
     q = ""
     if by_interval:
         q = "q over all heads, from their intervals."
     elif q_name in table and table[q_name].notna().any():
-        q = f"{ADJUSTED}." if names.get(q_name, "").endswith(ADJUSTED) else "q over all heads."
+        q = "p adjusted for all heads." if measure.adjusted else "q over all heads."
     if measure.null and null_low in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
     elif chance is not None and not pd.isna(chance):
@@ -247,7 +222,7 @@ def calibration(
         said = f"No null: {_lower(source.no_null)}" if source.no_null else "No null: the table has none."
     if not all(end in table for end in ends_of(measure.name)):
         said += f" No interval: {_lower(source.no_interval or 'The table has none.')}"
-    return said
+    return f"{said} Interval: {measure.interval}." if measure.interval else said
 
 
 def _lower(sentence: str) -> str:

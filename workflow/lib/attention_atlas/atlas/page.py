@@ -1,6 +1,6 @@
-"""The atlas as one self-contained page: a grid of heads, a scatter plot of two measures, a card for each head.
+"""The atlas as one self-contained page: a grid of heads, a ranking, a card for each head.
 
-Figures are drawn by Vega-Lite, which is embedded in the page; nothing is loaded from elsewhere.
+Its script draws everything; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import base64
 import gzip
 import html
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 from typing import Annotated, Any
@@ -19,16 +18,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import (
-    HeadMeasures,
-    inside_null,
-    measure_rows,
-    numeric,
-    read_measures,
-    takes_few_values,
-    why_not_ranked,
-)
+from attention_atlas.atlas.measures import inside_null, measure_rows, read_measures, takes_few_values, why_not_ranked
 from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import widened
@@ -37,19 +27,18 @@ from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import PLACE, ends_of, null_of
 from attention_atlas.methods.head_relations import above_baseline
 from attention_atlas.workflow.shown import page
 
 ASSETS = RESOURCES / "atlas"
 _MOST_WEIGHTS = 1_200_000
 """Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
-_DIGITS, _DIGITS_OF_ENDS, _DIGITS_OF_MODELS = 6, 4, 5
-"""Significant digits of values, of intervals and null distributions (the page shows four), and of compared models."""
+_DIGITS, _DIGITS_OF_ENDS = 6, 4
+"""Significant digits of values, and of intervals and null distributions (the page shows four)."""
 _NAMED = 3
 _KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
-_ELEMENT = re.compile(r'<script type="application/gzip" id="data">([^<]*)</script>')
 
 
 def embedded(data: Mapping[str, Any]) -> str:
@@ -60,7 +49,7 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 def data_of_page(page: str) -> dict[str, Any]:
     """The data in the text of a page."""
-    (text,) = _ELEMENT.findall(page)
+    text = page.partition('<script type="application/gzip" id="data">')[2].partition("<")[0]
     data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
     return data
 
@@ -175,15 +164,9 @@ def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[st
 
 
 def page_data(
-    heads: pd.DataFrame,
-    measures: pd.DataFrame,
-    correlations: pd.DataFrame,
-    relations: list[list[dict[str, Any]]],
-    sentences: list[dict[str, Any]],
+    heads: pd.DataFrame, measures: pd.DataFrame, relations: list[list[dict[str, Any]]], sentences: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """All data of the page; intervals and null distributions appear only with their measures."""
-    parts = {part for name in measures["measure"] for part in parts_of(name)}
-    measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
     chances = measures.set_index("measure")["chance"]
 
@@ -194,7 +177,6 @@ def page_data(
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
     no_ranks: list[float | None] = [None] * len(heads)
-    pairs = correlations.drop(columns="p")
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),
@@ -212,7 +194,6 @@ def page_data(
             for name in names
             if kinds[name] == "number"
         },
-        "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],
         "relations": relations,
         "sentences": sentences,
         "ramps": {
@@ -239,9 +220,9 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     id="atlas",
     title="The atlas of all heads",
     part_of="measures",
-    reads=("heads", "measures", "correlations"),
-    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables", "comparison"),
-    settings=("shown_sentences", "shapes", "random_weights"),
+    reads=("heads", "measures", "matches"),
+    gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"),
+    settings=("shown_sentences", "shapes"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
     megabytes=2000,
@@ -249,7 +230,7 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
 def atlas(
     heads: pd.DataFrame,
     measures: pd.DataFrame,
-    correlations: pd.DataFrame,
+    matches: pd.DataFrame,
     attention: Mapping[str, Annotated[Iterator[CachedExample], first_shard]],
     examples: Mapping[str, Examples],
     dropped: Mapping[str, Sequence[pd.DataFrame]],
@@ -257,10 +238,8 @@ def atlas(
     kinds: Mapping[str, pd.DataFrame],
     relations: Mapping[str, pd.DataFrame],
     page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
-    comparison: Mapping[str, pd.DataFrame],
     shown_sentences: Mapping[str, int],
     shapes: Mapping[str, Sequence[int]],
-    random_weights: Mapping[str, bool],
     labels: Mapping[str, RunLabel],
     run_title: str,
 ) -> str:
@@ -268,14 +247,14 @@ def atlas(
 
     What depends on sentences is by model, the run's model first, and empty in a run that has none: the first shard of those
     that the page shows, tables of `sentences.attended` and `clark2019/dependency_head_relations`. page_tables: of the compared
-    models, as for `measures.read_measures`; comparison: of `models.models`.
+    models, as for `measures.read_measures`; matches: their heads matched with those of the run's model.
     """
     places = heads[PLACE]
     if len(heads) != places["layer"].max() * places["head"].max():
         raise AtlasError(f"heads.tsv: the {len(heads)} rows are not one for each head of each layer.")
     most_weights = _MOST_WEIGHTS // max(len(page_tables), 1)
 
-    def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame, related: pd.DataFrame) -> dict[str, Any]:
+    def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame) -> dict[str, Any]:
         shown, note = [], ""
         if model in attention:
             shown = sentence_data(attention[model], {e.record: e for e in examples[model]}, shown_sentences, most_weights)
@@ -288,93 +267,30 @@ def atlas(
         if model in pairs:
             texts, strongest = pair_cards(pairs[model], table[PLACE])
             evidence = {"texts": texts, "pairs": strongest, "kinds": kind_cards(kinds[model], table[PLACE], _KINDS)}
-        return {**page_data(table, listed, related, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
+        return {**page_data(table, listed, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
 
-    measured = {model: read_measures(tables, shapes[model][0], shapes[model][1]) for model, tables in page_tables.items()}
     name = str(heads["model"].iloc[0])
-    data = of_model(name, heads, measures, correlations)
-    data |= {"comparison": comparison_data(measured, shapes, random_weights, comparison) if comparison else {}, "others": []}
-    for model in list(measured)[1:]:
-        listed = measure_rows(measured[model], dict.fromkeys(page_tables[model], model))
-        # pandas warns of tables that merges left in many blocks: a copy has one.
-        other = of_model(model, measured[model].table.copy(), listed, pd.DataFrame(columns=CORRELATIONS))
-        # Colour scales are the same for all models.
-        data["others"].append({**other, "ramps": {}})
+    data = of_model(name, heads, measures)
+    data |= {"matches": match_cards(matches, shapes, places), "others": []}
+    for model, tables in list(page_tables.items())[1:]:
+        measured = read_measures(tables, shapes[model][0], shapes[model][1])
+        listed = measure_rows(measured, dict.fromkeys(tables, model))
+        # pandas warns of tables that merges left in many blocks: a copy has one. Colour scales are the same for all models.
+        data["others"].append({**of_model(model, measured.table.copy(), listed), "ramps": {}})
     return html_of(data, f"Attention atlas: {name}", next((label.line for label in labels.values()), run_title))
 
 
-# --- compared models --------------------------------------------------------------------------------------------------
-
-
-def comparison_data(
-    measured: Mapping[str, HeadMeasures],
-    shapes: Mapping[str, Sequence[int]],
-    random_weights: Mapping[str, bool],
-    comparison: Mapping[str, pd.DataFrame],
-) -> dict[str, Any]:
-    """Data of the page on the compared models side by side (model -> its measures, the run's model first).
-
-    means, agreement: model -> measure -> numbers. matches: model -> [head of the run's model] the index of the matched head and
-    their distance, or None. findings: value and verdict by model.
-    """
-    return {
-        "models": [
-            {
-                **{"name": model, "layers": shapes[model][0], "heads": shapes[model][1], "random": random_weights[model]},
-                "values": {name: [_number(value) for value in of.table[name]] for name in numeric(of.table)},
-                "nulls": _nulls(of),
-            }
-            for model, of in measured.items()
-        ],
-        "means": _by_model(comparison["models"], ["mean", "ci_low", "ci_high"]),
-        "agreement": _by_model(comparison["matching"], ["agreement", "null_low", "null_high", "p"]),
-        "matches": _matches(comparison["matches"], {model: shapes[model] for model in measured}),
-        "findings": [
-            {
-                "finding": finding,
-                "statistic": rows["statistic"].iloc[0],
-                "models": {row.model: [_number(row.value), row.verdict] for row in rows.itertuples()},
-            }
-            for finding, rows in comparison["models_findings"].groupby("finding", sort=False)
-        ],
-    }
-
-
-def _nulls(measured: HeadMeasures) -> dict[str, list[float | None]]:
-    """Measure -> ends of 95 % of its null distribution (or twice the value without the effect), number of heads unlike it."""
-    table = measured.table
-    known = measured.known_chances()
-    nulls = {}
-    for name in numeric(table):
-        low, high, _ = null_of(name)
-        inside = inside_null(table, name, known.get(name))
-        if inside is None:
-            continue
-        drawn = low in table and table[low].notna().any()
-        ends = (table[low].min(), table[high].max()) if drawn else (known.get(name), known.get(name))
-        nulls[name] = [*map(_number, ends), int((~inside & table[name].notna()).sum())]
-    return nulls
-
-
-def _by_model(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
-    """Model -> measure -> numbers of these columns."""
-    return {
-        str(model): {name: [*map(_number, values)] for name, *values in rows[["measure", *columns]].to_numpy()}
-        for model, rows in table.groupby("model", sort=False)
-    }
-
-
-def _matches(table: pd.DataFrame, shapes: Mapping[str, Sequence[int]]) -> dict[str, list[list[float] | None]]:
-    (layers, heads), *_ = shapes.values()
-    matches: dict[str, list[list[float] | None]] = {model: [None] * (layers * heads) for model in list(shapes)[1:]}
-    for row in table[table["model"].isin(matches)].itertuples():
-        partner = int((row.matched_layer - 1) * shapes[row.model][1] + row.matched_head - 1)
-        matches[row.model][(row.layer - 1) * heads + row.head - 1] = [partner, round(float(row.distance), _DIGITS_OF_MODELS)]
-    return matches
-
-
-def _number(value: Any) -> float | None:
-    return None if pd.isna(value) else float(f"{np.float64(value):.{_DIGITS_OF_MODELS}g}")
+def match_cards(
+    matches: pd.DataFrame, shapes: Mapping[str, Sequence[int]], places: pd.DataFrame
+) -> dict[str, list[tuple[int, float] | None]]:
+    """Compared model -> [head of the run's model] index of the matched head and their distance, None without one."""
+    cards = {}
+    for model, rows in matches.groupby("model", sort=False):
+        partner = (rows["matched_layer"] - 1) * shapes[model][1] + rows["matched_head"] - 1
+        distance = rows["distance"].map(_plain)
+        by_place = dict(zip(zip(rows["layer"], rows["head"], strict=True), zip(partner, distance, strict=True), strict=True))
+        cards[str(model)] = [by_place.get(place) for place in places.itertuples(index=False, name=None)]
+    return cards
 
 
 def html_of(data: Mapping[str, Any], title: str, line: str) -> str:

@@ -22,8 +22,6 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from attention_atlas.atlas.head_properties import norm_weighted
-from attention_atlas.atlas.head_scores import value_norms
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
 from attention_atlas.attention.words import to_words, unit_starts, widened
@@ -46,6 +44,7 @@ from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
+from attention_atlas.models.head_weights import ValueNorms, norm_weighted, value_norms
 from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
@@ -57,8 +56,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 RELATION_WEIGHTS = (
-    *("layer", "head", "relation", "direction", "n", "raw", "raw_low", "raw_high", "norm", "norm_low", "norm_high"),
-    *("value", "ci_low", "ci_high", "p", "q", "unit", "units", "note"),
+    *("layer", "head", "relation", "direction", "n", "norm", "norm_low", "norm_high", "value", "ci_low", "ci_high", "p", "q"),
+    *("unit", "units", "note"),
 )
 CAUSAL_EFFECTS = (
     *("layer", "head", "relation", "direction", "n", "same_part_of_speech", "loss", "relation_change", "relation_low"),
@@ -91,14 +90,14 @@ def relation_effects(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Accuracy of raw and norm-weighted maps on the first relation of each head, and effects of masking heads.
+    """Accuracy of norm-weighted maps on the first relation of each head, and effects of masking heads.
 
     relations: of each head on these sentences, columns `HEAD_RELATIONS`.
 
-    weights, columns `RELATION_WEIGHTS`: raw, norm: accuracy of the head on words of its relation by attention weights and by
-    norm-weighted attention; value: norm minus raw, with interval, p by exchanges within units, and q over heads. effects,
-    columns `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation
-    with all heads; language_model: the language-model head. note: why there is no value.
+    weights, columns `RELATION_WEIGHTS`: norm: accuracy of the head on words of its relation by norm-weighted attention; value:
+    norm minus the accuracy by attention weights, with interval, p by exchanges within units, and q over heads. effects, columns
+    `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation with
+    all heads; language_model: the language-model head. note: why there is no value.
     """
     chosen = Chosen(**causal_effects, resamples=resamples, seed=seed)
     first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
@@ -120,7 +119,7 @@ def relation_effects(
     }
 
 
-# --- accuracy by raw and by norm-weighted attention -------------------------------------------------------------------
+# --- accuracy by attention weights and by norm-weighted attention -----------------------------------------------------
 
 
 def relation_weights(
@@ -130,25 +129,23 @@ def relation_weights(
 
     model: the bare model, with the attention engine installed.
     """
-    columns = list(RELATION_WEIGHTS)
-    rows = first[[*PLACE, "relation", "direction"]].copy()
+    rows, columns = first[[*PLACE, "relation", "direction"]].copy(), list(RELATION_WEIGHTS)
     if not len(rows):
         return pd.DataFrame(columns=columns)
     gold = gather_gold(examples)
-    raw, norm, note = _right_words(model, examples, gold, card.pad or 0)
-    heads = (rows["layer"] - 1).to_numpy(), (rows["head"] - 1).to_numpy()
-    direction = rows["direction"].map({name: k for k, name in enumerate(DIRECTIONS)}).to_numpy()
-    of_relation = (gold.relation[:, None] == rows["relation"].to_numpy(dtype=str)).astype(np.float64)
     units = gold.units
+    of_relation = (gold.relation[:, None] == rows["relation"].to_numpy(dtype=str)).astype(np.float64)
     n = units.sums(of_relation)
     rows["n"], rows["unit"], rows["units"] = n.sum(axis=0).astype(int), units.name, (n > 0).sum(axis=0)
-    raw_right = raw[:, direction, *heads] * of_relation
-    rows["raw"], rows["raw_low"], rows["raw_high"] = _ratio(units.sums(raw_right), n, chosen)
-    if norm is None:
+    norms, note = value_norms(model)
+    if norms is None:
         return rows.assign(note=note).reindex(columns=columns)
-    norm_right = norm[:, direction, *heads] * of_relation
-    rows["norm"], rows["norm_low"], rows["norm_high"] = _ratio(units.sums(norm_right), n, chosen)
-    differences = units.sums(norm_right - raw_right)
+    right = _right_words(model, examples, gold, card.pad or 0, norms)
+    direction = rows["direction"].map({name: k for k, name in enumerate(DIRECTIONS)}).to_numpy()
+    heads = (rows["layer"] - 1).to_numpy(), (rows["head"] - 1).to_numpy()
+    raw, norm = (of_map[:, direction, *heads] * of_relation for of_map in right)
+    rows["norm"], rows["norm_low"], rows["norm_high"] = _ratio(units.sums(norm), n, chosen)
+    differences = units.sums(norm - raw)
     rows["value"], rows["ci_low"], rows["ci_high"] = _ratio(differences, n, chosen)
     draws = max(chosen.resamples, enough_draws(len(rows), LEVEL))
     rows["p"] = exchange_p(differences, draws, chosen.seed)
@@ -164,25 +161,17 @@ def _ratio(sums: Floats, sizes: Floats, chosen: Chosen) -> tuple[Floats, Floats,
 
 
 def _right_words(
-    model: PreTrainedModel, examples: Sequence[Example], gold: Gold, pad: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_] | None, str]:
-    """[token, direction, layer, head] correct picks of raw and of norm-weighted attention, and why the latter are None."""
-    norms, note = value_norms(model)
-    observe = None if norms is None else norms.observer
-    raw: dict[int, npt.NDArray[np.int16]] = {}
-    norm: dict[int, npt.NDArray[np.int16]] = {}
-    for example, maps in each_example(model, examples, pad, reuse_memory=True, values=observe):
+    model: PreTrainedModel, examples: Sequence[Example], gold: Gold, pad: int, norms: ValueNorms
+) -> list[npt.NDArray[np.bool_]]:
+    """[token, direction, layer, head] correct picks of attention weights, and of norm-weighted attention."""
+    picked: dict[int, list[npt.NDArray[np.int16]]] = {}
+    for example, maps in each_example(model, examples, pad, reuse_memory=True, values=norms.observer):
         special = np.asarray(example.word)[unit_starts(example.word)] == SPECIAL
         weights = widened(maps)
-        raw[example.record] = predicted_words(to_words(weights, example.word), special)
-        if norms is not None:
-            weighted = norm_weighted(weights, norms.take(example))
-            norm[example.record] = predicted_words(to_words(weighted, example.word), special)
-
-    def right(picked: Mapping[int, npt.NDArray[np.int16]]) -> npt.NDArray[np.bool_]:
-        return score(np.concatenate([picked[example.record] for example in examples]), gold, AS_PUBLISHED).heads
-
-    return right(raw), right(norm) if norm else None, note
+        both = (weights, norm_weighted(weights, norms.take(example)))
+        picked[example.record] = [predicted_words(to_words(of_map, example.word), special) for of_map in both]
+    by_map = zip(*(picked[example.record] for example in examples), strict=True)
+    return [score(np.concatenate(of_map), gold, AS_PUBLISHED).heads for of_map in by_map]
 
 
 # --- words of a relation and their matches ----------------------------------------------------------------------------

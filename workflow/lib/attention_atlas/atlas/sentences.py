@@ -18,7 +18,7 @@ from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAt
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.methods.dependency_scoring import gather_gold, heads_frame, predict, relations_frame, score
+from attention_atlas.methods.dependency_scoring import gather_gold, predict, score
 from attention_atlas.methods.distance_features import DEFAULT, mean_features
 from attention_atlas.methods.head_relations import head_relations
 from attention_atlas.methods.head_tables import head_rows
@@ -41,22 +41,14 @@ KINDS = ["layer", "head", "of", "kind", "share", "even_share", "sentences"]
 
 
 def of_model(
-    attention: RepeatedAttention,
-    examples: Examples,
-    card: Card,
-    min_count: int,
-    folds: int,
-    resamples: int,
-    seed: int,
-    strongest_pairs: int,
+    attention: RepeatedAttention, examples: Examples, card: Card, resamples: int, seed: int, strongest_pairs: int
 ) -> dict[str, pd.DataFrame]:
     """Measure every head of a model on the sentences of a treebank (over word pieces), with the options as published.
 
-    Tables in the form of those of the studies: surface, heads (`clark2019/dependency_heads`), dependencies, head_relations and
-    types: like `guan2020/head_types`, without the features; no rows if the clusters of heads cannot be named; and `attended`.
+    Tables in the form of those of the studies: surface, head_relations, and types (`guan2020/head_types` without the features;
+    no rows if the clusters of heads cannot be named); and `attended`.
     """
     gold = gather_gold(examples)
-    resampling = Resampling(folds, resamples, seed)
 
     def cached(label: str) -> Iterator[CachedExample]:
         return progress(attention, total=len(examples), label=label)
@@ -68,9 +60,8 @@ def of_model(
     scores = score(picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
     return {
         "surface": surface,
-        "heads": heads_frame(scores, gold, AS_PUBLISHED),
-        "dependencies": relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling),
-        "head_relations": head_relations(scores, gold, AS_PUBLISHED, resampling),
+        # The relation of a head is chosen on one half of the documents: no folds.
+        "head_relations": head_relations(scores, gold, AS_PUBLISHED, Resampling(2, resamples, seed)),
         "types": type_rows(features[0].mean(axis=0), len(features[0]), seed),
         **attended(iter(attention), examples, strongest_pairs),
     }

@@ -143,19 +143,15 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
 # --- models on the page -----------------------------------------------------------------------------------------------
 
 
-def compared_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
-    """Model -> table -> file of what all compared models are measured by, the run's model first."""
-    return {model: sentence_tables(run, model, HEAD_SCORES) for model in compared_models(inputs.config, run)}
-
-
 def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
-    """The same, for the page; empty if the run compares no models."""
+    """Model -> table -> file of what all compared models are measured by, the run's model first; empty without others."""
     compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
-    return compared_tables(inputs, run) if compares else {}
+    models = compared_models(inputs.config, run) if compares else []
+    return {model: sentence_tables(run, model, HEAD_SCORES) for model in models}
 
 
 def random_weights(inputs: StudyInputs, run: str) -> dict[str, bool]:
-    """Compared model -> whether its layers are randomly initialised: a control."""
+    """Model -> whether its layers are randomly initialised: a control."""
     entries = {model: inputs.config["models"][model] for model in compared_models(inputs.config, run)}
     return {model: entry["init"] != "pretrained" and "training" not in entry for model, entry in entries.items()}
 
@@ -186,12 +182,6 @@ def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
     by_model = {model: tables[HEAD_RELATIONS] for model, tables in of_page.items() if HEAD_RELATIONS in tables}
     of_base = head_tables(inputs, run).get(HEAD_RELATIONS)
     return by_model | ({inputs.base_model(run): of_base} if of_base else {})
-
-
-def comparison(inputs: StudyInputs, run: str) -> dict[str, str]:
-    """Tables of the compared models; none if the run compares none."""
-    names = ("models", "models_findings", "matches", "matching") if page_tables(inputs, run) else ()
-    return {name: inputs.study.path(f"{name}.tsv", run) for name in names}
 
 
 # --- for measuring jobs -----------------------------------------------------------------------------------------------
@@ -231,15 +221,12 @@ STUDY = Study(
     measures=MEASURES,
     inputs={
         "model": lambda inputs, run: inputs.base_model(run),
-        "shape": lambda inputs, run: shape_of(inputs.config, inputs.base_model(run)),
         "tables": head_tables,
         "table_models": table_models,
         "skip_reasons": skip_reasons,
-        "compared_tables": compared_tables,
         "page_tables": page_tables,
         "shapes": lambda inputs, run: {model: shape_of(inputs.config, model) for model in compared_models(inputs.config, run)},
         "random_weights": random_weights,
-        "comparison": comparison,
         "relations": relations,
         "pairs": evidence("attended_pairs"),
         "kinds": evidence("attended_kinds"),

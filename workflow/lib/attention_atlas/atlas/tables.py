@@ -29,7 +29,7 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.atlas.measures import MOST_HEADS, chances_of, inside_null, why_not_ranked
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.published.compare import NOT_TESTED, UNDECIDED, claim_verdict
+from attention_atlas.published.compare import UNDECIDED, claim_verdict
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 from attention_atlas.workflow.shown import table
@@ -139,15 +139,14 @@ def findings(
         "Interval of the value: bootstrap over heads. p: two-sided test of the statistic within layers by shuffling heads "
         "within their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
         f"Verdict: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic within layers has the sign that "
-        f"it claims. within_low to within_high: its {100 * (1 - LEVEL):.0f} % interval, for each finding by itself. Not "
-        "tested: measures whose ranks say nothing (fewer than five different values over heads, most heads tied with another "
-        f"one, or at least {100 * MOST_HEADS:.0f} % of heads that cannot be distinguished from heads without the effect), and "
-        "measures with a warning.",
+        f"it claims. within_low to within_high: its {100 * (1 - LEVEL):.0f} % interval, for each finding by itself.",
+        f"{len(QUESTIONS) - len(frame)} of {len(QUESTIONS)} findings are left out: the run does not measure them, or ranks of "
+        "their measures say nothing (fewer than five different values over heads, most heads tied with another one, at least "
+        f"{100 * MOST_HEADS:.0f} % of heads that cannot be distinguished from heads without the effect, or a warning).",
         *(f"{name}: {warnings[name]}" for name in dict.fromkeys(needed) if name in warnings),
     ]
-    tests = int(frame["p"].notna().sum())
-    if tests and frame["p_holm"].isna().all():
-        notes.append(too_few_draws("p_holm", tests, LEVEL, "shuffles"))
+    if len(frame) and frame["p_holm"].isna().all():
+        notes.append(too_few_draws("p_holm", len(frame), LEVEL, "shuffles"))
     return Table(frame, notes, formats={"n": "d", "p": ".4f", "p_holm": ".4f"})
 
 
@@ -159,63 +158,44 @@ def finding_rows(
     chances: Mapping[str, float] = MappingProxyType({}),
     models: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """One row per question whose measures the run has, columns `FINDINGS`.
+    """One row per question that can be tested on the measures of the run, columns `FINDINGS`.
 
     value: over all heads, with its interval ci_low to ci_high by bootstrap over heads; it may be due to depth alone.
     within_layers: the same statistic within layers: the correlation of ranks minus their means by layer; for a group of heads,
     over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
     p_holm: p adjusted for all tested findings (Holm). within_low, within_high: interval of within_layers, not adjusted for the
-    number of findings (`null_interval`). verdict: from `within_verdict` with p_holm, or `NOT_TESTED` and the reason.
+    number of findings (`null_interval`). verdict: from `within_verdict` with p_holm.
 
     warnings, chances, models: by measure, why it says nothing about heads, its value without an effect, and its model.
     """
-    rows, reasons = [], []
-    questions = [question for question in QUESTIONS if {*question.needs} <= {*heads}]
-    for question in questions:
+    rows, signs = [], []
+    for question in QUESTIONS:
+        if not {*question.needs} <= {*heads} or {*question.needs} & {*warnings}:
+            continue
         complete = heads.dropna(subset=[*question.needs])
-        reason = _why_not(question, heads, complete, warnings, chances)
-        overall: Overall = (np.nan, np.nan, np.nan)
-        within, p, within_low, within_high = np.nan, np.nan, np.nan, np.nan
-        if not reason:
-            overall, within, shuffled = _tested(question, complete, draws)
-            if np.isfinite(within):
-                p = shuffle_p(within, shuffled)
-                within_low, within_high = null_interval(within, shuffled, level, question.grouped)
-            else:
-                reason = "no layer has heads of both kinds" if question.grouped else "a measure does not vary within layers"
-        reasons.append(reason)
-        facts = (question.statement, question.statistic, *overall, within, p, np.nan, len(complete), "")
-        of = [part for name in question.needs for part in (name, models.get(name, ""))]
-        rows.append([*facts, within_low, within_high, *of])
+        if not _testable(question, heads, complete, chances):
+            continue
+        overall, within, shuffled = _tested(question, complete, draws)
+        if np.isfinite(within):
+            facts = (question.statement, question.statistic, *overall, within, shuffle_p(within, shuffled), np.nan)
+            of = [part for name in question.needs for part in (name, models.get(name, ""))]
+            rows.append([*facts, len(complete), "", *null_interval(within, shuffled, level, question.grouped), *of])
+            signs.append(question.sign)
     frame = pd.DataFrame(rows, columns=FINDINGS)
-    tested = frame["p"].notna()
-    frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), level)
-    frame["verdict"] = [
-        f"{NOT_TESTED}: {reason}" if reason else within_verdict(within, p, question.sign, level)
-        for reason, within, p, question in zip(reasons, frame["within_layers"], frame["p_holm"], questions, strict=True)
-    ]
-    return frame
+    frame["p_holm"] = corrected_p(frame["p"], "holm", 1 / (1 + draws.shuffles), level)
+    decided = zip(frame["within_layers"], frame["p_holm"], signs, strict=True)
+    return frame.assign(verdict=[within_verdict(within, p, sign, level) for within, p, sign in decided])
 
 
-def _why_not(
-    question: Question,
-    heads: pd.DataFrame,
-    complete: pd.DataFrame,
-    warnings: Mapping[str, str],
-    chances: Mapping[str, float],
-) -> str:
-    """Why a question cannot be tested on the heads that have both measures; empty if it can."""
-    if silent := [name for name in question.needs if name in warnings]:
-        return f"{', '.join(silent)} cannot be used here: see its warning in measures.tsv"
-    numbers = question.needs[1:] if question.grouped else question.needs
+def _testable(question: Question, heads: pd.DataFrame, complete: pd.DataFrame, chances: Mapping[str, float]) -> bool:
+    """Whether the heads that have both measures (`complete`) suffice, and ranks of their values say something."""
     if len(complete) < LEAST or (question.grouped and complete[question.needs[0]].isin(_VERTICAL).nunique() < 2):
-        return "too few heads of both kinds" if question.grouped else "too few heads"
+        return False
+    numbers = question.needs[1:] if question.grouped else question.needs
     insides = {name: inside_null(heads, name, chances.get(name)) for name in numbers}
-    reasons = {
-        name: why_not_ranked(complete[name], None if inside is None else inside[complete.index])
-        for name, inside in insides.items()
-    }
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
+    return not any(
+        why_not_ranked(complete[name], None if inside is None else inside[complete.index]) for name, inside in insides.items()
+    )
 
 
 def within_verdict(within: float, p: float, sign: int, level: float) -> str:

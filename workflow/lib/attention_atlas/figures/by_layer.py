@@ -17,12 +17,8 @@ from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
 
 HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean and range"
 """Labels of marks, lines and bands in legends."""
-NARROW, MOSTLY_NARROW = "\n(narrower than the line)", "\n(mostly narrower than the line)"
-"""Added to the label of bands, all or most of which cannot be seen."""
 _SPREAD = 0.5
 """Width over which the heads of a layer are spread."""
-_LINE = 0.01
-"""Width of a line as a share of the height of a panel."""
 _DOT = "o"
 """Mark of heads in a panel of one series; its colour and title name the series."""
 
@@ -76,17 +72,10 @@ def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quan
             )
 
 
-def range_label(frame: pd.DataFrame, column: str, value: str, height: float) -> str:
-    """Label of the bands of `draw_range`, which says if they are narrower than the line in panels of this height."""
-    values = frame.groupby([column, "layer"])[value]
-    narrow = (values.max() - values.min() < _LINE * height).mean()
-    return RANDOM + (NARROW if narrow == 1 else MOSTLY_NARROW if narrow > 0.5 else "")
-
-
-def layer_legend(series: Sequence[Quantity], random: str = "", published: str = "") -> list[Line2D]:
+def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D]:
     """Handles of a legend for what `draw_by_layer` and `draw_range` draw; a single series is labelled as head and mean.
 
-    random: label of the bands (`range_label`); published: source of the published values; empty if there are none.
+    random: whether there are bands; published: source of the published values; empty if there are none.
     """
     handles: list[Line2D] = []
     if len(series) == 1:
@@ -97,7 +86,7 @@ def layer_legend(series: Sequence[Quantity], random: str = "", published: str = 
     else:
         handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=drawn.name) for drawn in series]
     if random:
-        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=random))
+        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=RANDOM))
     if published:
         colour = series[0].colour if len(series) == 1 else BLACK
         style = PUBLISHED | {"color": colour}

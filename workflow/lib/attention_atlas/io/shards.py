@@ -74,15 +74,6 @@ def new_shard(
     write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
 
 
-def write_shard(
-    path: str | Path, description: str | Path, arrays: Mapping[int, npt.NDArray[np.float16]], facts: Mapping[str, Any]
-) -> None:
-    """Write one shard and its description from arrays in memory, record -> float16; see `new_shard`."""
-    with new_shard(path, description, {record: array.shape for record, array in arrays.items()}, facts) as shard:
-        for record, array in arrays.items():
-            shard.write(record, array)
-
-
 def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
     """The header of a safetensors file with float16 arrays of these names, and the byte at which each array starts."""
     entries, starts, end = {}, {}, 0

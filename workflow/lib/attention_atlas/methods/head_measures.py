@@ -5,7 +5,7 @@ Declarations only: whatever is needed to read a table is imported at that time, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,20 +25,17 @@ WEIGHTS = "Weights alone"
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
 PLACE = ["layer", "head"]
-Q = "_q"
-"""Suffix of the name of q, a head's p corrected for all heads."""
-ADJUSTED = "p adjusted for all heads"
-"""Replaces q if a study adjusts p by the maximum statistic."""
 
 
 @dataclass(frozen=True)
 class Measure:
     """A column of the atlas.
 
-    item: table, figure or section of the paper; unit: empty for names; part: whether it is a part of another measure (one task
-    of several, an end of an interval): shown, but not correlated; chance: value of a head without the effect, if it is known in
-    advance; null: source of the values in its null distribution; about: measure of the same head that names the object of the
-    value, such as the relation of an accuracy; shares: measures that count the same weights or answers.
+    item: table, figure or section of the paper; unit: empty for names; part: whether it follows from another measure: shown,
+    but not correlated; chance: value of a head without the effect, if it is known in advance; null: source of the values in its
+    null distribution; about: measure of the same head that names the object of the value, such as the relation of an accuracy;
+    shares: measures that count the same weights or answers; adjusted: whether its q is a p adjusted by the maximum statistic;
+    interval: what its interval is, if not the 95 % interval of one head.
     """
 
     name: str
@@ -51,6 +48,8 @@ class Measure:
     null: str = ""
     about: str = ""
     shares: tuple[str, ...] = ()
+    adjusted: bool = False
+    interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,44 +115,12 @@ def ends_of(name: str) -> tuple[str, str]:
 
 def null_of(name: str) -> tuple[str, str, str]:
     """Names of the ends of the range of a measure's null distribution, and of its q."""
-    return f"{name}_null_low", f"{name}_null_high", f"{name}{Q}"
+    return f"{name}_null_low", f"{name}_null_high", f"{name}_q"
 
 
 def parts_of(name: str) -> tuple[str, ...]:
     """Names of the values shown with a measure: the ends of its interval, and its null distribution."""
     return (*ends_of(name), *null_of(name))
-
-
-def with_null(measure: Measure) -> tuple[Measure, Measure, Measure]:
-    """Range of the null distribution of a measure and its q, as parts of it."""
-    low, high, q = null_of(measure.name)
-    title, item, unit = measure.title, measure.item, measure.unit
-    return (
-        Measure(low, f"{title}: lower end of 95 % of {measure.null}", item, unit, part=True),
-        Measure(high, f"{title}: upper end of 95 % of {measure.null}", item, unit, part=True),
-        Measure(q, f"{title}: q against {measure.null}", item, "", part=True),
-    )
-
-
-def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure]:
-    """A measure, and the ends of its interval as parts of it; `interval` describes it in their titles."""
-    sides = zip(ends_of(measure.name), ("lower", "upper"), strict=True)
-    low, high = (
-        Measure(name, f"{measure.title}: {side} end of the {interval}", measure.item, measure.unit, part=True)
-        for name, side in sides
-    )
-    return measure, low, high
-
-
-def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, ...]:
-    """A measure, the ends of its interval, and its p-value adjusted for all heads, which the page shows as q."""
-    adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
-    return (*with_interval(measure, interval), adjusted)
-
-
-def ends_with_titles(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    """The ends of the intervals of several measures, without the measures themselves."""
-    return tuple(end for measure in measures for end in with_interval(measure)[1:])
 
 
 def where(value: str, name: str, interval: tuple[str, str] | None = None, p: str = "", /, **equal: str) -> Select:

@@ -7,6 +7,7 @@ and no token and is omitted, as in the source.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +20,7 @@ from transformers.pytorch_utils import Conv1D
 
 from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention
 from attention_atlas.attention.plans import SiteKind
+from attention_atlas.attention.words import widened
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
+_log = logging.getLogger(__name__)
 _Layer = TypeVar("_Layer", bound=nn.Module)
 _NAMES = (
     # Projections of the attention module, and the output projection relative to it or to its parent module.
@@ -148,6 +151,27 @@ class ValueNorms:
     def take(self, example: Example) -> Norms:
         """[layer, head, n] norms of an example after its forward pass; they are then released."""
         return self._collected.pop(example.record)
+
+
+def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
+    """Collector of the norms of value vectors, or the reason why the model has none."""
+    try:
+        return ValueNorms(model), ""
+    except AtlasError as error:
+        _log.info("no norm-weighted attention: %s", error)
+        return None, str(error)
+
+
+def norm_weighted(maps: npt.NDArray[np.floating], norms: Norms) -> npt.NDArray[np.float32]:
+    """[layer, head, n, n] alpha_ij ||f(x_j)||, divided by its sum over j, so that rows sum to 1 like attention weights.
+
+    The output of a head for token i is the sum over tokens j of alpha_ij f(x_j), so ||alpha_ij f(x_j)|| says how much token j
+    contributes: a head can attend to [SEP] although f([SEP]) is small (Kobayashi et al. 2020, Attention Is Not Only a Weight,
+    section 3). A row to which no token contributes (all f(x_j) are 0) stays 0. `norms`: [layer, head, n] ||f(x_j)||.
+    """
+    weighted = widened(maps) * norms[:, :, None, :].astype(np.float32)
+    sums = weighted.sum(axis=-1, keepdims=True)
+    return np.divide(weighted, sums, out=np.zeros_like(weighted), where=sums > 0)
 
 
 def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Tensor:

@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, stdtrit
 
-from attention_atlas.stats.intervals import resampled_counts, student_quantile
+from attention_atlas.stats.intervals import resampled_counts
 
 Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-9
@@ -53,20 +53,6 @@ def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple
     """Interval of the smallest of several true values; see `largest_interval`."""
     low, high = largest_interval(-values, deviations, level)
     return -high, -low
-
-
-def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, level: float) -> tuple[float, float]:
-    """Interval of the largest of several true means, from a percentile interval of each mean with the same level.
-
-    Like `largest_interval`, if deviations are not available: the end towards the other means comes from simultaneous intervals
-    by Bonferroni. Both ends use quantiles of Student's t, since a percentile interval over few units is too short. `units`: the
-    smallest number of any mean; NaN with fewer than two.
-    """
-    if units < 2:
-        return math.nan, math.nan
-    tail = (1 - level) / 2
-    together, alone = student_quantile([tail / len(values), tail], units) / -ndtri(tail)
-    return float((values - together * (values - low)).max()), float((values + alone * (high - values)).max())
 
 
 def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:

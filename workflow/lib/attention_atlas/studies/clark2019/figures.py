@@ -18,9 +18,8 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.figures import quantities, style
-from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
-from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, range_label, values_from_zero
-from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, values_from_zero
+from attention_atlas.figures.marks import draw_attention_lines, label_points, shortened
 from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 from attention_atlas.methods.surface import TARGETS
@@ -144,9 +143,7 @@ def figure2(surface: pd.DataFrame, random: pd.DataFrame | None = None) -> DrawnF
     grid[0, -1].tick_params(labelbottom=True)
     grid[0, -1].xaxis.label.set_visible(True)
     grid[-1, -1].axis("off")
-    height = grid[0, 0].get_ylim()[1]
-    bands = "" if control is None else range_label(control, "target", "mean_attention", height)
-    handles = layer_legend([quantities.TO_SEP], bands, PUBLISHED_MODEL)
+    handles = layer_legend([quantities.TO_SEP], control is not None, PUBLISHED_MODEL)
     for handle in [*handles[:2], handles[-1]]:
         handle.set_color(style.BLACK)
     grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))

@@ -12,10 +12,8 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Source,
     best_of_rows,
-    ends_with_titles,
     one_per_value,
     where,
-    with_interval,
 )
 
 if TYPE_CHECKING:
@@ -54,49 +52,45 @@ _SURFACE = {
 }
 """Measure in surface.tsv -> measure of the atlas."""
 _COLUMNS_OF_SURFACE = {name: measure.name for name, measure in _SURFACE.items()}
-_MARGIN = "Held-out margin on the head's first relation"
 _RELATION = (
     Measure("chosen_relation", "First relation of the head, chosen on one half of the documents", "Table 1", ""),
     Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
-    *with_interval(
-        Measure(
-            "relation_accuracy",
-            "Held-out accuracy on the head's first relation",
-            "Table 1",
-            "share",
-            "attends to the word that the relation links",
-            about="chosen_relation",
-            shares=("relation_margin",),
-        )
+    Measure(
+        "relation_accuracy",
+        "Held-out accuracy on the head's first relation",
+        "Table 1",
+        "share",
+        "attends to the word that the relation links",
+        about="chosen_relation",
+        shares=("relation_margin",),
     ),
     Measure(
         "relation_margin",
-        f"{_MARGIN} over the best fixed offset",
+        "Held-out margin on the head's first relation over the best fixed offset",
         "Table 1",
         "difference of shares",
         "follows the relation beyond what word distance predicts",
         chance=0,
         about="chosen_relation",
     ),
-    Measure("relation_margin_low", f"{_MARGIN}, lower end of its interval", "Table 1", "difference of shares", part=True),
-    Measure("relation_margin_high", f"{_MARGIN}, upper end of its interval", "Table 1", "difference of shares", part=True),
-    Measure("relation_margin_q", "q of that margin over all heads", "Table 1", "", part=True),
 )
 _GRADIENT = Measure(
     "gradient_sep", "Gradient of the loss with respect to attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"
 )
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
-_COREFERENCE = with_interval(
-    Measure(
-        "coreference", "Accuracy on antecedents, in the better direction of attention", "Table 2", "share", "finds antecedents"
-    ),
-    "simultaneous 95 % interval of both directions",
+_COREFERENCE = Measure(
+    "coreference",
+    "Accuracy on antecedents, in the better direction of attention",
+    "Table 2",
+    "share",
+    "finds antecedents",
+    interval="simultaneous 95 % interval of both directions",
 )
 MEASURES = (
     Source(
         "clark2019/surface",
         one_per_value("value", "measure", _COLUMNS_OF_SURFACE, ("ci_low", "ci_high")),
-        (*_SURFACE.values(), *ends_with_titles(tuple(_SURFACE.values()))),
+        tuple(_SURFACE.values()),
         ("measure", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
@@ -106,7 +100,7 @@ MEASURES = (
     Source(
         "clark2019/gradients",
         where("value", "gradient_sep", ("ci_low", "ci_high"), **_OF_GRADIENT),
-        with_interval(_GRADIENT),
+        (_GRADIENT,),
         (*_OF_GRADIENT, "layer", "head", "value", "ci_low", "ci_high"),
         Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
         group=EFFECT,
@@ -125,7 +119,7 @@ MEASURES = (
     Source(
         "clark2019/coreference_heads",
         best_of_rows("accuracy", "coreference", ("ci_low", "ci_high"), mention_type="all"),
-        _COREFERENCE,
+        (_COREFERENCE,),
         ("mention_type", "layer", "head", "accuracy", "ci_low", "ci_high", "chance"),
         Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
         group=LINGUISTIC,

@@ -14,8 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.head_grid import draw_cells, number_ticks
-from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.marks import draw_cells, label_points, number_ticks
 from attention_atlas.figures.quantities import HEAD, LAYER
 from attention_atlas.figures.style import (
     BLUE,

@@ -16,7 +16,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
-from attention_atlas.figures.head_grid import draw_cells, draw_head_grid, number_ticks
+from attention_atlas.figures.marks import draw_cells, draw_head_grid, number_ticks
 from attention_atlas.figures.quantities import ATTENTION, COSINE, HEAD, LAYER, LOSS, SHARE_OF_MAPS, UNCHANGED, WEIGHT
 from attention_atlas.figures.style import (
     BLACK,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -18,64 +17,31 @@ from attention_atlas.methods.head_measures import (
     Source,
     ends_of,
     where,
-    with_adjusted_p,
-    with_interval,
 )
-from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE, TASK_TITLES, TASKS
+from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def by_task(
-    value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, p: str = "", **equal: str
-) -> Select:
-    """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`.
+def over_tasks(value: str, name: str, reduced: str = "mean", interval: tuple[str, str] | None = None, **equal: str) -> Select:
+    """The mean (or sum) over tasks of the rows of a head with these values as the measure `name`.
 
-    The mean of tasks has an interval if the tasks have one: their examples are independent, and the distances from the
-    value to either end add up in squares (Zou and Donner 2008). The column `p` becomes the q of each task alone.
+    The mean has an interval if the tasks have one: their examples are independent, and the distances from the value to either
+    end add up in squares (Zou and Donner 2008).
     """
-    rows = where(value, name, interval, p, **equal)
+    rows = where(value, name, interval, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         every_task = rows(table)
-        overall = every_task.groupby(PLACE, as_index=False)[name].agg(over_tasks)
+        overall = every_task.groupby(PLACE, as_index=False)[name].agg(reduced)
         for end in ends_of(name) if interval else ():
             squares = every_task.assign(square=(every_task[end] - every_task[name]) ** 2).groupby(PLACE)["square"]
             reach = squares.sum(min_count=1).to_numpy() ** 0.5 / squares.size().to_numpy()
             overall[end] = overall[name] + (-reach if end == ends_of(name)[0] else reach)
-        for task in TASKS:
-            of_task = rows(table[table["task"] == task])
-            of_task.columns = of_task.columns.str.replace(name, f"{name}_{task}")
-            overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
         return overall
 
     return select
-
-
-def _missing_tasks(name: str) -> Callable[[pd.DataFrame], dict[str, str]]:
-    """Function from a table with a column `task` to measure -> why it is missing, for the tasks that the run lacks."""
-    return lambda table: {
-        f"{name}_{task}": f"the run has no task {TASK_TITLES[task]}" for task in TASKS if task not in set(table["task"])
-    }
-
-
-def _task_measures(
-    name: str,
-    title: str,
-    item: str,
-    unit: str,
-    higher_means: str,
-    chance: float | None = None,
-    with_parts: Callable[[Measure], tuple[Measure, ...]] = with_interval,
-) -> tuple[Measure, ...]:
-    """The measures of `by_task`: over all tasks, and one for each task `with_parts`."""
-    overall = Measure(name, f"{title}, mean of tasks", item, unit, higher_means, chance=chance)
-    measures = list(with_interval(overall))
-    for task, name_of_task in TASK_TITLES.items():
-        of_task = Measure(f"{name}_{task}", f"{title}, {name_of_task}", item, unit, higher_means, part=True, chance=chance)
-        measures += with_parts(of_task)
-    return tuple(measures)
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +62,8 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
 
 def _maps_of_classes(table: pd.DataFrame) -> pd.DataFrame:
     """[head, class] maps of all tasks by `HEADLINE`."""
-    maps = table[table["annotator"] == HEADLINE].groupby([*PLACE, "class"])["maps"].sum().unstack(fill_value=0)
+    rows = table[table["annotator"] == HEADLINE]
+    maps = rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0)
     return maps.reindex(columns=list(CLASSES), fill_value=0)
 
 
@@ -109,7 +76,7 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
 _SHARE_TITLE = "Share of the head's attention maps in its most frequent class"
 _CLASS = (
     Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
-    *with_interval(Measure("pattern_share", _SHARE_TITLE, "Figure 2", "share", "one pattern", about="pattern_class")),
+    Measure("pattern_share", _SHARE_TITLE, "Figure 2", "share", "one pattern", about="pattern_class"),
 )
 _FRAMES = Measure(
     "frame_margin",
@@ -119,8 +86,17 @@ _FRAMES = Measure(
     "links core frame elements with their target",
     chance=0,
 )
-_COSINE = ("Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less")
-_CHANGE = ("Change in score when the head attends uniformly", "Figure 8", "points", "disabling the head hurts less, or helps")
+_COSINE = Measure(
+    "unchanged", "Cosine of maps before and after fine-tuning, mean of tasks", "Figure 5", "cosine", "changed less"
+)
+_CHANGE = Measure(
+    "disabled",
+    "Change in score when the head attends uniformly, mean of tasks",
+    "Figure 8",
+    "points",
+    "disabling the head hurts less, or helps",
+    chance=0,
+)
 _INTERVAL, _MARGIN_INTERVAL = ("ci_low", "ci_high"), ("margin_ci_low", "margin_ci_high")
 MEASURES = (
     Source(
@@ -136,30 +112,28 @@ MEASURES = (
     Source(
         "kovaleva2019/figure3",
         where("margin", "frame_margin", _MARGIN_INTERVAL),
-        with_interval(_FRAMES),
+        (_FRAMES,),
         ("layer", "head", "margin", *_MARGIN_INTERVAL),
         Examples("sentences", where("n", "frame_margin")),
         group=LINGUISTIC,
     ),
     Source(
         "kovaleva2019/figure5",
-        by_task("value", "unchanged", interval=_INTERVAL, crop="real"),
-        _task_measures("unchanged", *_COSINE),
+        over_tasks("value", "unchanged", interval=_INTERVAL, crop="real"),
+        (_COSINE,),
         ("task", "crop", "layer", "head", "value", *_INTERVAL),
-        Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
+        Examples("examples", over_tasks("n", "unchanged", "sum", crop="real")),
         family=True,
         group=TRAINING,
-        reasons=_missing_tasks("unchanged"),
         no_null="No head is known to change by chance alone: that would need fine-tuning on shuffled labels.",
     ),
     Source(
         "kovaleva2019/figure8",
-        by_task("delta", "disabled", interval=_INTERVAL, p="p_adjusted"),
-        _task_measures("disabled", *_CHANGE, chance=0, with_parts=with_adjusted_p),
-        ("task", "layer", "head", "delta", *_INTERVAL, "p_adjusted"),
-        Examples("examples", by_task("n", "disabled", "sum")),
+        over_tasks("delta", "disabled", interval=_INTERVAL),
+        (_CHANGE,),
+        ("task", "layer", "head", "delta", *_INTERVAL),
+        Examples("examples", over_tasks("n", "disabled", "sum")),
         family=True,
         group=EFFECT,
-        reasons=_missing_tasks("disabled"),
     ),
 )

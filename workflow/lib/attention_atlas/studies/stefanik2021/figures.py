@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.head_grid import draw_head_grid
+from attention_atlas.figures.marks import draw_head_grid
 from attention_atlas.figures.quantities import F1, HEAD, LAYER, change
 from attention_atlas.figures.style import (
     BLACK,

@@ -12,8 +12,6 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Source,
     where,
-    with_adjusted_p,
-    with_interval,
 )
 
 if TYPE_CHECKING:
@@ -78,12 +76,14 @@ _REMOVED = Measure(
     "percentage points",
     "removing the head hurts less, or helps",
     chance=0,
+    adjusted=True,
+    interval="95 % interval of all heads at once",
 )
 MEASURES = (
     Source(
         "stefanik2021/relative_attention",
         where("value", "keyphrase_attention", ("ci_low", "ci_high"), reduction="mean"),
-        with_interval(_ATTENTION),
+        (_ATTENTION,),
         ("reduction", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("documents", where("n", "keyphrase_attention", reduction="mean")),
         group=LINGUISTIC,
@@ -91,7 +91,7 @@ MEASURES = (
     Source(
         "stefanik2021/head_ranking",
         where("auc", "keyphrase_auc", ("auc_low", "auc_high")),
-        with_interval(_AUC),
+        (_AUC,),
         ("layer", "head", "auc", "auc_low", "auc_high"),
         Examples("words", where("n", "keyphrase_auc")),
         group=LINGUISTIC,
@@ -101,7 +101,7 @@ MEASURES = (
         # A bootstrap over few documents is too narrow: the intervals by exchanges are used, which are simultaneous for all
         # heads.
         where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_TEST_MEAN),
-        with_adjusted_p(_REMOVED, "95 % interval of all heads at once"),
+        (_REMOVED,),
         ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
         Examples("documents", where("documents", "tagger_without", **_TEST_MEAN), ("documents",)),
         Caution(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention
 from attention_atlas.errors import AtlasError
-from attention_atlas.figures.head_grid import draw_head_grid
+from attention_atlas.figures.marks import draw_head_grid
 from attention_atlas.figures.style import DrawnFigure, panels
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
