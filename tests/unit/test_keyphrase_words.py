@@ -7,7 +7,7 @@ import pytest
 from keyphrase_documents import CARD, HEADS, LAYERS, cached, tagged
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.stefanik2021.words import (
+from attention_atlas.studies.stefanik2021.detection import (
     features_of,
     received_attention,
     relative_attention,

@@ -68,7 +68,7 @@ def test_every_declared_file_can_be_planned(workspace, run):
     assert {"tenney2019_probes", "tenney2019_figure1", "tenney2019_comparison"} <= set(jobs)
     assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
     assert {
-        "stefanik2021_words",
+        "stefanik2021_detection",
         "stefanik2021_head_ranking",
         "stefanik2021_comparison",
     } <= set(jobs)
