@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import spearmanr, ttest_1samp
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, log_loss, roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -54,7 +54,7 @@ def test_words_are_judged_by_other_documents_alone():
 def test_all_heads_detect_better_than_one():
     table = detector_rows(heldout_scores(FEATURES, KEY, DOCUMENTS, FIT), KEY, DOCUMENTS).set_index("detector")
     assert table.loc["regression", "auc"] > table.loc["best_head", "auc"] > 0.6
-    assert table["documents"].tolist() == [20, 20]
+    assert table["n"].tolist() == [20, 20]
 
 
 def test_coefficients_have_the_signs_and_the_useless_head_loses_nothing():
@@ -124,8 +124,6 @@ def test_detectors_are_compared_within_documents_and_paired():
         for name, values in (("regression", scaled), ("best_head", scores - 0.8 * KEY))
     }
     row = table.loc["regression"]
-    assert row["f1"] == pytest.approx(f1_score(KEY, scaled >= 0.5))
-    assert set(table["unit"]) == {"documents"}
     assert row["auc"] < row["document_auc"] - 0.1
     assert row["document_auc"] == pytest.approx(np.mean(by_document["regression"]))
     difference = np.subtract(by_document["regression"], by_document["best_head"])

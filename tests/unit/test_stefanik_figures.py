@@ -45,7 +45,7 @@ def of_head_ranking():
 
 
 def of_logistic_regression():
-    table = heads_with(coefficient=noise(0.3), permutation_importance=noise(1e-4), permutation_sd=1e-5, mix_weight=1 / 384)
+    table = heads_with(coefficient=noise(0.3), permutation_importance=noise(1e-4), mix_weight=1 / 384)
     return {"logistic_regression": table.assign(ci_low=table["coefficient"] - 0.4, ci_high=table["coefficient"] + 0.4)}
 
 
@@ -61,7 +61,7 @@ def tagger_scores(seeds=SEEDS, loss=-30.0):
 
 def of_ablation(loss=0.0):
     parts = [
-        heads_with(seed=seed, metric="token_f1", baseline=87.6, delta=noise(2), documents=12345, p=0.01, p_adjusted=0.04)
+        heads_with(seed=seed, metric="token_f1", baseline=87.6, delta=noise(2), documents=12345, p_adjusted=0.04)
         for seed in [*SEEDS, "mean"]
     ]
     rows = pd.concat(parts).assign(ci_low=-1, ci_high=1, adjusted_low=-1, adjusted_high=1)

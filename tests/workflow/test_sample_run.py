@@ -110,9 +110,9 @@ CONTRACTS = {
         "relative_attention.tsv": "reduction layer head value ci_low ci_high n adjusted_low adjusted_high unit",
         "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n "
         "auc_low auc_high documents n_unit",
-        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
+        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance mix_weight",
         "fine_tuning.tsv": "seed model heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
-        "ablation.tsv": "seed layer head metric baseline value delta ci_low ci_high p p_adjusted documents",
+        "ablation.tsv": "layer head seed metric baseline value delta p_adjusted adjusted_low adjusted_high documents",
         "cumulative_ablation.tsv": "seed order draw percent heads_removed metric value documents",
         "baselines.tsv": "method metric value ci_low ci_high phrases documents",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",

@@ -21,7 +21,7 @@ from scipy.special import expit, softmax
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -119,8 +119,6 @@ def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: s
     maps: [layer, head, m, m] over words and special tokens, row = query; special: [m] which are special tokens.
     """
     is_word = ~np.asarray(special, dtype=np.bool_)
-    if not is_word.any():
-        raise AtlasError("received attention needs a word: this text has special tokens only.")
     word_maps = np.asarray(maps, dtype=np.float64)[:, :, is_word][:, :, :, is_word]
     return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
 
@@ -294,10 +292,9 @@ def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit) 
 def detector_rows(scores: Mapping[str, Floats], key: Bools, documents: Ints) -> pd.DataFrame:
     """One row for each detector, of its scores of words.
 
-    auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
-    probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of the
-    words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
-    words. difference: from the document_auc of the best head, paired by document.
+    auc: over all words; detectors of different folds have different scales, which lowers it. document_auc: mean over documents
+    of the AUC of the words of a document, which does not depend on the scale, over the n documents that have both kinds of
+    words. difference: from the document_auc of the best head, paired by document, with its interval.
     """
     groups = pd.Series(range(len(key))).groupby(documents).indices.values()
     both = [places for places in groups if key[places].any() and not key[places].all()]
@@ -306,14 +303,10 @@ def detector_rows(scores: Mapping[str, Floats], key: Bools, documents: Ints) -> 
     by_name = dict(zip(scores, document_aucs.T, strict=True))
     rows = []
     for name, values in scores.items():
-        row = {"detector": name, "auc": roc_auc_score(key, values), "average_precision": average_precision_score(key, values)}
-        row["f1"] = f1_score(key, values >= 0.5) if name in ("regression", "word_statistics") else np.nan
-        row |= {"share": key.mean(), "words": len(key), "documents": len(groups)}
         difference = by_name[name] - by_name["best_head"]
-        for statistic, ends, by_document in (("document_auc", "ci", by_name[name]), ("difference", "difference", difference)):
-            low, high = mean_interval(by_document)
-            row |= {statistic: by_document.mean(), f"{ends}_low": low, f"{ends}_high": high}
-        rows.append(row | {"n": len(both), "unit": DOCUMENTS})
+        low, high = mean_interval(difference)
+        row = {"detector": name, "auc": roc_auc_score(key, values), "document_auc": by_name[name].mean(), "n": len(both)}
+        rows.append(row | {"difference": difference.mean(), "difference_low": low, "difference_high": high})
     return pd.DataFrame(rows)
 
 
@@ -330,7 +323,6 @@ def coefficient_rows(features: Floats, key: Bools, documents: Ints, fit: Fit, he
         ci_low=low,
         ci_high=high,
         permutation_importance=auc_losses.mean(axis=(0, 1)),
-        permutation_sd=auc_losses.std(axis=(0, 1)),
         mix_weight=mix_weights(features, key),
     )
 

@@ -12,7 +12,7 @@ Rankers give the phrases of every text, the best first. All rank the same candid
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Annotated, Any, NamedTuple
@@ -32,7 +32,7 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import locate
 from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts
 from attention_atlas.stats.significance import mean_interval
-from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval
 from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METRICS
 
 _log = logging.getLogger(__name__)
@@ -57,6 +57,35 @@ def load_sentence_encoder(entry: Mapping[str, Any]) -> Any:
     return SentenceTransformer(str(locate(entry)), device=pick_device(), local_files_only=True)
 
 
+class Documents(NamedTuple):
+    """Documents of one split with a keyphrase in their text, their candidate phrases, and stems of gold phrases."""
+
+    examples: list[Example]
+    texts: list[Sequence[str]]
+    candidates: list[Candidates]
+    gold: list[set[Phrase]]
+
+
+class Scores(NamedTuple):
+    """Scores of one method: metric -> [document] F1 in percent, mean over its repetitions (seeds); and for
+    phrase_f1_all_occurrences, [repetition, document, 3] right, answered and expected phrases in the text.
+    """
+
+    f1: Mapping[str, Floats]
+    phrases: Floats
+
+    def mean(self, metric: str) -> float:
+        return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
+
+
+class Evaluated(NamedTuple):
+    """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
+
+    count: int | None
+    development: Scores | None
+    test: Scores
+
+
 def scores(
     removals: Mapping[str, pd.DataFrame],
     words: pd.DataFrame,
@@ -70,9 +99,28 @@ def scores(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the taggers, see `removal_tables`, and of all methods that find keyphrases, see `method_rows`.
 
+    A tagger proposes the phrases that it tags; a ranker as many (at most `MOST_PHRASES`) as are best on development documents.
+    Only phrases that occur in the text are gold, and only documents with such a phrase are used.
     removals: seed -> table of `removal.removal`; words: of `detection`; encoder, card: of the embedding ranker.
     """
-    evaluated = evaluations(removals, words, development, test, encoder, max_phrase_words)
+    documents = [_documents(examples, max_phrase_words) for examples in (development, test)]
+    rankers: dict[str, Callable[[Documents], Rankings]] = {
+        "position": lambda split: by_position(split.candidates),
+        "tf_idf": lambda split: by_tf_idf(split.candidates),
+        "yake": lambda split: by_yake(split.texts, max_phrase_words),
+        "embedding": lambda split: by_embedding(split.texts, split.candidates, encoder),
+    }
+    for name in ("word_statistics", *ATTENTION_METHODS):
+        rankers[name] = lambda split, name=name: by_words(split.candidates, _of_words(words, name, split))
+    evaluated = {}
+    for name, rank in rankers.items():
+        rankings = [rank(split) for split in documents]
+        count = best_number(rankings[0], documents[0].gold)
+        _log.info("%s: %d phrases per document", name, count)
+        of_splits = (scores_of([of_split], split, count) for of_split, split in zip(rankings, documents, strict=True))
+        evaluated[name] = Evaluated(count, *of_splits)
+    tagged = [_tagged(answers, documents[1]) for answers in removals.values()]
+    evaluated["fine_tuned"] = Evaluated(None, None, scores_of(tagged, documents[1], None))
     return removal_tables(removals, resamples, seed) | {"baselines": method_rows(evaluated, card.name, resamples, seed)}
 
 
@@ -161,17 +209,20 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
     """
     rows, models = [], [_models(removals) for removals in by_seed.values()]
     for metric, model in product(METRICS, models[0]):
-        places = [(of_seed["whole"], of_seed[model]) for of_seed in models]
+        places = [[of_seed["whole"], of_seed[model]] for of_seed in models]
         parts = [removals.parts(metric, pair) for removals, pair in zip(by_seed.values(), places, strict=True)]
-        counts = [removals.sets["count"][place] for removals, (_, place) in zip(by_seed.values(), places, strict=True)]
-        scores = _scores(by_seed, parts, resamples, seed)
-        for heads_removed, (name, score, samples, null) in zip([*counts, np.mean(counts)], scores, strict=True):
-            (low,), (high,) = percentile_interval(samples[:, 1:])
-            (delta,) = score[1:] - score[0]
-            (delta_low,), (delta_high,) = simultaneous_interval(score[1:] - score[0], null)
-            row = {"seed": name, "model": model, "heads_removed": heads_removed, "metric": metric}
-            row |= {"value": score[1], "ci_low": low, "ci_high": high, "delta": delta}
-            rows.append(row | {"delta_low": delta_low, "delta_high": delta_high, "documents": parts[0].shape[1]})
+        counts = [float(removals.sets["count"][pair[1]]) for removals, pair in zip(by_seed.values(), places, strict=True)]
+        scores = _with_mean(percent(part) for part in parts)
+        samples = _with_mean(resampled_percent(part, resamples, seed) for part in parts)
+        nulls = _with_mean(exchanged_percent(part, resamples, seed) for part in parts)
+        values = zip([*by_seed, "mean"], [*counts, np.mean(counts)], scores, samples, nulls, strict=True)
+        for name, heads_removed, score, sample, null in values:
+            row = {"seed": name, "model": model, "heads_removed": heads_removed, "metric": metric, "value": score[1]}
+            delta = np.diff(score)
+            (low,), (high,) = percentile_interval(sample[:, 1:])
+            (delta_low,), (delta_high,) = simultaneous_interval(delta, null)
+            row |= {"ci_low": low, "ci_high": high, "delta": delta[0], "delta_low": delta_low, "delta_high": delta_high}
+            rows.append(row | {"documents": parts[0].shape[1]})
     return pd.DataFrame(rows)
 
 
@@ -191,17 +242,10 @@ def best_count(removals: Removals, order: str, split: str) -> int:
     return int(removals.sets["count"][places[percent(removals.parts("token_f1", places)).argmax()]])
 
 
-def _scores(
-    seeds: Iterable[str], parts: Sequence[Floats], resamples: int, seed: int
-) -> Iterator[tuple[str, Floats, Floats, Floats]]:
-    """For each seed, then for their mean: its name, F1 in percent [set], the same of resampled documents [resample, set], and
-    differences from the first set after random exchanges of documents [set, draw]; of counts [set, document, 3] of each seed.
-    """
-    scores = [percent(of_seed) for of_seed in parts]
-    resampled = [resampled_percent(of_seed, resamples, seed) for of_seed in parts]
-    exchanged = [exchanged_percent(of_seed, resamples, seed) for of_seed in parts]
-    yield from zip(seeds, scores, resampled, exchanged, strict=True)
-    yield "mean", np.mean(scores, axis=0), np.mean(resampled, axis=0), np.mean(exchanged, axis=0)
+def _with_mean(by_seed: Iterable[Floats]) -> list[Floats]:
+    """Values of each seed, then their mean."""
+    values = list(by_seed)
+    return [*values, np.mean(values, axis=0)]
 
 
 def exchanged_percent(parts: Floats, draws: int, seed: int) -> Floats:
@@ -212,22 +256,21 @@ def exchanged_percent(parts: Floats, draws: int, seed: int) -> Floats:
 def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
     """One row for each seed (and their mean), head and metric.
 
-    p: paired permutation test, two-sided, since a bootstrap over few documents rejects too often: the answers before and after
-    the removal are exchanged at random, document by document. p_adjusted, adjusted_low, adjusted_high: for all heads of a seed
-    and metric, by the maximum statistic of the same exchanges.
+    p_adjusted, adjusted_low, adjusted_high: paired permutation test, two-sided, for all heads of a seed and metric at once, by
+    the maximum statistic: the answers before and after the removal are exchanged at random, document by document. A bootstrap
+    over few documents rejects too often.
     """
     frames, first = [], next(iter(by_seed.values()))
-    heads = first.sets.loc[first.places(order="one", split="test", count=1)]
+    heads = first.sets.loc[first.places(order="one", split="test", count=1), ["layer", "head"]]
     for metric in METRICS:
         parts = [removals.parts(metric, removals.places(order="one", split="test")) for removals in by_seed.values()]
-        for name, score, samples, null in _scores(by_seed, parts, resamples, seed):
-            low, high = percentile_interval(samples[:, 1:] - samples[:, :1])
+        scores, nulls = _with_mean(map(percent, parts)), _with_mean(exchanged_percent(part, resamples, seed) for part in parts)
+        for name, score, null in zip([*by_seed, "mean"], scores, nulls, strict=True):
             delta = score[1:] - score[0]
-            adjusted_low, adjusted_high = simultaneous_interval(delta, null)
-            columns = {"seed": name, "layer": heads["layer"], "head": heads["head"], "metric": metric}
-            columns |= {"baseline": score[0], "value": score[1:], "delta": delta, "ci_low": low, "ci_high": high}
-            columns |= {"p": two_sided_p(delta, null), "p_adjusted": adjusted_p(delta, null), "documents": parts[0].shape[1]}
-            frames.append(pd.DataFrame(columns | {"adjusted_low": adjusted_low, "adjusted_high": adjusted_high}))
+            low, high = simultaneous_interval(delta, null)
+            rows = heads.assign(seed=name, metric=metric, baseline=score[0], value=score[1:], delta=delta)
+            rows = rows.assign(p_adjusted=adjusted_p(delta, null), adjusted_low=low, adjusted_high=high)
+            frames.append(rows.assign(documents=parts[0].shape[1]))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -243,79 +286,19 @@ def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-class Documents(NamedTuple):
-    """Documents of one split with a keyphrase in their text, their candidate phrases, and the stems of their gold phrases."""
-
-    examples: list[Example]
-    candidates: list[Candidates]
-    gold: list[set[Phrase]]
-
-
-class Scores(NamedTuple):
-    """Scores of one method: metric -> [document] F1 in percent, mean over its repetitions (seeds); and for
-    phrase_f1_all_occurrences, [repetition, document, 3] right, answered and expected phrases in the text.
-    """
-
-    f1: Mapping[str, Floats]
-    phrases: Floats
-
-    def mean(self, metric: str) -> float:
-        return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
-
-
-class Evaluated(NamedTuple):
-    """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
-
-    count: int | None
-    development: Scores | None
-    test: Scores
-
-
-def evaluations(
-    removals: Mapping[str, pd.DataFrame],
-    words: pd.DataFrame,
-    development: Examples,
-    test: Examples,
-    encoder: Any,
-    max_phrase_words: int,
-) -> dict[str, Evaluated]:
-    """Scores of each method of `METHOD_TITLES`.
-
-    A tagger proposes the phrases that it tags; a ranker as many (at most `MOST_PHRASES`) as are best on development documents.
-    Only phrases that occur in the text are gold, and only documents with such a phrase are used.
-    """
-    documents = [_documents(examples, max_phrase_words) for examples in (development, test)]
-    rankers: dict[str, Callable[[Documents], Rankings]] = {
-        "position": lambda split: by_position(split.candidates),
-        "tf_idf": lambda split: by_tf_idf(split.candidates),
-        "yake": lambda split: by_yake([example.words for example in split.examples], max_phrase_words),
-        "embedding": lambda split: by_embedding([example.words for example in split.examples], split.candidates, encoder),
-    }
-    for name in ("word_statistics", *ATTENTION_METHODS):
-        rankers[name] = lambda split, name=name: by_words(split.candidates, _of_words(words, name, split.examples))
-    evaluated = {}
-    for name, rank in rankers.items():
-        rankings = [rank(split) for split in documents]
-        count = best_number(rankings[0], documents[0].gold)
-        _log.info("%s: %d phrases per document", name, count)
-        of_splits = (_scores_of_method([of_split], split, count) for of_split, split in zip(rankings, documents, strict=True))
-        evaluated[name] = Evaluated(count, *of_splits)
-    tagged = [_tagged(answers, documents[1].examples) for answers in removals.values()]
-    return evaluated | {"fine_tuned": Evaluated(None, None, _scores_of_method(tagged, documents[1], None))}
-
-
 def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
     with_gold = [example for example in examples if gold_of(example)]
     if not with_gold:
         raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
-    return Documents(with_gold, [candidates_of(e.words, max_phrase_words) for e in with_gold], [gold_of(e) for e in with_gold])
+    texts = [example.words for example in with_gold]
+    return Documents(with_gold, texts, [candidates_of(text, max_phrase_words) for text in texts], list(map(gold_of, with_gold)))
 
 
-def _of_words(words: pd.DataFrame, column: str, examples: Sequence[Example]) -> list[Floats]:
+def _of_words(words: pd.DataFrame, column: str, documents: Documents) -> list[Floats]:
     """Scores of the words of each document."""
     by_name = dict(iter(words.sort_values("place").groupby("document")[column]))
     word_scores = []
-    for example in examples:
+    for example in documents.examples:
         values = by_name.get(example.id)
         if values is None or len(values) != len(example.words):
             reason = "the corpus of `documents` must contain those of `development` and `test`."
@@ -324,14 +307,14 @@ def _of_words(words: pd.DataFrame, column: str, examples: Sequence[Example]) -> 
     return word_scores
 
 
-def _tagged(answers: pd.DataFrame, examples: Sequence[Example]) -> Rankings:
+def _tagged(answers: pd.DataFrame, documents: Documents) -> Rankings:
     """The phrases that a tagger with all heads tags in each test document."""
     whole = answers[(answers["split"] == "test") & (answers["order"] == "one") & (answers["count"] == 0)]
     tags = dict(zip(whole["record"], whole["answer"], strict=True))
-    return [tagged_phrases(example.words, tags[example.record]) for example in examples]
+    return [tagged_phrases(example.words, tags[example.record]) for example in documents.examples]
 
 
-def _scores_of_method(repetitions: Sequence[Rankings], documents: Documents, count: int | None) -> Scores:
+def scores_of(repetitions: Sequence[Rankings], documents: Documents, count: int | None) -> Scores:
     """Scores of the repetitions of one method, which proposes the first `count` phrases of each ranking (None: all)."""
     f1, phrases = [], []
     for rankings in repetitions:
