@@ -14,9 +14,9 @@ from scipy.stats import binom
 
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.models import MOST, depth_correlation
+from attention_atlas.methods.head_measures import KEYS
+from attention_atlas.methods.head_measures import ONE as MASKED_ALONE
 from attention_atlas.methods.head_tables import mean_rows
-from attention_atlas.methods.names import KEYS
-from attention_atlas.methods.names import ONE as MASKED_ALONE
 from attention_atlas.stats.extremes import largest_of_intervals
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.significance import mean_interval

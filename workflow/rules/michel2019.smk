@@ -2,7 +2,7 @@
 # fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019, of which studies/michel2019/{tables,figures}.py
 # make tables and figures.
 
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.resources import gpus, memory, minutes

@@ -1,6 +1,6 @@
-"""Measures of single heads, each selected from a table of a study: the columns of the atlas.
+"""Measures of single heads, each selected from a table of a study, the columns of the atlas; names in tables of heads.
 
-Declarations only: whatever is needed to read a table is imported at that time, since the workflow reads them at every start.
+Imports nothing heavy, since the workflow reads it at every start.
 """
 
 from __future__ import annotations
@@ -22,6 +22,23 @@ NORM = "Weighted by value norms"
 CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
+TRANSLATION, CLASSIFICATION = "translation", "classification"
+ALL = "all"
+"""Heads of all kinds of attention together."""
+NONE, ONE, OTHERS = "none", "one", "others"
+"""Nothing is masked; one head; all heads of a layer but one."""
+PAPER, CODE, PER_BATCH, SCRIPT = "paper", "michel_code", "per_batch", "run_bertology"
+DEFINITIONS = (PAPER, CODE, PER_BATCH, SCRIPT)
+"""Definitions of a head's importance, see `importance.unnormalised`."""
+HEAD = ["kind", "layer", "head"]
+"""Columns that name a head; layer and head from 1."""
+KEYS = ["masked", *HEAD]
+"""Columns that name a mask: layer and head 0 if nothing is masked; head is the masked one, or the one kept."""
+STEP = ["order", "scope", "draw", "percent", "count"]
+"""Columns that name a step of pruning: the order, the kind of attention that is pruned (or `ALL`), the number of a random
+order, and how many heads are gone."""
+ANSWERS = ["record", "answer", "expected"]
+"""Columns of every table of answers, after those that name what was masked."""
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
 PLACE = ["layer", "head"]
@@ -124,31 +141,26 @@ def parts_of(name: str) -> tuple[str, ...]:
     return (*ends_of(name), *null_of(name))
 
 
-def with_null(measure: Measure) -> tuple[Measure, Measure, Measure]:
+def _part(measure: Measure, name: str, title: str, unit: str) -> Measure:
+    return Measure(name, f"{measure.title}: {title}", measure.item, unit, part=True)
+
+
+def with_null(measure: Measure) -> tuple[Measure, ...]:
     """Range of the null distribution of a measure and its q, as parts of it."""
     low, high, q = null_of(measure.name)
-    title, item, unit = measure.title, measure.item, measure.unit
-    return (
-        Measure(low, f"{title}: lower end of 95 % of {measure.null}", item, unit, part=True),
-        Measure(high, f"{title}: upper end of 95 % of {measure.null}", item, unit, part=True),
-        Measure(q, f"{title}: q against {measure.null}", item, "", part=True),
-    )
+    ends = ((name, f"{side} end of 95 % of {measure.null}") for name, side in ((low, "lower"), (high, "upper")))
+    return (*(_part(measure, *end, measure.unit) for end in ends), _part(measure, q, f"q against {measure.null}", ""))
 
 
-def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure]:
+def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, ...]:
     """A measure, and the ends of its interval as parts of it; `interval` describes it in their titles."""
     sides = zip(ends_of(measure.name), ("lower", "upper"), strict=True)
-    low, high = (
-        Measure(name, f"{measure.title}: {side} end of the {interval}", measure.item, measure.unit, part=True)
-        for name, side in sides
-    )
-    return measure, low, high
+    return (measure, *(_part(measure, name, f"{side} end of the {interval}", measure.unit) for name, side in sides))
 
 
 def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, ...]:
     """A measure, the ends of its interval, and its p-value adjusted for all heads, which the page shows as q."""
-    adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
-    return (*with_interval(measure, interval), adjusted)
+    return (*with_interval(measure, interval), _part(measure, null_of(measure.name)[-1], ADJUSTED, ""))
 
 
 def ends_with_titles(measures: Sequence[Measure]) -> tuple[Measure, ...]:

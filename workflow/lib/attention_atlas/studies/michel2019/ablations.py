@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm, rankdata, t
 
-from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
-from attention_atlas.methods.names import (
+from attention_atlas.methods.head_measures import (
     ALL,
     CLASSIFICATION,
     CODE,
@@ -31,6 +30,7 @@ from attention_atlas.methods.names import (
     STEP,
     TRANSLATION,
 )
+from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.stats.ranks import pearson, spearman

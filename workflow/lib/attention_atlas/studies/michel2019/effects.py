@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import HEAD, NONE, TRANSLATION
+from attention_atlas.methods.head_measures import HEAD, NONE, TRANSLATION
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.stats.levels import LEVEL as COVERAGE
 from attention_atlas.stats.significance import mcnemar

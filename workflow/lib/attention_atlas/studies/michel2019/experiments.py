@@ -24,6 +24,7 @@ from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, HeadDerivatives
 from attention_atlas.methods.importance import importance as importance_by
 from attention_atlas.methods.masked_heads import (
@@ -41,7 +42,6 @@ from attention_atlas.methods.masked_heads import (
     step_answers,
     steps,
 )
-from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.fine_tuning import Epochs

@@ -19,10 +19,10 @@ from attention_atlas.attention.engine import attention_shape
 from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import ALL, ANSWERS, PAPER
 from attention_atlas.methods.importance import importance
 from attention_atlas.methods.masked_heads import Step, ascending, head_gradients, heads_of, plan_without, step_answers, steps
 from attention_atlas.methods.masked_heads import random_orders as shuffled_orders
-from attention_atlas.methods.names import ALL, ANSWERS, PAPER
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import gold_tags, load_tagger, tag_loss, tags_under
 from attention_atlas.studies.stefanik2021.scores import REMOVED, f1_of, token_counts
