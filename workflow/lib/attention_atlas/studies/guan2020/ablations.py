@@ -122,8 +122,8 @@ def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[
         return [tuple(head for layer_heads in chosen for head in layer_heads) for chosen in product(*by_layer)]
     sets: dict[Heads, None] = {}
     while len(sets) < count:
-        by_layer = ((layer, sorted(generator.choice(others[layer], size, replace=False))) for layer, size in sizes.items())
-        sets[tuple((layer, int(head)) for layer, chosen in by_layer for head in chosen)] = None
+        chosen = {layer: sorted(generator.choice(others[layer], size, replace=False)) for layer, size in sizes.items()}
+        sets[tuple((layer, int(head)) for layer in chosen for head in chosen[layer])] = None
     return list(sets)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Annotated, Any, NamedTuple
 
@@ -61,7 +61,7 @@ class Documents(NamedTuple):
     """Documents of one split with a keyphrase in their text, their candidate phrases, and stems of gold phrases."""
 
     examples: list[Example]
-    texts: list[Sequence[str]]
+    texts: list[tuple[str, ...]]
     candidates: list[Candidates]
     gold: list[set[Phrase]]
 
@@ -81,7 +81,7 @@ class Scores(NamedTuple):
 class Evaluated(NamedTuple):
     """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
 
-    count: int | None
+    proposed: int | None
     development: Scores | None
     test: Scores
 
@@ -110,8 +110,7 @@ def scores(
         "yake": lambda split: by_yake(split.texts, max_phrase_words),
         "embedding": lambda split: by_embedding(split.texts, split.candidates, encoder),
     }
-    for name in ("word_statistics", *ATTENTION_METHODS):
-        rankers[name] = lambda split, name=name: by_words(split.candidates, _of_words(words, name, split))
+    rankers |= {name: partial(_by_detector, words, name) for name in ("word_statistics", *ATTENTION_METHODS)}
     evaluated = {}
     for name, rank in rankers.items():
         rankings = [rank(split) for split in documents]
@@ -294,9 +293,8 @@ def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
     return Documents(with_gold, texts, [candidates_of(text, max_phrase_words) for text in texts], list(map(gold_of, with_gold)))
 
 
-def _of_words(words: pd.DataFrame, column: str, documents: Documents) -> list[Floats]:
-    """Scores of the words of each document."""
-    by_name = dict(iter(words.sort_values("place").groupby("document")[column]))
+def _by_detector(words: pd.DataFrame, detector: str, documents: Documents) -> Rankings:
+    by_name = dict(iter(words.sort_values("place").groupby("document")[detector]))
     word_scores = []
     for example in documents.examples:
         values = by_name.get(example.id)
@@ -304,7 +302,7 @@ def _of_words(words: pd.DataFrame, column: str, documents: Documents) -> list[Fl
             reason = "the corpus of `documents` must contain those of `development` and `test`."
             raise AtlasError(f"document {example.id} has no attention in this run: {reason}")
         word_scores.append(values.to_numpy(np.float64))
-    return word_scores
+    return by_words(documents.candidates, word_scores)
 
 
 def _tagged(answers: pd.DataFrame, documents: Documents) -> Rankings:
@@ -360,7 +358,7 @@ def method_rows(evaluated: Mapping[str, Evaluated], encoder: str, resamples: int
     for name, method in evaluated.items():
         development, test = method.development, method.test
         for metric in (*test.f1, "phrase_f1_all_occurrences"):
-            row = {"method": name, "metric": metric, "value": test.mean(metric), "phrases": method.count}
+            row = {"method": name, "metric": metric, "value": test.mean(metric), "phrases": method.proposed}
             row |= {"documents": test.phrases.shape[1], "encoder": encoder if name == "embedding" else None}
             if development:
                 row |= {"development": development.mean(metric), "development_documents": development.phrases.shape[1]}
