@@ -211,9 +211,7 @@ def _score_columns(frame: pd.DataFrame) -> pd.DataFrame:
     if frame["unnamed"].notna().any():
         clusters = frame["unnamed"].fillna("").str.split("+")
         titles = [" and ".join(TITLES[name] for name in names if name) for names in clusters]
-        columns["remark"] = [
-            f"not {text}: the cluster assigned to this type does not fit it" if text else "" for text in titles
-        ]
+        columns["remark"] = [text and f"not {text}: the cluster assigned to this type does not fit it" for text in titles]
     return pd.DataFrame(columns)
 
 
@@ -301,11 +299,10 @@ def tested_claims(drops: pd.DataFrame, types: pd.DataFrame, resamples: int, seed
     uniform = {kind: (row, "") for kind, row in UNIFORMED.items()}
     unnamed = unnamed_clusters(types)
     of_unnamed = f" of {'the' if len(unnamed) == 1 else 'an'} unnamed cluster"
-    numbers = {kind: int((types["cluster"] == kind).sum()) for kind in TYPES}
-    sizes = {
-        kind: f"{number} {'head' if number == 1 else 'heads'}{of_unnamed if kind in unnamed else ''}"
-        for kind, number in numbers.items()
-    }
+    sizes = {}
+    for kind in TYPES:
+        number = int((types["cluster"] == kind).sum())
+        sizes[kind] = f"{number} {'head' if number == 1 else 'heads'}{of_unnamed if kind in unnamed else ''}"
     shown = "F1 drops: " + "; ".join(
         f"{TITLES[kind]} {drops[change].mean():.1f} ({sizes[kind]})" for kind, change in pruned.items()
     )

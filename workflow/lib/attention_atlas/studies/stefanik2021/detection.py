@@ -201,11 +201,8 @@ def calibrated_heads(features: Floats, key: Bools, documents: Ints, folds: int) 
     calibrated = np.stack([heldout(model, attention[:, None])[:, 1] for attention in features.T], axis=1)
     base_rates = heldout(DummyClassifier(), features)[:, 1:]
     least = np.finfo(np.float64).eps
-    return CalibratedHeads(
-        _losses(calibrated, key, documents, least),
-        _losses(base_rates, key, documents, least)[:, 0],
-        _losses(features, key, documents, _CLIP),
-    )
+    fitted, base = (_losses(probabilities, key, documents, least) for probabilities in (calibrated, base_rates))
+    return CalibratedHeads(fitted, base[:, 0], _losses(features, key, documents, _CLIP))
 
 
 def _losses(probabilities: Floats, key: Bools, documents: Ints, least: float) -> Floats:
@@ -219,10 +216,9 @@ def _losses(probabilities: Floats, key: Bools, documents: Ints, least: float) ->
 def head_ranking(features: Floats, key: Bools, documents: Ints, calibrated: CalibratedHeads, heads: int) -> pd.DataFrame:
     """One row for each head, the best by calibrated cross-entropy first, of a model with `heads` per layer.
 
-    auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
-    nats per word, of a probability by a logistic function of the attention that was fitted to other documents;
-    cross_entropy_none: of the base rate of other documents. slide_entropy: the slides' sum over words, with attention itself as
-    probability; slide_rank: rank by it. share: of keyphrase words; n: number of words (n_unit); documents: their number.
+    auc, average_precision: of raw attention; interval over documents. cross_entropy: in nats per word, of the calibrated heads;
+    cross_entropy_none: of the base rate. slide_entropy: the slides' sum over words; slide_rank: rank by it. share: of keyphrase
+    words among the n words.
     """
     low, high = clustered_auc_intervals(features, key, documents)
     columns: dict[str, Any] = {"average_precision": [average_precision_score(key, column) for column in features.T]}
@@ -319,12 +315,8 @@ def coefficient_rows(features: Floats, key: Bools, documents: Ints, fit: Fit, he
     """
     coefficients, auc_losses = coefficients_and_importances(features, key, documents, fit)
     low, high = percentile_interval(_resampled_coefficients(features, key, documents, fit))
-    return head_rows(coefficients.reshape(-1, heads), "coefficient").assign(
-        ci_low=low,
-        ci_high=high,
-        permutation_importance=auc_losses.mean(axis=(0, 1)),
-        mix_weight=mix_weights(features, key),
-    )
+    rows = head_rows(coefficients.reshape(-1, heads), "coefficient").assign(ci_low=low, ci_high=high)
+    return rows.assign(permutation_importance=auc_losses.mean(axis=(0, 1)), mix_weight=mix_weights(features, key))
 
 
 def coefficients_and_importances(features: Floats, key: Bools, documents: Ints, fit: Fit) -> tuple[Floats, Floats]:
