@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_atlas.methods.distance_features import (
+from attention_atlas.methods.head_types import (
     FEATURES,
     SPECIAL,
     WINDOWS,

@@ -11,8 +11,8 @@ from attention_atlas.attention.batches import SEARCH_TOKENS, batch_by_length, mo
 from attention_atlas.attention.engine import attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
+from attention_atlas.methods.head_measures import ONE
 from attention_atlas.methods.masked_heads import masks
-from attention_atlas.methods.names import ONE
 from attention_atlas.models.translating import search, translate_under
 from benchmarks.timing import report, side_by_side
 

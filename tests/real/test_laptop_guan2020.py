@@ -7,7 +7,7 @@ import pytest
 
 from attention_atlas.corpora.glue import read_glue
 from attention_atlas.corpora.questions import read_squad
-from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_types import FEATURES
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_types_are_stable_and_sum_to_all_heads(table):
 
 def test_ablations_hurt_and_have_a_control(table):
     table2 = table("table2.tsv").set_index("row")
-    print(table2[["types", "heads", "em", "f1", "f1_drop", "f1_random_drop", "f1_random_share_below"]].to_string())
+    print(table2[["types", "heads", "em", "f1", "f1_drop", "f1_random_drop"]].to_string())
     assert table2.loc[2:, "f1_drop"].max() > 10
     # Two types together cost at least as much as the cheaper one alone, but for noise.
     assert table2.loc[6, "f1_drop"] > min(table2.loc[2, "f1_drop"], table2.loc[5, "f1_drop"]) - 5

@@ -9,7 +9,7 @@ from conftest import ROOT
 from scipy.stats import pearsonr, spearmanr
 
 from attention_atlas.corpora.text import read_parallel
-from attention_atlas.methods.names import DEFINITIONS
+from attention_atlas.methods.head_measures import DEFINITIONS
 from attention_atlas.studies.michel2019.tables import curve_of, mean_score
 from attention_atlas.workflow.config import read_configuration
 

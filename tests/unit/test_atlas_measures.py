@@ -143,11 +143,10 @@ def test_noise_and_ties_are_not_ranked():
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing():
     ends = {"adjusted_low": -1.0, "adjusted_high": 0.25, "p_adjusted": 0.7}
-    removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14, **ends)
-    removed = pd.concat([removed, removed.assign(split="development", documents=8)])
+    removed = rows(seed="mean", metric="token_f1", delta=-0.5, documents=14, **ends)
+    removed = pd.concat([removed, removed.assign(seed="42", documents=8)])
     scores = {
         "seed": "mean",
-        "split": "test",
         "metric": "token_f1",
         "model": ["whole", "without_heads"],
         "value": [38.3, 35.8],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.distance_features import (
+from attention_atlas.methods.head_types import (
     DEFAULT,
     FEATURES,
     FeatureOptions,
@@ -94,9 +94,8 @@ def cached(n, record, level="tokens"):
 
 def test_one_pass_gives_all_options():
     examples = [cached(5, 0), cached(9, 1)]
-    features, records = mean_features(examples, "[CLS]", "[SEP]", alternatives())
+    features = mean_features(examples, "[CLS]", "[SEP]", alternatives())
     assert features.shape == (4, 2, 2, 3, 21)
-    assert records.tolist() == [0, 1]
     special = special_columns(examples[1].tokens, "[CLS]", "[SEP]")
     alone = distance_features(examples[1].maps, feature_of_cells(special, alternatives()[2]))
     assert (features[2, 1] == alone).all()

@@ -12,25 +12,24 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from attention_atlas.methods.names import KEYS
-from attention_atlas.methods.names import ONE as MASKED_ALONE
+from attention_atlas.methods.head_measures import KEYS
+from attention_atlas.methods.head_measures import ONE as MASKED_ALONE
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.kovaleva2019 import scores as disabling_tables
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
+from attention_atlas.studies.stefanik2021.detection import mean_rows_of_heads
+from attention_atlas.studies.stefanik2021.head_measures import METRICS
 from attention_atlas.studies.stefanik2021.scores import (
-    METRICS,
     REMOVED,
-    SPLITS,
     Removals,
     ablation_rows,
     exchanged_percent,
     percent,
     resampled_percent,
 )
-from attention_atlas.studies.stefanik2021.words import mean_rows_of_heads
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
 PLANTED = 2
@@ -109,24 +108,20 @@ def masked_heads(metric, seed, lost=0.0, translations=None):
 
 @cache
 def removed_heads(seed, lost=0.0, documents=16):
-    """Families of rows of `ablation_rows`, by metric and split; the planted head loses a share of the right words."""
+    """Families of rows of `ablation_rows`, by metric; the planted head loses a share of the right words."""
     generator = np.random.default_rng(seed)
-    sets = [("one", split, 0, 0, int(head > 0), min(head, 1), head) for split in SPLITS for head in range(HEADS + 1)]
+    sets = [("one", "test", 0, 0, int(head > 0), min(head, 1), head) for head in range(HEADS + 1)]
     counts = {}
     for metric in METRICS:
-        values = np.full((len(sets), 2 * documents, 3), np.nan)
-        for half in (0, 1):
-            expected = generator.integers(3, 15, documents)
-            answered = generator.binomial(expected, 0.9, (HEADS + 1, documents))
-            right = generator.binomial(answered, generator.uniform(0.4, 0.9, documents))
-            right[1 + PLANTED] = generator.binomial(right[1 + PLANTED], 1 - lost)
-            triples = np.stack(np.broadcast_arrays(right, answered, expected), axis=-1)
-            values[half * (HEADS + 1) : (half + 1) * (HEADS + 1), half * documents : (half + 1) * documents] = triples
-        counts[metric] = values
+        expected = generator.integers(3, 15, documents)
+        answered = generator.binomial(expected, 0.9, (HEADS + 1, documents))
+        right = generator.binomial(answered, generator.uniform(0.4, 0.9, documents))
+        right[1 + PLANTED] = generator.binomial(right[1 + PLANTED], 1 - lost)
+        counts[metric] = np.stack(np.broadcast_arrays(right, answered, expected), axis=-1).astype(float)
     columns = ["order", "split", "draw", "percent", "count", "layer", "head"]
     assert set(columns) == {*REMOVED, "layer", "head"}
     table = ablation_rows({"1": Removals(pd.DataFrame(sets, columns=columns), counts)}, DRAWS, seed)
-    return [rows for _, rows in table[table["seed"] == "1"].groupby(["metric", "split"])]
+    return [rows for _, rows in table[table["seed"] == "1"].groupby("metric")]
 
 
 def p_by_test(families, planted=False):
@@ -237,7 +232,7 @@ def test_masked_heads(metric, data_sets, translations):
 
 @REPETITIONS
 def test_removed_heads(data_sets):
-    p = p_by_test(rows for seed in range(data_sets // 4) for rows in removed_heads(seed))
+    p = p_by_test(rows for seed in range(data_sets // 2) for rows in removed_heads(seed))
     for name in set(p) - {"detected"}:
         assert_level(p[name], f"stefanik2021 {name}")
 
@@ -245,7 +240,7 @@ def test_removed_heads(data_sets):
 @REPETITIONS
 def test_intervals_of_removed_heads(data_sets):
     """Claims rest on intervals of all heads at once, and of the one difference between full and pruned taggers."""
-    families = [rows for seed in range(data_sets // 4) for rows in removed_heads(seed)]
+    families = [rows for seed in range(data_sets // 2) for rows in removed_heads(seed)]
     alarms = sum(((rows["adjusted_low"] > 0) | (rows["adjusted_high"] < 0)).any() for rows in families)
     single, bootstrap = 0, 0
     for seed in range(data_sets):
@@ -309,7 +304,7 @@ def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_set
         "kovaleva2019 correlation": (disabled_heads("correlation", seed, 0.9)[0] for seed in seeds),
         "michel2019 BLEU": (masked_heads(effects.BLEU, seed, 0.9, translations) for seed in seeds),
         "michel2019 accuracy": (masked_heads(effects.ACCURACY, seed, 0.9) for seed in seeds),
-        "stefanik2021 F1": (rows for seed in range(data_sets // 4) for rows in removed_heads(seed, 0.5)),
+        "stefanik2021 F1": (rows for seed in range(data_sets // 2) for rows in removed_heads(seed, 0.5)),
     }
     for name, rows in families.items():
         p = p_by_test(rows, planted=True)

@@ -12,15 +12,9 @@ from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, 
 from attention_atlas.stats.intervals import expanded_level
 from attention_atlas.stats.levels import LEVEL
 from attention_atlas.studies.guan2020.ablations import COLUMNS
-from attention_atlas.studies.guan2020.claims import (
-    F1Drops,
-    beside_permutations,
-    claims,
-    drops_of,
-    fewest_permutations,
-    paired_parts,
-)
 from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, passage_interval, sentences_of
+from attention_atlas.studies.guan2020.tables import drops_of, paired_parts
+from attention_atlas.studies.guan2020.tables import tested_claims as claims
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
 CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row, "stops")]
@@ -33,15 +27,14 @@ TYPES_BY_LAYER = pd.DataFrame(
 TYPES_BY_LAYER["cluster"] = TYPES_BY_LAYER["type"]
 
 
-def made_up(drop_of_row, permuted=(), passages=PASSAGES, noise=5.0, seed=0):
+def made_up(drop_of_row, passages=PASSAGES, noise=5.0, seed=0):
     """Drops of all rows: 10 points, or those of `drop_of_row`, with noise of the passage and the question."""
     generator = np.random.default_rng(seed)
     numbers = np.arange(QUESTIONS) * passages // QUESTIONS
     level = np.array([drop_of_row.get(number, 10.0) for number, _ in CHANGES])
     of_passage = generator.normal(0, noise, (passages, len(CHANGES)))[numbers]
     values = level + of_passage + generator.normal(0, noise, (QUESTIONS, len(CHANGES)))
-    frame = pd.DataFrame(values, columns=pd.MultiIndex.from_tuples(CHANGES))
-    return F1Drops(frame, numbers, dict.fromkeys(TYPES, np.asarray(permuted, dtype=float)))
+    return pd.DataFrame(values, index=numbers, columns=pd.MultiIndex.from_tuples(CHANGES))
 
 
 def verdict_of(text, drops, types=TYPES_BY_LAYER):
@@ -142,31 +135,8 @@ def test_types_of_layers_that_differ_have_no_order(data_sets):
     assert fewest <= outside <= most
 
 
-@pytest.mark.parametrize(
-    ("drop", "number", "verdict"),
-    [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, NOT_TESTED), (50.0, 0, NOT_TESTED)],
-)
-def test_a_type_matters_beside_permuted_types(drop, number, verdict):
-    permuted = np.linspace(5, 15, number)
-    drops = made_up({PRUNED[DENSE]: drop}, permuted, noise=0.0)
-    claim = verdict_of("The type matters, not the number and layers of its heads: pruning Dense heads", drops)
-    assert claim.verdict == verdict
-    assert claim.n == number
-    if number < 39:
-        assert "39 are needed (setting permutations)" in claim.ours
-    else:
-        assert (claim.ci_low, claim.ci_high) == pytest.approx((drop - 15, drop - 5))
-
-
-def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
-    permuted = [10.0] * 38 + [50.0]
-    drops = made_up({PRUNED[DENSE]: 50.0}, permuted, noise=0.0)
-    assert verdict_of("The type matters, not the number and layers of its heads: pruning Dense heads", drops).holds is None
-    assert fewest_permutations() == 39
-
-
 def test_a_type_that_no_cluster_fits_is_not_tested():
-    drops = made_up(dict.fromkeys(UNIFORMED.values(), 90.0) | {PRUNED[DIAGONAL]: 50.0, 15: 90.0}, np.linspace(5, 6, 39))
+    drops = made_up(dict.fromkeys(UNIFORMED.values(), 90.0) | {PRUNED[DIAGONAL]: 50.0, 15: 90.0})
     types = TYPES_BY_LAYER.assign(type=TYPES_BY_LAYER["type"].replace(DENSE_VERTICAL, UNNAMED))
     all_named = {claim.statement: claim for claim in claims(drops, TYPES_BY_LAYER, RESAMPLES, 0)}
     for claim in claims(drops, types, RESAMPLES, 0):
@@ -191,7 +161,7 @@ def test_types_are_compared_with_the_number_of_their_heads():
         "Substitution by 1/L costs more",
     ):
         ours = verdict_of(start, drops, types).ours
-        assert f"Dense {drops.mean((PRUNED[DENSE], '')):.1f}" in ours
+        assert f"Dense {drops[PRUNED[DENSE], ''].mean():.1f}" in ours
         assert f"({numbers[DENSE]} heads)" in ours
         assert "(1 head)" in ours
 
@@ -206,9 +176,9 @@ def test_questions_on_one_passage_are_drawn_together():
     """The interval of a claim is that of a bootstrap that copies whole passages, and wider than one over questions."""
     generator = np.random.default_rng(3)
     numbers = np.repeat(np.arange(15), 6)
-    frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), columns=pd.MultiIndex.from_tuples(CHANGES))
+    frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), index=numbers, columns=pd.MultiIndex.from_tuples(CHANGES))
     frame[12, "segments"] = 10 + generator.normal(3, 6, 15)[numbers] + generator.normal(0, 1, 90)
-    tested = claims(F1Drops(frame, numbers, {}), TYPES_BY_LAYER, 4000, 0)
+    tested = claims(frame, TYPES_BY_LAYER, 4000, 0)
     claim = next(claim for claim in tested if "rows 12 and 13; question and passage as the two sentences" in claim.statement)
     tails = 1 - expanded_level(0.95, 15)
     difference = (frame[12, "segments"] - frame[13, "segments"]).to_numpy()
@@ -223,18 +193,16 @@ def test_questions_on_one_passage_are_drawn_together():
     assert claim.value == pytest.approx(difference.mean())
 
 
-def test_drops_by_question_and_by_permutation():
+def test_drops_by_question():
     rows = []
     for number, sentences in CHANGES:
         rows += [(number, sentences, "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
         rows += [(number, sentences, "others", 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
     rows += [(BASELINE, "", "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
-    rows += [(PRUNED[DENSE], "", "permuted", draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
     drops = drops_of(pd.DataFrame(rows, columns=COLUMNS))
-    assert drops.by_question[12, "stops"].tolist() == [12, 13, 14]
-    assert drops.passages.tolist() == [0, 0, 1]
-    assert {kind: values.tolist() for kind, values in drops.permuted.items()} == {DENSE: [9, 8]}
-    assert drops.mean((PRUNED[VERTICAL], "")) == 6
+    assert drops[12, "stops"].tolist() == [12, 13, 14]
+    assert drops.index.tolist() == [0, 0, 1]
+    assert drops[PRUNED[VERTICAL], ""].mean() == 6
 
 
 def within_bounds(alarms, data_sets, level=0.05, discrete=False):
@@ -244,31 +212,17 @@ def within_bounds(alarms, data_sets, level=0.05, discrete=False):
 
 
 @REPETITIONS
-def test_types_that_say_nothing_of_heads_are_seldom_said_to_matter(data_sets):
-    """Types are drawn at random. One head of the layer has a large effect, the others small ones."""
-    decided = {0.0: 0, 60.0: 0}
-    for planted in decided:
-        for seed in range(data_sets):
-            generator = np.random.default_rng(seed)
-            effects = np.where(np.arange(12) == 0, 30.0, generator.exponential(2.0, 12))
-            typed, *permuted = generator.permuted(np.tile(effects, (100, 1)), axis=1)[:, :4].sum(axis=1)
-            decided[planted] += beside_permutations(DENSE, typed + planted, np.array(permuted)).holds is not None
-    within_bounds(decided[0.0], data_sets, discrete=True)
-    assert decided[60.0] > 0.9 * data_sets
-
-
-@REPETITIONS
 def test_equal_drops_are_seldom_said_to_differ(data_sets):
     decided, detected, too_short = 0, 0, 0
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         numbers = np.repeat(np.arange(12), 3)
         noise = generator.normal(0, 5, (12, 2))[numbers] + generator.normal(0, 5, (36, 2))
-        frame = pd.DataFrame(noise, columns=pd.MultiIndex.from_tuples([(12, "stops"), (13, "stops")]))
+        frame = pd.DataFrame(noise, index=numbers, columns=pd.MultiIndex.from_tuples([(12, "stops"), (13, "stops")]))
         pair = ("within - between", (12, "stops"), (13, "stops"))
-        (part,) = paired_parts(F1Drops(frame, numbers, {}), [pair], 1000, seed)
+        (part,) = paired_parts(frame, [pair], 1000, seed)
         decided += part.holds is not None
-        (part,) = paired_parts(F1Drops(frame.add([10, 0]), numbers, {}), [pair], 1000, seed)
+        (part,) = paired_parts(frame.add([10, 0]), [pair], 1000, seed)
         detected += part.verdict == HOLDS
         low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, 1000, seed)
         too_short += low[0] > 0 or high[0] < 0

@@ -8,10 +8,8 @@ import pytest
 from largest_tables import HEADS, LABEL, LAYERS, all_heads, combined, generator, long_labels
 from text_boxes import saved_figures
 
-from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import TYPES, UNNAMED
+from attention_atlas.methods.head_types import FEATURES, TYPES, UNNAMED
 from attention_atlas.studies.guan2020 import figures as guan_figures
-from attention_atlas.studies.guan2020.rows import FITS
 from attention_atlas.studies.guan2020.study import STUDY
 
 ALL_TYPES = (*TYPES, UNNAMED)
@@ -39,12 +37,11 @@ def of_figure2():
 
 
 def of_figure3():
-    rows = combined({"layer": range(1, LAYERS + 1), "type": ALL_TYPES}, {"heads": 3})
-    return {"head_type_layers": rows, "head_types": TYPED}
+    return {"head_types": TYPED}
 
 
 def of_figure4():
-    return {"models": combined({"model": MODELS, "fit": FITS}).merge(heads_with_types(), how="cross")}
+    return {"models": combined({"model": MODELS, "fit": ["reused", "refitted"]}).merge(heads_with_types(), how="cross")}
 
 
 def of_figure5(cells=8):

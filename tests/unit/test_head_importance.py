@@ -16,19 +16,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods import masked_heads as gradients_module
-from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
-from attention_atlas.methods.masked_heads import (
-    KINDS,
-    Step,
-    ascending,
-    head_gradients,
-    heads_of,
-    next_places,
-    plan_without,
-    step_answers,
-    steps,
-)
-from attention_atlas.methods.names import (
+from attention_atlas.methods.head_measures import (
     ANSWERS,
     CLASSIFICATION,
     CODE,
@@ -40,6 +28,18 @@ from attention_atlas.methods.names import (
     SCRIPT,
     STEP,
     TRANSLATION,
+)
+from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
+from attention_atlas.methods.masked_heads import (
+    KINDS,
+    Step,
+    ascending,
+    head_gradients,
+    heads_of,
+    next_places,
+    plan_without,
+    step_answers,
+    steps,
 )
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.head_weights import prune_heads as cut_heads

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_types import (
+    FEATURES,
     TYPES,
     UNNAMED,
     clusters,

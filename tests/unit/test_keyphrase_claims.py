@@ -21,12 +21,12 @@ def frames() -> dict[str, pd.DataFrame]:
     detectors |= {"difference": [0.1, 0.0, 0.05], "difference_low": [0.05, 0.0, 0.0], "difference_high": [0.15, 0.0, 0.1]}
     correlations = {"correlation": ["slide_entropy", "coefficients"], "value": [0.7, 0.9], "ci_low": [0.6, 0.85]}
     correlations |= {"ci_high": [0.8, 0.95], "heads": [72, 72], "documents": [30, 30], "groups": [10, 10]}
-    of_test = {"seed": "mean", "split": "test"}
+    of_mean = {"seed": "mean"}
     fine_tuning = pd.DataFrame(
         {"model": ["pruned", "pruned_on_test"], "heads_removed": [3, 5], "delta": [4.0, 9.0], "documents": [14, 14]}
-    ).assign(delta_low=[1.0, 8.0], delta_high=[7.0, 10.0], **of_test)
+    ).assign(delta_low=[1.0, 8.0], delta_high=[7.0, 10.0], **of_mean)
     ablation = pd.DataFrame({"delta": [-4.0, 0.5], "p_adjusted": [0.01, 0.9], "documents": [14, 14]})
-    ablation = ablation.assign(adjusted_low=[-6.0, -0.2], adjusted_high=[-2.0, 1.2], **of_test)
+    ablation = ablation.assign(adjusted_low=[-6.0, -0.2], adjusted_high=[-2.0, 1.2], **of_mean)
     fine_tuning, ablation = (
         pd.concat([table.assign(metric=metric) for metric in ("token_f1", "phrase_f1")], ignore_index=True)
         for table in (fine_tuning, ablation)
@@ -56,7 +56,7 @@ def made(changes: dict[str, dict[str, list[float]]], loss: float = -5.0) -> Tabl
     tables = frames()
     for name, columns in changes.items():
         tables[name] = tables[name].assign(**columns)
-    models = pd.DataFrame({"model": ["whole", "without_heads"], "seed": "mean", "split": "test", "metric": "token_f1"})
+    models = pd.DataFrame({"model": ["whole", "without_heads"], "seed": "mean", "metric": "token_f1"})
     models = models.assign(value=40.0, delta=loss - 1, delta_low=loss - 2, delta_high=loss, documents=14)
     return claims(**tables | {"fine_tuning": pd.concat([tables["fine_tuning"], models])})
 

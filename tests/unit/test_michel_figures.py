@@ -10,7 +10,7 @@ from small_config import SHIPPED
 from text_boxes import axes_of_figures, saved_figures
 
 from attention_atlas.figures.style import centred_edges
-from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, OTHERS, TRANSLATION
+from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, NONE, OTHERS, TRANSLATION
 from attention_atlas.studies import michel2019
 from attention_atlas.studies.michel2019 import figures as michel_figures
 from attention_atlas.studies.michel2019.effects import PEARSON, RANDOM, SPEARMAN, TRIMMED

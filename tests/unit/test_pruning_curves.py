@@ -13,9 +13,9 @@ from text_boxes import words_in
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.masked_heads import heads_of
-from attention_atlas.methods.names import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.ranks import weighted_pearson
 from attention_atlas.studies.michel2019 import figures, tables

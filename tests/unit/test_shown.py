@@ -17,7 +17,6 @@ from safetensors.numpy import save_file
 
 import attention_atlas.studies
 from attention_atlas.errors import AtlasError
-from attention_atlas.figures.style import DrawnFigure, page_figure
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.workflow.provenance import script_digest
@@ -231,16 +230,6 @@ def test_each_corpus_is_read_up_to_its_own_limit(tmp_path, monkeypatch):
     for limit, expected in ((1, "a\tc\n"), ({"first": 2, "second": 3}, "a\tc\nb\td\n")):
         run(job("", {"first": ["a", "b"], "second": ["c", "d", "e"]}, {"records": str(tmp_path / "r.tsv")}, limit=limit))
         assert (tmp_path / "r.tsv").read_text() == f"first\tsecond\n{expected}"
-
-
-def test_the_page_of_a_figure_is_written_beside_it(tmp_path):
-    files = {kind: str(tmp_path / f"figure1.{kind}") for kind in ("svg", "tsv", "html")}
-    numbers = pd.DataFrame({"share": [0.75]})
-    drawn = DrawnFigure(page_figure(1, 1, 3, 2)[0], numbers, "n = 1", Table(numbers, ["One row."], formats={"share": ".1%"}))
-    drawn.write(files, {"sentences": LABEL}, heading="Toy (2020), Figure 1", caption="Mean attention.", links=LINKS)
-    assert (tmp_path / "figure1.tsv").read_text() == "share\n0.75\n"
-    page = (tmp_path / "figure1.html").read_text(encoding="utf-8")
-    assert all(text in page for text in ("Toy (2020), Figure 1</h1>", LABEL.line, "One row.", ">75.0%</td>", "href="))
 
 
 @dataclass(frozen=True)

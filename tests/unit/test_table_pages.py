@@ -247,7 +247,7 @@ def test_the_parts_of_pages_are_declared():
 def test_what_writes_pages_imports_neither_models_nor_figures():
     code = (
         "import sys\n"
-        "import attention_atlas.scoreboard.tables, attention_atlas.methods.dropped, attention_atlas.io.html_tables\n"
+        "import attention_atlas.scoreboard.tables, attention_atlas.corpora.examples, attention_atlas.io.html_tables\n"
         "print(sorted({'torch', 'transformers', 'matplotlib', 'seaborn', 'itables'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(RESOURCES.parent / "lib")}

@@ -140,7 +140,7 @@ def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
         "worst_to_best_on_test",
         "random",
     }
-    assert set(table[table["split"] == "development"]["order"]) == {"one", "worst_to_best", "importance"}
+    assert set(table[table["split"] == "development"]["order"]) == {"one", "worst_to_best"}
     assert sorted(table[table["order"] == "random"]["draw"].unique()) == [0, 1]
     assert sorted(table[table["order"] == "worst_to_best"]["count"].unique()) == [0, 2, 4]
 

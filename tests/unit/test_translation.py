@@ -20,7 +20,7 @@ from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import ANSWERS, NONE
+from attention_atlas.methods.head_measures import ANSWERS, NONE
 from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import epoch_loaders, fine_tune, kept_epochs, load_epoch

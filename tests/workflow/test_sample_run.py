@@ -20,8 +20,7 @@ from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspac
 
 from attention_atlas.atlas.page import data_of_page
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import TYPES, UNNAMED, fits
+from attention_atlas.methods.head_types import FEATURES, TYPES, UNNAMED, fits
 from attention_atlas.published.compare import VERDICTS
 from attention_atlas.studies.kovaleva2019 import CLASSES
 from attention_atlas.workflow.config import read_configuration
@@ -53,7 +52,7 @@ CONTRACTS = {
     },
     "guan2020": {
         "head_types.tsv": "model layer head type cluster n " + " ".join(FEATURES),
-        "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all",
+        "table1.tsv": "model halved fits pairwise consistent_in_all",
         "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
         "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
         "figure1.tsv": "type rank layer head example query key",
@@ -109,10 +108,10 @@ CONTRACTS = {
         "relative_attention.tsv": "reduction layer head value ci_low ci_high n adjusted_low adjusted_high unit",
         "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n "
         "auc_low auc_high documents n_unit",
-        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
-        "fine_tuning.tsv": "seed model split heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
-        "ablation.tsv": "seed split layer head metric baseline value delta ci_low ci_high p p_adjusted documents",
-        "cumulative_ablation.tsv": "seed order draw split percent heads_removed metric value documents",
+        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance mix_weight",
+        "fine_tuning.tsv": "seed model heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
+        "ablation.tsv": "layer head seed metric baseline value delta p_adjusted adjusted_low adjusted_high documents",
+        "cumulative_ablation.tsv": "seed order draw percent heads_removed metric value documents",
         "baselines.tsv": "method metric value ci_low ci_high phrases documents",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
@@ -152,7 +151,7 @@ REPEATED = {
     "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
-    "stefanik2021_extraction": "stefanik2021/extraction/baselines.tsv",
+    "stefanik2021_scores": "stefanik2021/extraction/baselines.tsv",
     "tenney2019_probes": f"tenney2019/probes/minilm/{FEW_EDGE_TASKS[0]}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
@@ -291,7 +290,6 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     controlled = table2["random_sets"] > 0
     assert controlled.any()
     assert table2["em_random_drop"].notna().tolist() == controlled.tolist()
-    assert table2.loc[1:, "random_absent"].isna().tolist() == controlled[1:].tolist(), "a row without a control says why"
     compared = pd.read_csv(folder / "figure4.tsv", sep="\t")
     assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mnli"]
     assert len(compared) == 3 * 2 * 72
@@ -352,8 +350,8 @@ def test_tables_of_stefanik2021_hold_what_they_must(done):
     whole = tables["fine_tuning"].query("model == 'whole'")
     assert (whole["delta"] == 0).all()
     assert set(whole["seed"]) == {"42", "43", "mean"}
-    assert len(tables["ablation"]) == 3 * 2 * 72 * 2
-    start = tables["cumulative_ablation"].query("heads_removed == 0 and split == 'test'")
+    assert len(tables["ablation"]) == 3 * 72 * 2
+    start = tables["cumulative_ablation"].query("heads_removed == 0")
     assert start.groupby(["seed", "metric"])["value"].nunique().eq(1).all(), "all orders begin with the full model"
     assert tables["baselines"].groupby("method").size().eq(4).all()
     verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"]

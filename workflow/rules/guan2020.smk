@@ -33,58 +33,28 @@ use rule measured as guan2020_features with:
 
 use rule measured as guan2020_head_types with:
     input:
-        features=guan2020.of_role("questions", FEATURES),
+        guan2020.first(guan2020.shards("questions", suffix="json")),
+        leaves(compared_features),
+        attention=guan2020.first(guan2020.shards("questions")),
     output:
         types="results/{run}/guan2020/head_types.tsv",
         plane="results/{run}/guan2020/head_type_plane.tsv",
-        layers="results/{run}/guan2020/head_type_layers.tsv",
         agreement="results/{run}/guan2020/head_type_agreement.tsv",
+        stability="results/{run}/guan2020/stability.tsv",
+        models="results/{run}/guan2020/models.tsv",
+        maps="results/{run}/guan2020/maps.tsv",
+        map_grid="results/{run}/guan2020/map_grid.tsv",
     log:
         "results/{run}/logs/guan2020/head_types.log",
     benchmark:
         "results/{run}/benchmarks/guan2020/head_types.tsv"
+    resources:
+        mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 6),
+        runtime=minutes(120),
     params:
         **guan2020.parameters("types:head_types", "method", "fits", "perplexity", "seed", options="features"),
-        model=lambda wildcards: guan2020.base_model(wildcards.run),
-
-
-use rule measured as guan2020_stability with:
-    input:
-        leaves(compared_features),
-        head_types="results/{run}/guan2020/head_types.tsv",
-    output:
-        stability="results/{run}/guan2020/stability.tsv",
-        models="results/{run}/guan2020/models.tsv",
-    log:
-        "results/{run}/logs/guan2020/stability.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/stability.tsv"
-    group:
-        "guan2020_pages"
-    params:
-        **guan2020.parameters("types:compared", "method", "fits", "seed", options="features"),
         features=compared_features,
-
-
-use rule measured as guan2020_maps with:
-    input:
-        guan2020.first(guan2020.shards("questions", suffix="json")),
-        attention=guan2020.first(guan2020.shards("questions")),
-        head_types="results/{run}/guan2020/head_types.tsv",
-    output:
-        maps="results/{run}/guan2020/maps.tsv",
-        map_grid="results/{run}/guan2020/map_grid.tsv",
-    log:
-        "results/{run}/logs/guan2020/maps.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/maps.tsv"
-    group:
-        "guan2020_pages"
-    resources:
-        mem_mb=guan2020.map_memory("questions"),
-        runtime=minutes(10),
-    params:
-        **guan2020.parameters("types:maps"),
+        model=lambda wildcards: guan2020.base_model(wildcards.run),
         limit=guan2020.bounded("questions", "samples"),
 
 
@@ -111,14 +81,10 @@ use rule measured_by_model as guan2020_ablations with:
 
 use rule measured_by_model as guan2020_answers with:
     input:
-        card=guan2020.card("questions"),
-        head_types="results/{run}/guan2020/head_types.tsv",
         examples=guan2020.examples("questions"),
         shards=lambda wildcards: expand(ANSWERS, run=wildcards.run, shard=range(len(guan2020.shards("questions")(wildcards)))),
     output:
         answers="results/{run}/guan2020/answers.parquet",
-        heads="results/{run}/guan2020/answer_heads.tsv",
-        answer_baselines="results/{run}/guan2020/answer_baselines.tsv",
         baselines="results/{run}/guan2020/baselines.tsv",
     log:
         "results/{run}/logs/guan2020/answers.log",
@@ -128,5 +94,5 @@ use rule measured_by_model as guan2020_answers with:
         mem_mb=memory(6000),
         runtime=minutes(240),
     params:
-        **guan2020.parameters("ablations:answers", "resamples", "seed", settings="ablations"),
+        **guan2020.parameters("ablations:answers", "resamples", "seed"),
         limit=guan2020.limit("questions"),

@@ -4,7 +4,7 @@
 
 from functools import partial
 
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.resources import gpus, memory, minutes

@@ -2,7 +2,7 @@
 # tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.resources import gpus, minutes
 
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
@@ -10,44 +10,28 @@ REMOVALS = "results/{run}/stefanik2021/removals/{model}.parquet"
 removals_by_seed = stefanik2021.of_group("taggers", REMOVALS)
 
 
-use rule measured as stefanik2021_words with:
+use rule measured as stefanik2021_detection with:
     input:
         attention=stefanik2021.shards("documents"),
         examples=stefanik2021.examples("documents"),
-    output:
-        words="results/{run}/stefanik2021/words.parquet",
-    log:
-        "results/{run}/logs/stefanik2021/words.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/words.tsv"
-    resources:
-        mem_mb=stefanik2021.map_memory("documents", 4000),
-        runtime=minutes(60),
-    params:
-        **stefanik2021.parameters("words:words"),
-        limit=stefanik2021.limit("documents"),
-
-
-use rule measured as stefanik2021_detection with:
-    input:
-        words="results/{run}/stefanik2021/words.parquet",
         card=stefanik2021.card("documents"),
     output:
+        words="results/{run}/stefanik2021/words.parquet",
         relative_attention="results/{run}/stefanik2021/detection/relative_attention.tsv",
         head_ranking="results/{run}/stefanik2021/detection/head_ranking.tsv",
         logistic_regression="results/{run}/stefanik2021/detection/logistic_regression.tsv",
         detectors="results/{run}/stefanik2021/detection/detectors.tsv",
         rank_correlations="results/{run}/stefanik2021/detection/rank_correlations.tsv",
-        scores="results/{run}/stefanik2021/detection/scores.parquet",
     log:
         "results/{run}/logs/stefanik2021/detection.log",
     benchmark:
         "results/{run}/benchmarks/stefanik2021/detection.tsv"
     resources:
-        mem_mb=memory(4000),
+        mem_mb=stefanik2021.map_memory("documents", 8000),
         runtime=minutes(240),
     params:
-        **stefanik2021.parameters("detection:detection", "reduction", *FIT),
+        **stefanik2021.parameters("detection:detection", *FIT),
+        limit=stefanik2021.limit("documents"),
 
 
 use rule measured_by_model as stefanik2021_removal with:
@@ -71,37 +55,24 @@ use rule measured_by_model as stefanik2021_removal with:
         limit=stefanik2021.limits("development", "test"),
 
 
-use rule measured as stefanik2021_removal_tables with:
+use rule measured_by_model as stefanik2021_scores with:
     input:
         leaves(removals_by_seed),
+        words="results/{run}/stefanik2021/words.parquet",
+        development=stefanik2021.examples("development"),
+        test=stefanik2021.examples("test"),
+        card=stefanik2021.card("sentence_encoder"),
     output:
         fine_tuning="results/{run}/stefanik2021/removal_tables/fine_tuning.tsv",
         ablation="results/{run}/stefanik2021/removal_tables/ablation.tsv",
         cumulative_ablation="results/{run}/stefanik2021/cumulative_ablation.tsv",
-    log:
-        "results/{run}/logs/stefanik2021/removal_tables.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/removal_tables.tsv"
-    params:
-        **stefanik2021.parameters("scores:removal_tables", "resamples", "seed"),
-        removals=removals_by_seed,
-
-
-use rule measured_by_model as stefanik2021_extraction with:
-    input:
-        leaves(removals_by_seed),
-        development=stefanik2021.examples("development"),
-        test=stefanik2021.examples("test"),
-        scores="results/{run}/stefanik2021/detection/scores.parquet",
-        card=stefanik2021.card("sentence_encoder"),
-    output:
         baselines="results/{run}/stefanik2021/extraction/baselines.tsv",
     log:
-        "results/{run}/logs/stefanik2021/extraction.log",
+        "results/{run}/logs/stefanik2021/scores.log",
     benchmark:
-        "results/{run}/benchmarks/stefanik2021/extraction.tsv"
+        "results/{run}/benchmarks/stefanik2021/scores.tsv"
     params:
-        **stefanik2021.parameters("extraction:extraction", "max_phrase_words", "resamples", "seed"),
+        **stefanik2021.parameters("scores:scores", "max_phrase_words", "resamples", "seed"),
         removals=removals_by_seed,
         encoder=stefanik2021.model("sentence_encoder"),
         limit=stefanik2021.limits("development", "test"),

@@ -19,10 +19,9 @@ from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import gather_gold, predict, score
-from attention_atlas.methods.distance_features import DEFAULT, mean_features
 from attention_atlas.methods.head_relations import head_relations
 from attention_atlas.methods.head_tables import head_rows
-from attention_atlas.methods.head_types import types_of
+from attention_atlas.methods.head_types import DEFAULT, mean_features, types_of
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.methods.surface import surface_frame
 from attention_atlas.models.card import Card
@@ -54,7 +53,7 @@ def of_model(
         return progress(attention, total=len(examples), label=label)
 
     # Runs first, since it rejects a cache over words.
-    features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
+    features = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
     surface = surface_frame(cached("surface"), card, AS_PUBLISHED, resamples, seed, items="sentences")
     picked, _ = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.sep)
     scores = score(picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)

@@ -27,7 +27,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 
 if TYPE_CHECKING:
-    from attention_atlas.io.html_tables import Table
+    pass
 
 
 matplotlib.use("Agg")
@@ -147,23 +147,18 @@ def _listed(names: list[str], plural: str) -> str:
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure, the numbers that it shows, the size of its sample, such as `n = 40 segments`, and its numbers as a page."""
+    """A figure, the numbers that it shows, and the size of its sample, such as `n = 40 segments`."""
 
     figure: Figure
     frame: pd.DataFrame
     note: str = ""
-    page: Table | None = None
 
-    def write(
-        self, files: Mapping[str, str | Path], labels: Mapping[str, RunLabel], run_title: str = "", **of_page: Any
-    ) -> None:
-        """Save the figure with its footnote, and its numbers (`tsv`) with their page, if any; of_page: for `Table.write`."""
+    def write(self, files: Mapping[str, str | Path], labels: Mapping[str, RunLabel], run_title: str = "", **_: Any) -> None:
+        """Save the figure with its footnote, and its numbers (`tsv`)."""
         pictures = {kind: path for kind, path in files.items() if kind in _FORMATS}
         below = footnote(labels.values(), self.note) if labels else f"{run_title}: {self.note}."
         save_figure(self.figure, pictures, below)
-        if self.page is not None and "html" in files:
-            self.page.write(files, labels, run_title=run_title, **of_page)
-        elif "tsv" in files:
+        if "tsv" in files:
             write_table(self.frame, files["tsv"])
 
 

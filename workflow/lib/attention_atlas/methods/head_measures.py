@@ -1,6 +1,6 @@
-"""Measures of single heads, each selected from a table of a study: the columns of the atlas.
+"""Measures of single heads, each selected from a table of a study, the columns of the atlas; names in tables of heads.
 
-Declarations only: whatever is needed to read a table is imported at that time, since the workflow reads them at every start.
+Imports nothing heavy, since the workflow reads it at every start.
 """
 
 from __future__ import annotations
@@ -22,6 +22,23 @@ NORM = "Weighted by value norms"
 CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
+TRANSLATION, CLASSIFICATION = "translation", "classification"
+ALL = "all"
+"""Heads of all kinds of attention together."""
+NONE, ONE, OTHERS = "none", "one", "others"
+"""Nothing is masked; one head; all heads of a layer but one."""
+PAPER, CODE, PER_BATCH, SCRIPT = "paper", "michel_code", "per_batch", "run_bertology"
+DEFINITIONS = (PAPER, CODE, PER_BATCH, SCRIPT)
+"""Definitions of a head's importance, see `importance.unnormalised`."""
+HEAD = ["kind", "layer", "head"]
+"""Columns that name a head; layer and head from 1."""
+KEYS = ["masked", *HEAD]
+"""Columns that name a mask: layer and head 0 if nothing is masked; head is the masked one, or the one kept."""
+STEP = ["order", "scope", "draw", "percent", "count"]
+"""Columns that name a step of pruning: the order, the kind of attention that is pruned (or `ALL`), the number of a random
+order, and how many heads are gone."""
+ANSWERS = ["record", "answer", "expected"]
+"""Columns of every table of answers, after those that name what was masked."""
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
 PLACE = ["layer", "head"]

@@ -1,32 +1,109 @@
-"""Types of heads by their distance features: clusters, names, fits and layers (Guan et al. 2020, section 4)."""
+"""How far heads attend, and types of heads by it (Guan et al. 2020, Equation 2 and section 4).
+
+Every cell of a map belongs to exactly one of 21 features. A feature is the sum of the map over its cells, divided by the number
+of tokens; the features of a head sum to 1.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.attention.words import widened
+from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.distance_features import FEATURES, SPECIAL
 from attention_atlas.stats.extremes import widths
 
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.intp]
+WINDOWS = 16
+SPECIAL, SELF = ("cls", "sep", "comma", "period"), "self"
+FEATURES = (*SPECIAL, SELF, *(f"window_{i}" for i in range(WINDOWS)))
 DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical", "diagonal"
-
 TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
 UNNAMED = "unnamed"
 """Type of heads in a cluster that does not fit the type assigned to it."""
 
-TITLES = {
-    DENSE: "Dense",
-    DENSE_VERTICAL: "Dense & vertical",
-    VERTICAL: "Vertical",
-    DIAGONAL: "Diagonal",
-    UNNAMED: "Unnamed",
-}
+TITLES = dict(zip((*TYPES, UNNAMED), ("Dense", "Dense & vertical", "Vertical", "Diagonal", "Unnamed"), strict=True))
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """Choices that Equation 2 leaves open.
+
+    binning: floor: a token at distance d > 0 is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
+    diagonal: special: attention of a special token to itself is attention to that special token; self: it is to itself.
+    """
+
+    binning: str = "floor"
+    diagonal: str = "special"
+
+
+DEFAULT = FeatureOptions()
+
+
+def alternatives() -> list[FeatureOptions]:
+    """Every combination of the options, the default first."""
+    return [FeatureOptions(binning, diagonal) for binning in ("floor", "ceil") for diagonal in ("special", "self")]
+
+
+def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> npt.NDArray[np.intp]:
+    """[n] index of the special feature of each token (every occurrence of [CLS], [SEP], comma, full stop), or -1."""
+    named = {",": 2, ".": 3}
+    numbers = np.asarray([named.get(without_space_mark(token), -1) for token in tokens], dtype=np.intp)
+    names = np.asarray(tokens, dtype=object)
+    numbers[names == sep] = 1
+    numbers[names == cls] = 0
+    return numbers
+
+
+def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DEFAULT) -> npt.NDArray[np.intp]:
+    """[n, n] the feature that each cell belongs to; row = query token; special: [n] of `special_columns`."""
+    n = len(special)
+    distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
+    window = WINDOWS * distance // n if options.binning == "floor" else -(-WINDOWS * distance // n) - 1
+    cells = len(SPECIAL) + 1 + window
+    np.fill_diagonal(cells, len(SPECIAL))
+    wins = special >= 0
+    cells[:, wins] = special[wins]
+    if options.diagonal == "self":
+        np.fill_diagonal(cells, len(SPECIAL))
+    return cells
+
+
+def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp]) -> Floats:
+    """[..., 21] features, summing to 1, of every map [..., n, n] without padding; cells: [n, n] from `feature_of_cells`."""
+    n = len(cells)
+    members = np.zeros((n * n, len(FEATURES)), np.float32)
+    members[np.arange(n * n), cells.ravel()] = 1
+    flat = widened(maps).reshape(-1, n * n)
+    sums = (flat @ members).astype(np.float64) / n
+    return sums.reshape(*maps.shape[:-2], len(FEATURES))
+
+
+def mean_features(
+    cached: Iterable[CachedExample], cls: str | None, sep: str | None, options: Sequence[FeatureOptions]
+) -> Floats:
+    """[option, example, layer, head, 21] features in one pass over the cache of maps over word pieces."""
+    features: list[Floats] = []
+    for example in cached:
+        if example.level != "tokens":
+            raise AtlasError(
+                f"example {example.id}: the attention cache was stored at level {example.level}, but distances are "
+                "measured between word pieces: set level: tokens for this corpus."
+            )
+        special = special_columns(example.tokens, cls, sep)
+        features.append(np.stack([distance_features(example.maps, feature_of_cells(special, option)) for option in options]))
+    if not features:
+        raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
+    return np.stack(features, axis=1)
 
 
 def shown_types(types: Iterable[str]) -> tuple[str, ...]:
@@ -34,7 +111,6 @@ def shown_types(types: Iterable[str]) -> tuple[str, ...]:
     return (*TYPES, UNNAMED) if UNNAMED in set(types) else TYPES
 
 
-Floats = npt.NDArray[np.float64]
 PROFILE = ("special", "near", "far")
 """Parts of the attention that sum to 1: on [CLS], [SEP], comma and full stop; on the token itself and the nearest window; on
 all other windows."""
@@ -54,18 +130,14 @@ def fits(means: Floats) -> Floats:
     and far. Diagonal: near exceeds special and far.
     """
     special, near, far = profiles(means).T
-    return np.stack(
-        [
-            far - np.maximum(special, near),
-            np.minimum(special, far) - near,
-            special - np.maximum(near, far),
-            near - np.maximum(special, far),
-        ],
-        axis=1,
+    dense, vertical, diagonal = (
+        far - np.maximum(special, near),
+        special - np.maximum(near, far),
+        near - np.maximum(special, far),
     )
+    return np.stack([dense, np.minimum(special, far) - near, vertical, diagonal], axis=1)
 
 
-Labels = npt.NDArray[np.intp]
 _STARTS = 50
 _TIE = 1e-9
 
@@ -87,10 +159,9 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
     else:
         mixture = GaussianMixture(count, covariance_type="diag", n_init=_STARTS, random_state=seed, reg_covar=1e-6)
         labels = mixture.fit_predict(features)
-    means = np.stack(
-        [features[labels == k].mean(axis=0) if (labels == k).any() else np.zeros(len(FEATURES)) for k in range(count)]
-    )
-    return labels.astype(np.intp), means
+    members = [labels == k for k in range(count)]
+    means = [features[of].mean(axis=0) if of.any() else np.zeros(len(FEATURES)) for of in members]
+    return labels.astype(np.intp), np.stack(means)
 
 
 def names(means: Floats) -> tuple[str, ...]:

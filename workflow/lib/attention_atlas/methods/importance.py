@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.tables import read_parquet
-from attention_atlas.methods.names import CODE, HEAD, PAPER, PER_BATCH
+from attention_atlas.methods.head_measures import CODE, HEAD, PAPER, PER_BATCH
 
 Floats = npt.NDArray[np.float64]
 MEASURES = ["gradient", "by_position", "positions"]

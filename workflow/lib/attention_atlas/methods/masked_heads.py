@@ -22,8 +22,8 @@ from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
+from attention_atlas.methods.head_measures import ANSWERS, CLASSIFICATION, HEAD, NONE, ONE, OTHERS, STEP
 from attention_atlas.methods.importance import Derivatives
-from attention_atlas.methods.names import ANSWERS, CLASSIFICATION, HEAD, NONE, ONE, OTHERS, STEP
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

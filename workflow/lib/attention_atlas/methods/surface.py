@@ -6,7 +6,7 @@ Measures are computed per example and head, then averaged over examples with equ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,7 @@ COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_
 _PUNCTUATION = {".", ","}
 
 
-@dataclass(frozen=True)
-class TokenClasses:
+class TokenClasses(NamedTuple):
     """Which tokens of one example are special or punctuation, as boolean arrays [n]."""
 
     cls: npt.NDArray[np.bool_]

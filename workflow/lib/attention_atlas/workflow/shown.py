@@ -51,7 +51,6 @@ class Shown:
     files: tuple[str, ...] = ()  # that other rules write
     text_files: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()  # data files below workflow/resources that it reads, beside the published values
-    page: bool = False  # whether a figure also has a page with its numbers (`DrawnFigure.page`)
     megabytes: int = 1000  # upper limits of its job
     minutes: int = 10
 
@@ -79,8 +78,7 @@ class Shown:
     @property
     def outputs(self) -> dict[str, str]:
         """Kind of file -> file in the study's folder."""
-        suffixes = (*SUFFIXES[self.kind], *(["html"] if self.page else []))
-        names = {suffix: f"{self.id}.{suffix}" for suffix in suffixes}
+        names = {suffix: f"{self.id}.{suffix}" for suffix in SUFFIXES[self.kind]}
         return {suffix: name for suffix, name in names.items() if name not in self.files}
 
     def tables(self, by_name: dict[str, Any]) -> dict[str, Any]:

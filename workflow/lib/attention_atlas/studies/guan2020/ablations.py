@@ -25,8 +25,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import answer_texts, load_answering, passage_pieces
-from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, crowded_layers, sentences_of
-from attention_atlas.studies.guan2020.rows import baselines as baseline_means
+from attention_atlas.studies.guan2020.rows import BASELINE, ROWS, SCORES, passage_interval, sentences_of
 
 _log = logging.getLogger(__name__)
 KEY = ["row", "sentences", "drawn_from", "draw"]
@@ -38,8 +37,7 @@ Heads = tuple[tuple[int, int], ...]
 class Condition(NamedTuple):
     """One evaluation of a row (its number), under a definition of a sentence: the (layer, head) from 0 to change, and how.
 
-    drawn_from: type (the heads of the row's types, draw 0), others (as many other heads of the same layers, the control) or
-    permuted (those that have the types after a permutation within each layer, the null distribution).
+    drawn_from: type (the heads of the row's types, draw 0) or others (as many other heads of the same layers, the control).
     """
 
     row: int
@@ -71,27 +69,14 @@ def ablations(
     return answered(answer_all(model, examples, row_conditions, card.pad or 0, settings["special_tokens"]))
 
 
-def answers(
-    card: Card,
-    head_types: pd.DataFrame,
-    examples: Examples,
-    shards: Sequence[pd.DataFrame],
-    settings: Mapping[str, Any],
-    resamples: int,
-    seed: int,
-) -> dict[str, pd.DataFrame]:
-    """The answer to each question under each condition (the best of its windows, which may be in two shards), the heads that
-    each condition changes, and the unchanged model under all ways of scoring, by question and their means.
+def answers(examples: Examples, shards: Sequence[pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+    """The answer to each question under each condition (the best of its windows, which may be in two shards), and the means of
+    the unchanged model under all ways of scoring.
     """
     by_condition = answers_of(shards)
-    row_conditions = conditions_of(card, head_types, settings, seed)
-    changed = [(*condition[:4], layer + 1, head + 1) for condition in row_conditions for layer, head in condition.heads]
-    by_question = baselines(by_condition[UNCHANGED[:4]], examples)
     return {
         "answers": pd.DataFrame(scored_rows(by_condition, examples), columns=COLUMNS),
-        "heads": pd.DataFrame(changed, columns=[*KEY, "layer", "head"]),
-        "answer_baselines": by_question,
-        "baselines": baseline_means(by_question, resamples, seed),
+        "baselines": baselines(by_condition[UNCHANGED[:4]], examples, resamples, seed),
     }
 
 
@@ -99,31 +84,21 @@ def conditions_of(card: Card, head_types: pd.DataFrame, settings: Mapping[str, A
     types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in head_types.itertuples()}
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"the types are those of {len(types)} heads, the model {card.name} has {card.layers * card.heads}.")
-    numbers = settings["random_sets"], settings["permutations"]
-    return conditions(types, card.heads, *numbers, settings["sentences"], settings["renormalise"], seed)
+    random_sets, splitter, renormalise = (settings[name] for name in ("random_sets", "sentences", "renormalise"))
+    return conditions(types, card.heads, random_sets, splitter, renormalise, seed)
 
 
 def conditions(
-    types: Mapping[tuple[int, int], str],
-    heads_a_layer: int,
-    random_sets: int,
-    permutations: int,
-    splitter: str,
-    renormalise: bool,
-    seed: int,
+    types: Mapping[tuple[int, int], str], heads_a_layer: int, random_sets: int, splitter: str, renormalise: bool, seed: int
 ) -> list[Condition]:
-    """Every row under every definition of a sentence, for the heads of its types, for random sets of other heads of the same
-    layers, and, where it prunes one type, for permutations of the types. types: (layer, head) from 0 -> type.
+    """Every row under every definition of a sentence, for the heads of its types and for random sets of other heads of the
+    same layers. types: (layer, head) from 0 -> type.
     """
     row_conditions = []
     for row in ROWS:
         type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
-        others = other_sets(type_heads, heads_a_layer, random_sets, seed)
-        tested = row.number in PRUNED.values()
-        permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed) if tested else []
         sets = [("type", 0, type_heads)]
-        sets += [("others", draw, heads) for draw, heads in enumerate(others, start=1)]
-        sets += [("permuted", draw, heads) for draw, heads in enumerate(permuted, start=1)]
+        sets += [("others", n, heads) for n, heads in enumerate(other_sets(type_heads, heads_a_layer, random_sets, seed), 1)]
         row_conditions += [
             Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, renormalise))
             for sentences in sentences_of(row, splitter)
@@ -136,43 +111,23 @@ def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[
     """`count` different random sets (or all, if these are fewer) with as many heads in each layer as `heads` and none of these;
     none where a layer has too few other heads.
     """
-    if not heads or crowded_layers((layer for layer, _ in heads), heads_a_layer):
+    sizes = Counter(layer for layer, _ in heads)
+    if not heads or 2 * max(sizes.values()) > heads_a_layer:
         return []
-    sizes = dict(Counter(layer for layer, _ in heads))
     changed = set(heads)
     others = {layer: [head for head in range(heads_a_layer) if (layer, head) not in changed] for layer in sizes}
-    generator = _generator(heads, seed)
+    generator = np.random.default_rng([seed, *(number for pair in heads for number in pair)])
     if math.prod(math.comb(len(others[layer]), size) for layer, size in sizes.items()) <= count:
         by_layer = ([tuple((layer, head) for head in c) for c in combinations(others[layer], n)] for layer, n in sizes.items())
         return [tuple(head for layer_heads in chosen for head in layer_heads) for chosen in product(*by_layer)]
     sets: dict[Heads, None] = {}
     while len(sets) < count:
-        sets[_drawn(sizes, others, generator)] = None
+        chosen = {layer: sorted(generator.choice(others[layer], size, replace=False)) for layer, size in sizes.items()}
+        sets[tuple((layer, int(head)) for layer in chosen for head in chosen[layer])] = None
     return list(sets)
 
 
-def permuted_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
-    """Heads that have the types of `heads` after random permutations of the types within each layer."""
-    sizes = dict(Counter(layer for layer, _ in heads))
-    all_heads = {layer: list(range(heads_a_layer)) for layer in sizes}
-    generator = _generator(heads, seed + 1)
-    return [_drawn(sizes, all_heads, generator) for _ in range(count)] if heads else []
-
-
-def _generator(heads: Heads, seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, *(number for pair in heads for number in pair)])
-
-
-def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], generator: np.random.Generator) -> Heads:
-    return tuple(
-        (layer, int(head))
-        for layer, size in sizes.items()
-        for head in sorted(generator.choice(drawn_from[layer], size, replace=False))
-    )
-
-
 def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
-
     plan = Plan()
     for layer in sorted({layer for layer, _ in heads}):
         layer_heads = [head for head_layer, head in heads if head_layer == layer]
@@ -277,16 +232,23 @@ def _best_answer(by_window: Mapping[int, tuple[str, float]], windows: Sequence[E
     return max((by_window[window.record] for window in windows), key=lambda answer: answer[1])[0]
 
 
-def baselines(by_window: Mapping[int, tuple[str, float]], examples: Sequence[Example]) -> pd.DataFrame:
-    """Scores of the unchanged model: best answer in the first window or in all, first reference answer or the best of all."""
-    rows = []
-    numbers = _passages(examples)
-    for question, windows in _windows(examples).items():
-        squad_item = question_of(windows[0])
-        for (name, used), (references, last) in product((("first", 1), ("all", None)), repeat=2):
-            scores = score(_best_answer(by_window, windows[:used]), squad_item.answers[:last])
-            rows.append((name, references, question, numbers[squad_item.context], *scores))
-    return pd.DataFrame(rows, columns=["windows", "references", "question", "passage", "em", "f1"])
+def baselines(
+    by_window: Mapping[int, tuple[str, float]], examples: Sequence[Example], resamples: int, seed: int
+) -> pd.DataFrame:
+    """Scores of the unchanged model with the best answer in the first window or in all, and the first reference answer or the
+    best of all: windows, references, n, em and f1 with intervals over passages.
+    """
+    numbers, by_question, rows = _passages(examples), _windows(examples), []
+    passages = np.array([numbers[question_of(windows[0]).context] for windows in by_question.values()])
+    for (name, used), (references, last) in product((("all", None), ("first", 1)), repeat=2):
+        ways = [(_best_answer(by_window, w[:used]), question_of(w[0]).answers[:last]) for w in by_question.values()]
+        scores = np.array([score(*way) for way in ways])
+        low, high = passage_interval(scores, passages, resamples, seed)
+        row: dict[str, Any] = {"windows": name, "references": references, "n": len(scores)}
+        for column, metric in enumerate(SCORES):
+            row |= {metric: scores[:, column].mean(), f"{metric}_ci_low": low[column], f"{metric}_ci_high": high[column]}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _windows(examples: Sequence[Example]) -> dict[str, list[Example]]:

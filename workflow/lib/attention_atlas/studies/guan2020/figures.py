@@ -31,10 +31,19 @@ from attention_atlas.figures.style import (
     DrawnFigure,
     page_figure,
 )
-from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL, shown_types
+from attention_atlas.methods.head_types import (
+    DENSE,
+    DENSE_VERTICAL,
+    DIAGONAL,
+    FEATURES,
+    TITLES,
+    TYPES,
+    UNNAMED,
+    VERTICAL,
+    shown_types,
+)
 from attention_atlas.published.values import rows_of_column
-from attention_atlas.studies.guan2020.rows import FITS, model_title
+from attention_atlas.studies.guan2020.rows import MODEL_TITLES
 from attention_atlas.workflow.shown import figure
 
 COLOURS = {DENSE: ORANGE, DENSE_VERTICAL: GREEN, VERTICAL: BLUE, DIAGONAL: VERMILION, UNNAMED: GREY}
@@ -139,16 +148,16 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     id="figure3",
     number="Figure 3",
     title="Types of heads by layer",
-    reads=("head_type_layers", "head_types"),
+    reads=("head_types",),
     labels=("questions",),
 )
-def figure3(head_type_layers: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
+def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
     all 24 namings; one that does not fit its name is unnamed.
     """
-    names = shown_types(head_type_layers["type"])
-    counts = head_type_layers.pivot(index="layer", columns="type", values="heads").reindex(columns=list(names))
+    names, by_layer = shown_types(head_types["type"]), heads_by_layer(head_types)
+    counts = by_layer.pivot(index="layer", columns="type", values="heads")[list(names)]
     published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
     tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
     drawn, grid = page_figure(1, 1, PAGE if len(counts) > _FEW_LAYERS else 5.2, 2.6)
@@ -167,7 +176,15 @@ def figure3(head_type_layers: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFi
     axes.set_xlim(0.4, len(counts) + 0.6)
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)
     note = f"n = {head_types['n'].iloc[0]} questions, {int(counts.to_numpy().sum())} heads"
-    return DrawnFigure(drawn, head_type_layers, note)
+    return DrawnFigure(drawn, by_layer, note)
+
+
+def heads_by_layer(head_types: pd.DataFrame) -> pd.DataFrame:
+    """Heads of each type in each layer: layer, type, heads, share."""
+    counts = pd.crosstab(head_types["layer"], head_types["type"])
+    counts = counts.reindex(columns=pd.Index(shown_types(head_types["type"]), name="type"), fill_value=0)
+    table = counts.stack().rename("heads").reset_index()
+    return table.assign(share=table["heads"] / table.groupby("layer")["heads"].transform("sum"))
 
 
 @figure(
@@ -186,9 +203,9 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
     shown = shown_types(models["type"])
     layers, heads = int(models["layer"].max()), int(models["head"].max())
     height = 2 * max(0.9, 0.1 * layers) + 1.5
-    drawn, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * max(len(names), 3)), height)
+    drawn, axes = page_figure(2, len(names), min(PAGE, 1.75 * max(len(names), 3)), height)
     colours = ListedColormap([COLOURS[name] for name in _ALL])
-    for row, fit in zip(axes, FITS, strict=True):
+    for row, fit in zip(axes, _FIT_TITLES, strict=True):
         for axis, name in zip(row, names, strict=True):
             panel = models[(models["model"] == name) & (models["fit"] == fit)]
             numbers = panel.assign(number=panel["type"].map(_ALL.index)).pivot(index="layer", columns="head", values="number")
@@ -197,7 +214,7 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
             number_ticks(axis, "y", layers, 8)
             share, number = same_type(models, name, fit)
             same = f"same as SQuAD:\n{100 * share:.0f} % (n = {number})" if number else "no head has\na type in both"
-            title = model_title(name) + (f"\n{same}" if name != "squad" else "")
+            title = MODEL_TITLES.get(name, name) + (f"\n{same}" if name != "squad" else "")
             axis.set_title(title, fontsize=7 if len(names) <= _ROOMY else SMALLEST)
         row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
     for axis in axes[-1]:

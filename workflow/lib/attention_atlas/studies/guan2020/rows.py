@@ -1,10 +1,8 @@
-"""The rows of Tables 1 to 3: compared models, and interventions on the heads of some types, with intervals over passages."""
+"""The rows of Tables 2 and 3: interventions on the heads of some types, with intervals over passages."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +11,7 @@ import pandas as pd
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, UNNAMED, VERTICAL
 from attention_atlas.stats.intervals import bootstrap_ratio
 
-FITS = ("reused", "refitted")
-"""Assignment of types to the heads of a compared model: nearest type of the study's model, or clusters of the model itself."""
-_MODELS = {"pretrain": "Pre-trained", "squad": "SQuAD", "mrpc": "MRPC", "mnli": "MNLI", "qnli": "QNLI", "stsb": "STS-B"}
+MODEL_TITLES = {"pretrain": "Pre-trained", "squad": "SQuAD", "mrpc": "MRPC", "mnli": "MNLI", "qnli": "QNLI", "stsb": "STS-B"}
 """Titles of compared models; squad is the study's model."""
 SCORES = ("em", "f1")
 SENTENCES = {
@@ -70,15 +66,6 @@ def sentences_of(row: Row, splitter: str) -> tuple[str, ...]:
     return ("segments", splitter) if row.item == "Table 3" else ("",)
 
 
-def crowded_layers(layers: Iterable[int], heads_a_layer: int) -> list[int]:
-    """Layers that have too few other heads for a random set; layers: of each head of a row."""
-    return sorted(layer for layer, size in Counter(layers).items() if 2 * size > heads_a_layer)
-
-
-def model_title(name: str) -> str:
-    return _MODELS.get(name, name)
-
-
 def unnamed_clusters(head_types: pd.DataFrame) -> set[str]:
     """Clusters that do not fit the type that the naming leaves for them."""
     return set(head_types.loc[head_types["type"] == UNNAMED, "cluster"])
@@ -91,17 +78,3 @@ def passage_interval(
     sums = pd.DataFrame(values).groupby(passages).sum().to_numpy(float)
     sizes = pd.Series(passages).groupby(passages).size().to_numpy(float)[:, None]
     return bootstrap_ratio(sums, sizes, resamples, seed, level)
-
-
-def baselines(answer_baselines: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """The unchanged model scored with all windows or the first, and all reference answers or the first: windows, references, n,
-    em and f1 with intervals.
-    """
-    rows = []
-    for (windows, references), scores in answer_baselines.groupby(["windows", "references"]):
-        low, high = passage_interval(scores[list(SCORES)].to_numpy(float), scores["passage"].to_numpy(), resamples, seed)
-        row: dict[str, Any] = {"windows": windows, "references": references, "n": len(scores)}
-        for column, score in enumerate(SCORES):
-            row |= {score: scores[score].mean(), f"{score}_ci_low": low[column], f"{score}_ci_high": high[column]}
-        rows.append(row)
-    return pd.DataFrame(rows)

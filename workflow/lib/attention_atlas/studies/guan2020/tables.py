@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.methods.head_types import PROFILE, TITLES, TYPES, UNNAMED, profiles
+from attention_atlas.methods.head_types import (
+    DENSE,
+    DENSE_VERTICAL,
+    DIAGONAL,
+    FEATURES,
+    PROFILE,
+    TITLES,
+    TYPES,
+    UNNAMED,
+    VERTICAL,
+    profiles,
+    shares_by_half,
+)
 from attention_atlas.methods.head_types import fits as fits_of
-from attention_atlas.published.compare import claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
-from attention_atlas.studies.guan2020.claims import claims as tested_claims
-from attention_atlas.studies.guan2020.claims import drops_of
+from attention_atlas.stats.intervals import expanded_level
+from attention_atlas.stats.levels import LEVEL, level_of_parts
 from attention_atlas.studies.guan2020.rows import (
     BASELINE,
+    MODEL_TITLES,
+    PRUNED,
     ROWS,
     SCORES,
     SENTENCES,
-    crowded_layers,
-    model_title,
+    UNIFORMED,
     passage_interval,
     unnamed_clusters,
 )
 from attention_atlas.workflow.shown import table
 
+Change = tuple[int, str]
+"""Number of a row, and its definition of a sentence."""
+_FEWEST_PASSAGES = 10
+"""Bootstrap intervals over fewer passages are too short for a verdict."""
+_PAIRED = "mean over questions, percentage points"
 _SCORES_NOTE = (
     "EM: exact match, in %; intervals: bootstrap over passages. Random: random sets of other heads, as many in each layer, "
-    "treated in the same way; mean drop, minimum to maximum, and number of sets; empty where a layer has too few other heads. "
+    "treated in the same way; mean drop, minimum to maximum, and number of sets; none where a layer has too few other heads. "
     "No model is retrained."
 )
 
@@ -58,9 +77,9 @@ def table1(stability: pd.DataFrame) -> Table:
         "whole number of its 384 heads, but a mean over pairs need not be one."
     )
     names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper_stability": "Paper"}
-    formats = dict.fromkeys(("pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "paper_stability"), ".2%")
+    formats = dict.fromkeys(("pairwise", "consistent_in_all", "paper_stability"), ".2%")
     formats |= dict.fromkeys(("fits", "heads", "examples"), "d")
-    page = frame.assign(model=frame["model"].map(model_title))
+    page = frame.assign(model=frame["model"].replace(MODEL_TITLES))
     return Table(frame, [note], page, names, formats)
 
 
@@ -139,9 +158,7 @@ def table3(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
 
 
 def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """The rows of Table 2 or 3, in percent. random_share_below: share of random sets with a smaller drop; random_absent: why
-    there is no random set; unnamed: the clusters of the row that do not fit their type.
-    """
+    """The rows of Table 2 or 3, in percent. unnamed: the clusters of the row that do not fit their type."""
     baseline = answers[answers["row"] == BASELINE]
     unnamed = unnamed_clusters(head_types)
     records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
@@ -150,8 +167,7 @@ def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples:
         heads = head_types[head_types["cluster"].isin(row.types)]
         for sentences in row_answers["sentences"].unique() if row.item == item else ():
             facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
-            facts |= {"heads": len(heads), "random_absent": _too_few_others(heads, int(head_types["head"].max()))}
-            facts["unnamed"] = "+".join(kind for kind in row.types if kind in unnamed) or None
+            facts |= {"heads": len(heads), "unnamed": "+".join(kind for kind in row.types if kind in unnamed) or None}
             records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
     frame, published = pd.DataFrame(records), load_published("guan2020")
     for score in SCORES:
@@ -159,14 +175,6 @@ def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples:
         papers = [printed(published, "Table 2" if row == BASELINE else item, score, row=int(row)) for row in frame["row"]]
         frame[f"paper_{score}"] = [_number(paper) for paper in papers]
     return frame
-
-
-def _too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
-    """Why there is no set of other heads with as many in each layer; None where there is one."""
-    crowded = crowded_layers(heads["layer"], heads_a_layer)
-    if heads.empty or not crowded:
-        return "no heads" if heads.empty else None
-    return f"too few other heads in {'layer' if len(crowded) == 1 else 'layers'} {', '.join(map(str, crowded))}"
 
 
 def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
@@ -182,9 +190,8 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
         # Without a random set: NaN.
         random = baseline[score].mean() - of_others.groupby("draw")[score].mean()
         record |= {f"{score}_random_drop": random.mean(), f"{score}_random_min": random.min()}
-        record |= {f"{score}_random_max": random.max(), f"{score}_random_share_below": (random < drops.mean()).mean()}
-    record |= {"random_sets": of_others["draw"].nunique()}
-    return record | {name: facts.get(name) for name in ("random_absent", "unnamed")}
+        record |= {f"{score}_random_max": random.max()}
+    return record | {"random_sets": of_others["draw"].nunique(), "unnamed": facts.get("unnamed")}
 
 
 def _scores_note(frame: pd.DataFrame) -> str:
@@ -203,18 +210,16 @@ def _score_columns(frame: pd.DataFrame) -> pd.DataFrame:
     if frame["unnamed"].notna().any():
         clusters = frame["unnamed"].fillna("").str.split("+")
         titles = [" and ".join(TITLES[name] for name in names if name) for names in clusters]
-        columns["remark"] = [
-            f"not {text}: the cluster assigned to this type does not fit it" if text else "" for text in titles
-        ]
+        columns["remark"] = [text and f"not {text}: the cluster assigned to this type does not fit it" for text in titles]
     return pd.DataFrame(columns)
 
 
 def _random(row: pd.Series, score: str) -> str:
     mean, least, most = (row[f"{score}_random_{name}"] for name in ("drop", "min", "max"))
-    if pd.isna(mean):
-        return f"none: {row['random_absent']}" if pd.notna(row["random_absent"]) else ""
+    if row["row"] == BASELINE or not row["heads"]:
+        return ""
     number = int(row["random_sets"])
-    return f"{mean:.1f} ({least:.1f} to {most:.1f}; {number} {'set' if number == 1 else 'sets'})"
+    return f"{mean:.1f} ({least:.1f} to {most:.1f}; {number} {'set' if number == 1 else 'sets'})" if number else "none"
 
 
 def _with_interval(row: pd.Series, name: str) -> str:
@@ -272,10 +277,114 @@ def _names(head_types: pd.DataFrame) -> str:
 )
 def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> Table:
     """What the paper says about the order of its numbers, tested on this run's model (Guan et al. 2020, sections 4 and 5).
-    Drops of F1 are in percentage points, on the same questions. Whether a type matters is tested by permuting the types of the
-    heads within each layer.
+    Drops of F1 are in percentage points, on the same questions.
     """
     return claim_table(claim_frame(tested_claims(drops_of(answers), head_types, resamples, seed)))
+
+
+def drops_of(answers: pd.DataFrame) -> pd.DataFrame:
+    """Drops of F1 from the unchanged model: a row for each question, with the number of its passage as index, and a column for
+    each `Change`; of a table of `ablations.answers`.
+    """
+    unchanged = answers[answers["row"] == BASELINE].set_index("question")
+    of_types = answers[(answers["drawn_from"] == "type") & (answers["row"] != BASELINE)]
+    f1 = of_types.pivot(index="question", columns=["row", "sentences"], values="f1").loc[unchanged.index]
+    return f1.rsub(unchanged["f1"], axis=0).set_index(unchanged["passage"].to_numpy())
+
+
+def tested_claims(drops: pd.DataFrame, types: pd.DataFrame, resamples: int, seed: int) -> Iterator[Claim]:
+    """Claims that follow from the order of the paper's numbers, or that its text makes."""
+    pruned = {kind: (row, "") for kind, row in PRUNED.items()}
+    uniform = {kind: (row, "") for kind, row in UNIFORMED.items()}
+    unnamed = unnamed_clusters(types)
+    of_unnamed = f" of {'the' if len(unnamed) == 1 else 'an'} unnamed cluster"
+    sizes = {}
+    for kind in TYPES:
+        number = int((types["cluster"] == kind).sum())
+        sizes[kind] = f"{number} {'head' if number == 1 else 'heads'}{of_unnamed if kind in unnamed else ''}"
+    shown = "F1 drops: " + "; ".join(
+        f"{TITLES[kind]} {drops[change].mean():.1f} ({sizes[kind]})" for kind, change in pruned.items()
+    )
+
+    def larger(pairs: Mapping[tuple[str, str], tuple[str, Change, Change]], statement: str, ours: str) -> Claim:
+        """The claim that the first change of each pair costs more than the second; not tested for types without a cluster."""
+        parts = paired_parts(drops, list(pairs.values()), resamples, seed)
+        lacking = [kind for kind in unnamed if any(kind in kinds for kinds in pairs)]
+        tested = [
+            part if not unnamed.intersection(kinds) else replace(part, ci_low=math.nan, ci_high=math.nan)
+            for kinds, part in zip(pairs, parts, strict=True)
+        ]
+        return all_hold(statement, ours + _lacking(lacking), tested)
+
+    most = [(DIAGONAL, kind) for kind in TYPES if kind != DIAGONAL]
+    least = [(kind, VERTICAL) for kind in TYPES if kind != VERTICAL]
+    for pairs, statement in (
+        (most, "Pruning Diagonal heads costs the most of the four types (Table 2, rows 2 to 5)"),
+        (least, "Pruning Vertical heads costs the least (Table 2, rows 2 to 5)"),
+    ):
+        changes = {(a, b): (f"{TITLES[a]} - {TITLES[b]}", pruned[a], pruned[b]) for a, b in pairs}
+        yield larger(changes, statement, shown)
+    yield larger(
+        {(kind, kind): (f"{TITLES[kind]}: substituted by 1/L - pruned", uniform[kind], pruned[kind]) for kind in TYPES},
+        "Substitution by 1/L costs more than pruning, for every type (Table 2, rows 8 to 11)",
+        "F1 drops, 0 and 1/L: "
+        + "; ".join(
+            f"{TITLES[kind]} {drops[pruned[kind]].mean():.1f} and {drops[uniform[kind]].mean():.1f} ({sizes[kind]})"
+            for kind in pruned
+        ),
+    )
+    for kind, intra, inter in ((DIAGONAL, 12, 13), (DENSE_VERTICAL, 14, 15)):
+        for sentences in [sentences for row, sentences in drops.columns if row == intra]:
+            within, between = (intra, sentences), (inter, sentences)
+            more, less = ("within", "between") if kind == DIAGONAL else ("between", "within")
+            pair = (within, between) if kind == DIAGONAL else (between, within)
+            yield larger(
+                {(kind, kind): (f"{more} - {less}", *pair)},
+                f"{TITLES[kind]} heads matter more {more} sentences (Table 3, rows {intra} and {inter}; "
+                f"{SENTENCES[sentences]})",
+                f"F1 drops: within {drops[within].mean():.1f}, between {drops[between].mean():.1f}",
+            )
+    for kind, lower_half in ((DENSE, True), (VERTICAL, False)):
+        yield _by_depth(types, kind, lower_half, resamples, seed)
+
+
+def _lacking(kinds: Sequence[str]) -> str:
+    return f"; no cluster of heads is {' or '.join(TITLES[kind] for kind in TYPES if kind in kinds)}" if kinds else ""
+
+
+def paired_parts(drops: pd.DataFrame, pairs: Sequence[tuple[str, Change, Change]], resamples: int, seed: int) -> list[Claim]:
+    """For each pair the difference of two drops on the same questions, with an interval by bootstrap over passages; several
+    pairs have smaller tails and need as many times more resamples.
+    """
+    differences = np.stack([drops[first] - drops[second] for _, first, second in pairs], axis=1)
+    level = level_of_parts(len(pairs))
+    number = len(drops.index.unique())
+    low = high = np.full(len(pairs), np.nan)
+    if number >= _FEWEST_PASSAGES:
+        tails = expanded_level(level, number)
+        low, high = passage_interval(differences, drops.index.to_numpy(), resamples * len(pairs), seed, tails)
+    return [
+        Claim("", "", f"difference of F1 drops, {name}; {_PAIRED}", value, low[k], high[k], number, "passages", level=level)
+        for k, ((name, _, _), value) in enumerate(zip(pairs, differences.mean(axis=0), strict=True))
+    ]
+
+
+def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed: int) -> Claim:
+    """The claim that a type has a larger share of the heads of one half of the layers than of the other."""
+    of_kind = types["type"] == kind
+    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed, LEVEL)
+    if not of_kind.any():
+        low = high = math.nan
+    place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
+    return Claim(
+        f"{TITLES[kind]} heads are mainly in the {place} half of the layers",
+        f"shares: lower {lower:.0%}, upper {upper:.0%}" + _lacking([] if of_kind.any() else [kind]),
+        f"difference of shares of heads, {place} - {other_place} half",
+        lower - upper if lower_half else upper - lower,
+        *((low, high) if lower_half else (-high, -low)),
+        types["layer"].nunique(),
+        "layers",
+    )
 
 
 @table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))

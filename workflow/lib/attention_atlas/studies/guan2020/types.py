@@ -23,21 +23,34 @@ from attention_atlas.attention.words import widened
 from attention_atlas.corpora.examples import Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, mean_features, options_of
 from attention_atlas.methods.head_tables import head_rows, map_rows
-from attention_atlas.methods.head_types import TYPES, Labels, clusters, matched, nearest_clusters, shown_types, types_of
+from attention_atlas.methods.head_types import (
+    FEATURES,
+    TYPES,
+    FeatureOptions,
+    Labels,
+    alternatives,
+    clusters,
+    matched,
+    mean_features,
+    nearest_clusters,
+    shown_types,
+    types_of,
+)
 from attention_atlas.models.card import Card
-from attention_atlas.studies.guan2020.rows import FITS
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features of heads: values [option, example, layer, head, 21], options as in `alternatives`, and records [example]."""
+    """Features of heads: values [option, example, layer, head, 21], options as in `alternatives`."""
 
     values: npt.NDArray[np.float32]
-    records: npt.NDArray[np.int64]
+
+    @property
+    def examples(self) -> int:
+        return self.values.shape[1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,78 +71,72 @@ def features(attention: Attention, examples: Examples, card: Card) -> Features:
     """Features of all heads under all options, of the first window of each passage."""
     later_windows = {e.record for e in examples if e.question is not None and e.id != e.question.question}
     first_windows = (example for example in attention if example.record not in later_windows)
-    values, records = mean_features(progress(first_windows, label="examples"), card.cls, card.sep, alternatives())
-    return Features(values.astype(np.float32), records.astype(np.int64))
+    values = mean_features(progress(first_windows, label="examples"), card.cls, card.sep, alternatives())
+    return Features(values.astype(np.float32))
 
 
 HALVES = ("heads", "inputs")
+FITS = ("reused", "refitted")
+"""Types of the heads of a compared model: the nearest of the study's model, or clusters of the model itself."""
 _STARTS = 50
 _SEEDS = 5
 _COUNTS = (3, 4, 5)
 
 
 def head_types(
-    features: Features, options: Mapping[str, Any], method: str, fits: int, perplexity: float, seed: int, model: str
+    features: Mapping[str, Features],
+    attention: Attention,
+    options: Mapping[str, Any],
+    method: str,
+    fits: int,
+    perplexity: float,
+    seed: int,
+    model: str,
 ) -> dict[str, pd.DataFrame]:
-    """The type of every head, and what Figures 2 and 3 and the options show.
+    """The type of every head, and what Figures 1 to 5, Table 1 and the options show.
 
-    cluster: the type by which the rows of Tables 2 and 3 select a head, which is its type unless that is unnamed; n: examples.
+    features: name -> of a compared model, `squad` of the study's. attention: of its first examples. cluster: the type by which
+    the rows of Tables 2 and 3 select a head, which is its type unless that is unnamed; n: examples.
     """
-    chosen = options_of(options)
-    means = features.means(chosen)
+    chosen, measured = FeatureOptions(**options), features["squad"]
+    means = measured.means(chosen)
     types = types_of(means, seed, method)
-    heads = head_rows(np.asarray(types.names, dtype=object).reshape(features.shape), "type")
-    typed = heads.assign(cluster=types.clusters, n=len(features.records)).join(pd.DataFrame(means, columns=list(FEATURES)))
+    heads = head_rows(np.asarray(types.names, dtype=object).reshape(measured.shape), "type")
+    typed = heads.assign(cluster=types.clusters, n=measured.examples).join(pd.DataFrame(means, columns=list(FEATURES)))
     typed.insert(0, "model", model)
     places = TSNE(perplexity=min(perplexity, (len(means) - 1) / 3), init="pca", random_state=seed).fit_transform(means)
-    return {
+    return maps(attention, typed) | {
         "types": typed,
         "plane": heads.assign(x=places[:, 0].astype(np.float64), y=places[:, 1].astype(np.float64)),
-        "layers": by_layer(heads),
-        "agreement": agreement(features, chosen, method, fits, seed),
+        "agreement": agreement(measured, chosen, method, fits, seed),
+        "stability": stability(features, chosen, fits, seed),
+        "models": models(typed, features, chosen, method, seed),
     }
 
 
-def compared(
-    head_types: pd.DataFrame, features: Mapping[str, Features], options: Mapping[str, Any], method: str, fits: int, seed: int
-) -> dict[str, pd.DataFrame]:
-    """The tables of `stability` and of `models`."""
-    return {
-        "stability": stability(features, options, fits, seed),
-        "models": models(head_types, features, options, method, seed),
-    }
-
-
-def stability(features: Mapping[str, Features], options: Mapping[str, Any], fits: int, seed: int) -> pd.DataFrame:
+def stability(features: Mapping[str, Features], options: FeatureOptions, fits: int, seed: int) -> pd.DataFrame:
     """Shares of heads that keep their cluster on halves of heads or inputs, pairwise and in all fits."""
     rows = []
     for name, measured in features.items():
-        values = measured.by_example(options_of(options))
+        values = measured.by_example(options)
         reference, _ = clusters(values.mean(axis=0), len(TYPES), seed)
         for halve in HALVES:
             halved = halved_labels(values, halve, len(TYPES), fits, seed)
-            pairs = pairwise_agreement(halved, len(TYPES))
-            shares = {"pairwise": pairs.mean(), "pairwise_min": pairs.min(), "pairwise_max": pairs.max()}
-            shares["consistent_in_all"] = consistent_in_all(halved, reference, len(TYPES))
-            row = {"model": name, "halved": halve, "fits": fits, **shares}
+            row = {"model": name, "halved": halve, "fits": fits, "pairwise": pairwise_agreement(halved, len(TYPES)).mean()}
+            row["consistent_in_all"] = consistent_in_all(halved, reference, len(TYPES))
             rows.append(row | {"heads": values.shape[1], "examples": len(values)})
     return pd.DataFrame(rows)
 
 
 def models(
-    head_types: pd.DataFrame, features: Mapping[str, Features], options: Mapping[str, Any], method: str, seed: int
+    head_types: pd.DataFrame, features: Mapping[str, Features], options: FeatureOptions, method: str, seed: int
 ) -> pd.DataFrame:
-    """The type of each head of each model; reused: nearest mean of the study's types; refitted: clusters of the model."""
+    """The type of each head of each model, by `FITS`."""
     reference, study_clusters = head_types[list(FEATURES)].to_numpy(float), head_types["cluster"].tolist()
     type_of_cluster = dict(zip(study_clusters, head_types["type"], strict=True))
     frames = []
     for name, measured in features.items():
-        means = measured.means(options_of(options))
-        if len(means) != len(head_types):
-            raise AtlasError(
-                f"the compared model {name} has {len(means)} heads, but the study's model has {len(head_types)}: compare "
-                "models of one shape."
-            )
+        means = measured.means(options)
         if name == "squad":
             by_fit = dict.fromkeys(FITS, tuple(head_types["type"]))
         else:
@@ -140,14 +147,6 @@ def models(
             rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
             frames.append(rows.assign(model=name, fit=fit))
     return pd.concat(frames, ignore_index=True)[["model", "fit", "layer", "head", "type"]]
-
-
-def by_layer(heads: pd.DataFrame) -> pd.DataFrame:
-    """Heads of each type in each layer: layer, type, heads, share."""
-    counts = pd.crosstab(heads["layer"], heads["type"]).reindex(columns=list(shown_types(heads["type"])), fill_value=0)
-    table = counts.stack().rename("heads").reset_index()
-    table["share"] = table["heads"] / table.groupby("layer")["heads"].transform("sum")
-    return table
 
 
 def agreement(features: Features, chosen: FeatureOptions, method: str, fits: int, seed: int) -> pd.DataFrame:
@@ -236,19 +235,16 @@ def maps(attention: Attention, head_types: pd.DataFrame) -> dict[str, pd.DataFra
     if example is None:
         raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
     weights = widened(example.maps)
-    typical = [
-        map_rows(example.tokens, weights[row.layer - 1, row.head - 1]).assign(
-            type=row.type, rank=row.rank, layer=row.layer, head=row.head, example=example.id
-        )
-        for row in typical_heads(head_types).itertuples()
-    ]
+    typical = []
+    for row in typical_heads(head_types).itertuples():
+        cells = map_rows(example.tokens, weights[row.layer - 1, row.head - 1])
+        typical.append(cells.assign(type=row.type, rank=row.rank, layer=row.layer, head=row.head, example=example.id))
     small = shrunk(weights, _CELLS)[head_types["layer"] - 1, head_types["head"] - 1]
     number, row, column = (places.ravel() for places in np.indices(small.shape))
-    grid = head_types.iloc[number].reset_index(drop=True).assign(example=example.id, pieces=len(example.tokens))
-    grid = grid.assign(row=row + 1, column=column + 1, weight=small.ravel())
+    grid = head_types[["layer", "head", "type"]].iloc[number].reset_index(drop=True)
+    grid = grid.assign(example=example.id, pieces=len(example.tokens), row=row + 1, column=column + 1, weight=small.ravel())
     order = ["type", "rank", "layer", "head", "example", "query", "key", "query_token", "key_token", "weight"]
-    columns = ["layer", "head", "type", "example", "pieces", "row", "column", "weight"]
-    return {"maps": pd.concat(typical, ignore_index=True)[order], "map_grid": grid[columns]}
+    return {"maps": pd.concat(typical, ignore_index=True)[order], "map_grid": grid}
 
 
 def typical_heads(types: pd.DataFrame) -> pd.DataFrame:

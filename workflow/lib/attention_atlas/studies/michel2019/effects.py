@@ -15,8 +15,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
-from attention_atlas.methods.names import (
+from attention_atlas.methods.head_measures import (
     ALL,
     CLASSIFICATION,
     CODE,
@@ -32,6 +31,7 @@ from attention_atlas.methods.names import (
     STEP,
     TRANSLATION,
 )
+from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
 from attention_atlas.stats.intervals import expanded_level, percentile_interval, predicted_difference, resampled_counts
 from attention_atlas.stats.levels import LEVEL as COVERAGE
 from attention_atlas.stats.levels import level_of_parts

@@ -24,6 +24,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import ALL, ANSWERS, CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, importance
 from attention_atlas.methods.masked_heads import (
     KINDS,
@@ -40,7 +41,6 @@ from attention_atlas.methods.masked_heads import (
     step_answers,
     steps,
 )
-from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.fine_tuning import Epochs

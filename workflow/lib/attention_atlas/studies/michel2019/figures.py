@@ -32,7 +32,7 @@ from attention_atlas.figures.style import (
     plain,
 )
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.workflow.config import check_known
 from attention_atlas.workflow.paths import Config, Pair

@@ -1,14 +1,15 @@
 """Attention as a keyphrase detector: how well each head alone, and all heads together, detect keyphrases.
 
-Held out by document: the score of a word comes from a fit to other documents. In all functions, `features` are the attention
-that words receive, [word, head]; `key` says which words belong to keyphrases; `documents` are the numbers of their documents,
-from 0 in their order.
+Word-level attention: sum over the word pieces of the attended word, mean over those of the query word. [CLS] and [SEP] are
+excluded as rows and as columns, without renormalisation. Held out by document: the score of a word comes from a fit to other
+documents. In all functions, `features` are the attention that words receive, [word, head]; `key` says which words belong to
+keyphrases; `documents` are the numbers of their documents, from 0 in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,24 +19,30 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from attention_atlas.attention.cache import Attention
+from attention_atlas.corpora.examples import Examples
+from attention_atlas.corpora.keyphrases import OUTSIDE, stem
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_tables import DOCUMENTS, head_rows
+from attention_atlas.methods.head_tables import DOCUMENTS, head_rows, mean_rows
 from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import folds_of
 from attention_atlas.stats.intervals import correlation_interval, percentile_interval, resampled_counts
 from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, spearman
 from attention_atlas.stats.significance import mean_interval
-from attention_atlas.studies.stefanik2021.words import features_of, relative_rows, word_statistics
+from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_interval
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
+REDUCTIONS = ("mean", "max")
+"""How the attention that a word receives is pooled over query words; features are maxima, as in the slides."""
 _CLIP = 1e-12
 """Least probability in the slides' entropy, which uses attention as a probability; attention may be 0."""
 _GROUPS = 10
@@ -53,9 +60,9 @@ class Fit(NamedTuple):
 
 
 def detection(
-    words: pd.DataFrame,
+    attention: Attention,
+    examples: Examples,
     card: Card,
-    reduction: str,
     folds: int,
     l2_penalty: float,
     fits: int,
@@ -63,24 +70,117 @@ def detection(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the words of `words.words`; scores: document, place, and the held-out score of each word by every detector.
-
-    reduction: how attention becomes a feature; relative attention is given for both reductions.
-    """
-    fit = Fit(folds, l2_penalty, fits, permutations, seed)
-    features, key, documents = features_of(words, card, reduction), words["key"].to_numpy(), pd.factorize(words["record"])[0]
+    """The table of `words` with the held-out score of each word by every detector, and what is derived from it."""
+    fit, table = Fit(folds, l2_penalty, fits, permutations, seed), words(attention, examples)
+    features, key, documents = features_of(table, card, "max"), table["key"].to_numpy(), pd.factorize(table["record"])[0]
     calibrated = calibrated_heads(features, key, documents, folds)
     scores = heldout_scores(features, key, documents, fit)
-    statistics = word_statistics([list(names) for _, names in words.groupby("record", sort=False)["word"]])
+    statistics = word_statistics([list(names) for _, names in table.groupby("record", sort=False)["word"]])
     scores["word_statistics"] = heldout_regression(statistics, key, documents, fit)
     return {
-        "relative_attention": relative_rows(words, card, resamples, seed),
+        "words": table.assign(**scores),
+        "relative_attention": relative_rows(table, card, resamples, seed),
         "head_ranking": head_ranking(features, key, documents, calibrated, card.heads),
         "logistic_regression": coefficient_rows(features, key, documents, fit, card.heads),
         "detectors": detector_rows(scores, key, documents),
         "rank_correlations": rank_correlations(calibrated, features, key, documents, fit),
-        "scores": words[["document", "place"]].assign(**scores),
     }
+
+
+def words(attention: Attention, examples: Examples) -> pd.DataFrame:
+    """One row for each word: record and name of the document, place of the word, the word, whether it is part of a keyphrase
+    (key), then the attention that it receives, a column for each reduction and head: `l3_h1_max`, counted from 1.
+    """
+    frames = []
+    for cached, example in zip(attention, examples, strict=True):
+        if cached.record != example.record or "tags" not in example.layers:
+            raise AtlasError(f"example {example.id}: attention and tags do not belong together: use a corpus with keyphrases.")
+        key = [tag != OUTSIDE for tag in example.layers["tags"]]
+        columns = {"record": example.record, "document": example.id, "place": np.arange(len(key)), "word": example.words}
+        columns["key"] = key
+        word_maps = cached.word_maps()
+        for reduction in REDUCTIONS:
+            received = received_attention(word_maps, cached.special_units, reduction).astype(np.float32)
+            names = _feature_names(received.shape[0], received.shape[1], reduction)
+            columns |= dict(zip(names, received.reshape(-1, len(key)), strict=True))
+        frames.append(pd.DataFrame(columns))
+    if not frames:
+        raise AtlasError("there is no document with attention: raise the limit of the corpus, or its max_tokens.")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _feature_names(layers: int, heads: int, reduction: str) -> list[str]:
+    return [f"l{layer + 1}_h{head + 1}_{reduction}" for layer, head in np.ndindex(layers, heads)]
+
+
+def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: str = "mean") -> Floats:
+    """[layer, head, word] attention that each word receives from the words of its text, itself included.
+
+    maps: [layer, head, m, m] over words and special tokens, row = query; special: [m] which are special tokens.
+    """
+    is_word = ~np.asarray(special, dtype=np.bool_)
+    word_maps = np.asarray(maps, dtype=np.float64)[:, :, is_word][:, :, :, is_word]
+    return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
+
+
+def features_of(words: pd.DataFrame, card: Card, reduction: str) -> Floats:
+    """[word, head] attention that the words of a table of `words` receive from the heads of all layers."""
+    return words[_feature_names(card.layers, card.heads, reduction)].to_numpy(np.float64)
+
+
+def relative_rows(words: pd.DataFrame, card: Card, resamples: int, seed: int) -> pd.DataFrame:
+    """Relative attention of each head by each reduction, mean over documents.
+
+    adjusted_low, adjusted_high: 95 % intervals that are simultaneous for all heads, by random signs of the documents.
+    """
+    key, places_by_document = words["key"].to_numpy(), words.groupby("record", sort=False).indices.values()
+    tables = []
+    for reduction in REDUCTIONS:
+        features = features_of(words, card, reduction)
+        by_document = np.stack([relative_attention(features[places].T, key[places]) for places in places_by_document])
+        rows = mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
+        rows.insert(0, "reduction", reduction)
+        tables.append(rows.assign(unit=DOCUMENTS))
+    return pd.concat(tables, ignore_index=True)
+
+
+def relative_attention(received: Floats, key: npt.ArrayLike) -> Floats:
+    """[...] mean attention [..., word] that keyphrase words receive minus that of all other words; NaN without both kinds."""
+    flags = np.asarray(key, dtype=np.bool_)
+    if flags.all() or not flags.any():
+        return np.full(received.shape[:-1], np.nan)
+    return received[..., flags].mean(axis=-1) - received[..., ~flags].mean(axis=-1)
+
+
+def mean_rows_of_heads(by_document: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    """Means over documents, [document, layer, head], with intervals for each head and simultaneous ones for all heads."""
+    rows = mean_rows(by_document, resamples, seed)
+    present = by_document[~np.isnan(by_document[:, 0, 0])].reshape(-1, by_document[0].size)
+    if not len(present):
+        return rows.assign(adjusted_low=np.nan, adjusted_high=np.nan)
+    exchanges = np.concatenate(list(random_exchanges(len(present), resamples, seed)))
+    null = ((1 - 2 * exchanges) @ present / len(present)).T
+    low, high = simultaneous_interval(present.mean(axis=0), null)
+    return rows.assign(adjusted_low=low, adjusted_high=high)
+
+
+def word_statistics(texts: Sequence[Sequence[str]]) -> Floats:
+    """[word, 9] position, frequency and form of the words of all texts, one text after the other: a control.
+
+    Position of the word and of the first word with its stem, as shares of the length of the text; logarithms of the frequency
+    of its stem in the text and of its inverse document frequency, and TF-IDF; length, letters, capital, stop word.
+    """
+    stems = [[stem(word.lower()) for word in text] for text in texts]
+    texts_with = Counter(name for names in stems for name in set(names))
+    rows = []
+    for text, names in zip(texts, stems, strict=True):
+        counts = Counter(names)
+        for place, (word, name) in enumerate(zip(text, names, strict=True)):
+            frequency, rarity = np.log(counts[name]), np.log(len(texts) / texts_with[name])
+            form = any(letter.isalpha() for letter in word), word[:1].isupper(), word.lower() in ENGLISH_STOP_WORDS
+            places = place / len(text), names.index(name) / len(text)
+            rows.append([*places, frequency, rarity, (1 + frequency) * rarity, len(word), *form])
+    return np.array(rows, dtype=np.float64)
 
 
 class CalibratedHeads(NamedTuple):
@@ -101,11 +201,8 @@ def calibrated_heads(features: Floats, key: Bools, documents: Ints, folds: int) 
     calibrated = np.stack([heldout(model, attention[:, None])[:, 1] for attention in features.T], axis=1)
     base_rates = heldout(DummyClassifier(), features)[:, 1:]
     least = np.finfo(np.float64).eps
-    return CalibratedHeads(
-        _losses(calibrated, key, documents, least),
-        _losses(base_rates, key, documents, least)[:, 0],
-        _losses(features, key, documents, _CLIP),
-    )
+    fitted, base = (_losses(probabilities, key, documents, least) for probabilities in (calibrated, base_rates))
+    return CalibratedHeads(fitted, base[:, 0], _losses(features, key, documents, _CLIP))
 
 
 def _losses(probabilities: Floats, key: Bools, documents: Ints, least: float) -> Floats:
@@ -119,10 +216,9 @@ def _losses(probabilities: Floats, key: Bools, documents: Ints, least: float) ->
 def head_ranking(features: Floats, key: Bools, documents: Ints, calibrated: CalibratedHeads, heads: int) -> pd.DataFrame:
     """One row for each head, the best by calibrated cross-entropy first, of a model with `heads` per layer.
 
-    auc, average_precision: of the raw attention; auc_low, auc_high: 95 % interval of the AUC over documents. cross_entropy:
-    nats per word, of a probability by a logistic function of the attention that was fitted to other documents;
-    cross_entropy_none: of the base rate of other documents. slide_entropy: the slides' sum over words, with attention itself as
-    probability; slide_rank: rank by it. share: of keyphrase words; n: number of words (n_unit); documents: their number.
+    auc, average_precision: of raw attention; interval over documents. cross_entropy: in nats per word, of the calibrated heads;
+    cross_entropy_none: of the base rate. slide_entropy: the slides' sum over words; slide_rank: rank by it. share: of keyphrase
+    words among the n words.
     """
     low, high = clustered_auc_intervals(features, key, documents)
     columns: dict[str, Any] = {"average_precision": [average_precision_score(key, column) for column in features.T]}
@@ -175,12 +271,10 @@ def splits_of(documents: Ints, folds: int) -> list[tuple[Ints, Ints]]:
 
 def heldout_scores(features: Floats, key: Bools, documents: Ints, fit: Fit) -> dict[str, Floats]:
     """Detector -> [word] probability (for the best head: attention), fitted or selected on other documents."""
-    scores = {"regression": heldout_regression(features, key, documents, fit)}
-    scores |= {name: np.zeros(len(key)) for name in ("mix", "best_head")}
+    regression, best_head = heldout_regression(features, key, documents, fit), np.zeros(len(key))
     for training, heldout in splits_of(documents, fit.folds):
-        scores["mix"][heldout] = Mix.fitted(features[training], key[training]).probabilities(features[heldout])
-        scores["best_head"][heldout] = features[heldout, np.argmax(aucs(features[training], key[training]))]
-    return scores
+        best_head[heldout] = features[heldout, np.argmax(aucs(features[training], key[training]))]
+    return {"regression": regression, "best_head": best_head}
 
 
 def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit) -> Floats:
@@ -194,10 +288,9 @@ def heldout_regression(features: Floats, key: Bools, documents: Ints, fit: Fit) 
 def detector_rows(scores: Mapping[str, Floats], key: Bools, documents: Ints) -> pd.DataFrame:
     """One row for each detector, of its scores of words.
 
-    auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
-    probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of the
-    words of a document, which does not depend on the scale, with its interval over the n documents that have both kinds of
-    words. difference: from the document_auc of the best head, paired by document.
+    auc: over all words; detectors of different folds have different scales, which lowers it. document_auc: mean over documents
+    of the AUC of the words of a document, which does not depend on the scale, over the n documents that have both kinds of
+    words. difference: from the document_auc of the best head, paired by document, with its interval.
     """
     groups = pd.Series(range(len(key))).groupby(documents).indices.values()
     both = [places for places in groups if key[places].any() and not key[places].all()]
@@ -206,14 +299,10 @@ def detector_rows(scores: Mapping[str, Floats], key: Bools, documents: Ints) -> 
     by_name = dict(zip(scores, document_aucs.T, strict=True))
     rows = []
     for name, values in scores.items():
-        row = {"detector": name, "auc": roc_auc_score(key, values), "average_precision": average_precision_score(key, values)}
-        row["f1"] = f1_score(key, values >= 0.5) if name in ("regression", "word_statistics") else np.nan
-        row |= {"share": key.mean(), "words": len(key), "documents": len(groups)}
         difference = by_name[name] - by_name["best_head"]
-        for statistic, ends, by_document in (("document_auc", "ci", by_name[name]), ("difference", "difference", difference)):
-            low, high = mean_interval(by_document)
-            row |= {statistic: by_document.mean(), f"{ends}_low": low, f"{ends}_high": high}
-        rows.append(row | {"n": len(both), "unit": DOCUMENTS})
+        low, high = mean_interval(difference)
+        row = {"detector": name, "auc": roc_auc_score(key, values), "document_auc": by_name[name].mean(), "n": len(both)}
+        rows.append(row | {"difference": difference.mean(), "difference_low": low, "difference_high": high})
     return pd.DataFrame(rows)
 
 
@@ -222,17 +311,12 @@ def coefficient_rows(features: Floats, key: Bools, documents: Ints, fit: Fit, he
 
     coefficient: of the standardised feature, with the interval over resampled documents (heads with similar attention
     share their weight: a coefficient does not measure importance). permutation_importance: AUC on other documents lost when the
-    head's feature is shuffled over words. mix_weight: softmax weight of the mix.
+    head's feature is shuffled over words. mix_weight: see `mix_weights`.
     """
     coefficients, auc_losses = coefficients_and_importances(features, key, documents, fit)
     low, high = percentile_interval(_resampled_coefficients(features, key, documents, fit))
-    return head_rows(coefficients.reshape(-1, heads), "coefficient").assign(
-        ci_low=low,
-        ci_high=high,
-        permutation_importance=auc_losses.mean(axis=(0, 1)),
-        permutation_sd=auc_losses.std(axis=(0, 1)),
-        mix_weight=Mix.fitted(features, key).weights,
-    )
+    rows = head_rows(coefficients.reshape(-1, heads), "coefficient").assign(ci_low=low, ci_high=high)
+    return rows.assign(permutation_importance=auc_losses.mean(axis=(0, 1)), mix_weight=mix_weights(features, key))
 
 
 def coefficients_and_importances(features: Floats, key: Bools, documents: Ints, fit: Fit) -> tuple[Floats, Floats]:
@@ -279,45 +363,28 @@ def _permuted(features: Floats, key: Bools, split: tuple[Ints, Ints], fit: Fit, 
     return np.array(lost)
 
 
-@dataclass(frozen=True)
-class Mix:
-    """p(key) = sigmoid(gamma * sum_h softmax(a)_h z_h + bias) of standardised features z: the analogue of scalar mixing
-    (Tenney et al. 2019, equation 1), which the slides name. weights: [head] softmax(a); mean, scale: [head] of the features.
+def mix_weights(features: Floats, key: Bools) -> Floats:
+    """[head] softmax(a) of p(key) = sigmoid(gamma * sum_h softmax(a)_h z_h + bias), standardised features z: the analogue of
+    scalar mixing (Tenney et al. 2019, equation 1), which the slides name.
+
+    The lowest cross-entropy from equal weights on, by L-BFGS with exact gradients. The initial gamma has the sign under which
+    equal weights detect; positive weights give all heads the same sign.
     """
+    scale = features.std(axis=0)
+    inputs = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    targets, heads = key.astype(np.float64), features.shape[1]
 
-    weights: Floats
-    gamma: float
-    bias: float
-    mean: Floats
-    scale: Floats
+    def loss(free: Floats) -> tuple[float, Floats]:
+        weights = softmax(free[:heads])
+        mixed = inputs @ weights
+        score = free[heads] * mixed + free[heads + 1]
+        value = np.mean(np.logaddexp(0, score) - targets * score)
+        slope = (expit(score) - targets) / len(targets)
+        by_weight = free[heads] * (slope @ inputs)
+        by_logit = weights * (by_weight - weights @ by_weight)
+        return float(value), np.concatenate([by_logit, [slope @ mixed, slope.sum()]])
 
-    @classmethod
-    def fitted(cls, features: Floats, key: Bools) -> Mix:
-        """The mix with the lowest cross-entropy, starting from equal weights; a and gamma by L-BFGS with exact gradients.
-
-        The initial gamma has the sign under which equal weights detect; positive weights give all heads the same sign.
-        """
-        mean, scale = features.mean(axis=0), features.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        inputs, targets = (features - mean) / scale, key.astype(np.float64)
-        heads = inputs.shape[1]
-
-        def loss(free: Floats) -> tuple[float, Floats]:
-            weights = softmax(free[:heads])
-            mixed = inputs @ weights
-            score = free[heads] * mixed + free[heads + 1]
-            value = np.mean(np.logaddexp(0, score) - targets * score)
-            slope = (expit(score) - targets) / len(targets)
-            by_weight = free[heads] * (slope @ inputs)
-            by_logit = weights * (by_weight - weights @ by_weight)
-            return float(value), np.concatenate([by_logit, [slope @ mixed, slope.sum()]])
-
-        even = inputs.mean(axis=1)
-        sign = 1.0 if even[key].mean() >= even[~key].mean() else -1.0
-        start = np.concatenate([np.zeros(heads), [sign, np.log(key.mean() / (1 - key.mean()))]])
-        free = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-        return cls(softmax(free[:heads]), float(free[heads]), float(free[heads + 1]), mean, scale)
-
-    def probabilities(self, features: Floats) -> Floats:
-        """[word] of features [word, head]."""
-        return expit(self.gamma * (((features - self.mean) / self.scale) @ self.weights) + self.bias)
+    even = inputs.mean(axis=1)
+    sign = 1.0 if even[key].mean() >= even[~key].mean() else -1.0
+    start = np.concatenate([np.zeros(heads), [sign, np.log(key.mean() / (1 - key.mean()))]])
+    return softmax(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x[:heads])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,8 @@ from attention_atlas.figures.style import (
     page_figure,
     panels,
 )
-from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.values import published_rows
-from attention_atlas.studies.stefanik2021.head_measures import removal_remark
-from attention_atlas.studies.stefanik2021.scores import METHOD_TITLES, MOST_PHRASES
+from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METHOD_TITLES, removal_caution
 from attention_atlas.workflow.shown import figure
 
 METRIC_TITLES = {"token_f1": "Token F1 (%)", "phrase_f1": "Phrase F1 (%)"}
@@ -49,14 +46,13 @@ ORDERS = {
     "random": ("Random orders", GREY, "D"),
 }
 """Order in which heads are removed -> its title, colour and marker."""
-OCCURRENCES_TITLE = "phrase F1, all occurrences"
 _REDUCTIONS = {"mean": "Mean over query words", "max": "Maximum over query words"}
 _MODELS = {"whole": "Full", "pruned": "Pruned", "pruned_on_test": "Pruned on test\n(optimistic)"}
 _METRICS = {
     "f1_at_5": ("F1@5", SKY, "o"),
     "f1_at_10": ("F1@10", BLUE, "s"),
     "f1_at_m": ("F1@M", ORANGE, "^"),
-    "phrase_f1_all_occurrences": (OCCURRENCES_TITLE, VERMILION, "D"),
+    "phrase_f1_all_occurrences": ("phrase F1, all occurrences", VERMILION, "D"),
 }
 
 
@@ -168,8 +164,8 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
     documents, or on the test documents, which is optimistic): each seed, and their mean with its 95 % bootstrap interval over
     documents. Hollow diamonds, in both panels: F1 in the slides, of another corpus and of unnamed kind (Štefánik, fine-tuning).
     """
-    of_test = fine_tuning[(fine_tuning["split"] == "test") & fine_tuning["model"].isin(list(_MODELS))]
-    shown = of_test.assign(title=of_test["model"].map(_MODELS))
+    shown = fine_tuning[fine_tuning["model"].isin(list(_MODELS))]
+    shown = shown.assign(title=shown["model"].map(_MODELS))
     # The slides do not say which of the two F1 they report: their values are drawn in both panels.
     published = published_rows("stefanik2021", ["s21.f1", "s21.f1_pruned"])
     places = [list(_MODELS).index(model) for model in published["model"]]
@@ -186,7 +182,7 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
         axis.set(xlabel="", ylabel=METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
     legend_below(drawn, axes, 3)
-    return DrawnFigure(drawn, fine_tuning, f"n = {of_test['documents'].iloc[0]} test documents")
+    return DrawnFigure(drawn, fine_tuning, f"n = {shown['documents'].iloc[0]} test documents")
 
 
 @figure(
@@ -203,7 +199,7 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     0.05, paired permutation test over documents, adjusted for all heads. Below: F1 by number of heads removed, in four orders;
     thin lines are seeds, thick ones their mean (Štefánik).
     """
-    heads = ablation[(ablation["split"] == "test") & (ablation["metric"] == "token_f1")]
+    heads = ablation[ablation["metric"] == "token_f1"]
     mean, by_seed = heads[heads["seed"] == "mean"], heads[heads["seed"] != "mean"]
     drawn, (axes, below) = page_figure(2, 2, PAGE, 6.4)
     significant = mean[mean["p_adjusted"] < 0.05]
@@ -224,10 +220,10 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     # The side with the lower bars has room for the legend.
     sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
     axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
-    steps = _by_number(below, cumulative_ablation[cumulative_ablation["split"] == "test"])
+    steps = _by_number(below, cumulative_ablation)
     legend_below(drawn, below, 2)
     count = f"steps of {steps} % of the heads; n = {mean['documents'].iloc[0]} test documents, {len(seeds)} seeds"
-    return DrawnFigure(drawn, ablation, "; ".join(filter(None, [count, removal_remark(fine_tuning)])))
+    return DrawnFigure(drawn, ablation, "; ".join(filter(None, [count, removal_caution(fine_tuning)])))
 
 
 def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
@@ -256,23 +252,19 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
     number="Baselines",
     title="Attention compared with other keyphrase extractors",
     reads=("extraction/baselines",),
-    page=True,
     labels=("test",),
     needs=("documents", "development", "test"),
 )
-def baselines(baselines: pd.DataFrame, labels: Mapping[str, RunLabel]) -> DrawnFigure:
+def baselines(baselines: pd.DataFrame) -> DrawnFigure:
     """F1 of keyphrase extractors on the same test documents, with 95 % bootstrap intervals over documents. F1@M: of all phrases
-    that a method proposes. All occurrences: each is marked wherever it occurs. Shaded: methods that use attention,
-    hidden states or weights of this run's model. Vertical lines: F1 in the slides, of another corpus and of unnamed kind.
+    that a method proposes. All occurrences: each is marked wherever it occurs. Shaded: methods that use attention or weights of
+    this run's model. Vertical lines: F1 in the slides, of another corpus and of unnamed kind.
     """
     names, colours, markers = (list(values) for values in zip(*_METRICS.values(), strict=True))
     titles = {"title": baselines["method"].map(METHOD_TITLES), "score": [_METRICS[name][0] for name in baselines["metric"]]}
     drawn, ((axis,),) = page_figure(1, 1, PAGE, 0.44 * len(METHOD_TITLES) + 0.9)
-    encoder = baselines["encoder"].dropna().iloc[0].partition(",")[0]
-    # The name of the model may be followed by the precision of its matrix products.
-    same_encoder = labels["test"].model.partition(" ")[0] == encoder
     for place, name in enumerate(METHOD_TITLES):
-        if name in ("best_head", "regression", "fine_tuned") or (same_encoder and name == "embedding"):
+        if name in (*ATTENTION_METHODS, "fine_tuned"):
             axis.axhspan(place - 0.45, place + 0.45, color=GREY, alpha=0.12, linewidth=0, zorder=0)
     rows = interval_rows(baselines.assign(**titles)[["title", "score", "value", "ci_low", "ci_high"]])
     of_scores: dict[str, Any] = {"hue": "score", "hue_order": names, "palette": colours, "markers": markers, "dodge": 0.5}
@@ -285,27 +277,6 @@ def baselines(baselines: pd.DataFrame, labels: Mapping[str, RunLabel]) -> DrawnF
     axis.set(xlabel=F1.axis, ylabel="")
     axis.set_xlim(left=0)
     legend_below(drawn, [axis], 3)
-    return DrawnFigure(drawn, baselines, f"n = {baselines['documents'].iloc[0]} test documents", _page_of_methods(baselines))
-
-
-def _page_of_methods(baselines: pd.DataFrame) -> Table:
-    reference, documents = METHOD_TITLES[baselines["reference"].iloc[0]], baselines["development_documents"].iloc[0]
-    notes = [
-        f"Test documents with a keyphrase in their text ({baselines['documents'].iloc[0]}). F1 in percent: of the first 5 and "
-        "10 phrases and of all that a method proposes (phrases: for a ranker the number that is best on development documents, "
-        f"at most {MOST_PHRASES}), compared by stems, mean over documents; {OCCURRENCES_TITLE}: both boundaries right in the "
-        "text (the phrase F1 of the fine-tuned taggers elsewhere scores their tags as they are). Fine-tuned model: mean over "
-        "seeds. Attention: of one head, or of all by logistic regression, selected or fitted on other documents; a control "
-        "without attention, the regression over position, frequency and form of words, is fitted to the same documents.",
-        f"Difference: from {reference}, the best method that neither reads attention weights nor is fine-tuned, on "
-        f"{documents:.0f} development documents (F1@M), with Student's 95 % interval over documents.",
-    ]
-    at_limit = baselines.loc[baselines["phrases"] == MOST_PHRASES, "method"].unique()
-    if len(at_limit):
-        named = ", ".join(METHOD_TITLES[name] for name in at_limit)
-        notes.append(f"More than {MOST_PHRASES} phrases might score better: {named}.")
-    page = baselines.drop(columns=["reference", "development_documents", "encoder"])
-    page["method"] = baselines["method"].map(METHOD_TITLES) + (": " + baselines["encoder"]).fillna("")
-    formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
-    formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
-    return Table(baselines, notes, page, formats=formats)
+    encoder = baselines["encoder"].dropna().iloc[0]
+    note = f"n = {baselines['documents'].iloc[0]} test documents; embeddings of {encoder}"
+    return DrawnFigure(drawn, baselines, note)

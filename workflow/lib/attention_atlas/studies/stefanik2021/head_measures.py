@@ -1,4 +1,4 @@
-"""Measures of single heads that the atlas takes from the tables of Štefánik's study, and when removals say nothing of heads."""
+"""Measures of single heads that the atlas takes from the tables of Štefánik's study; names in these tables."""
 
 from __future__ import annotations
 
@@ -17,39 +17,37 @@ from attention_atlas.methods.head_measures import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_TEST_MEAN = {"seed": "mean", "split": "test", "metric": "token_f1"}
+METRICS = ("token_f1", "phrase_f1")
+"""F1 of taggers: of keyphrase words; of phrases, of which both boundaries are right."""
+METHOD_TITLES = {
+    "position": "Position in the text (first phrases)",
+    "tf_idf": "TF-IDF",
+    "yake": "YAKE",
+    "embedding": "Embedding ranker (KeyBERT)",
+    "word_statistics": "Regression over word position, frequency and form",
+    "best_head": "Attention of the best head",
+    "regression": "Regression over all heads",
+    "fine_tuned": "Model fine-tuned on tags",
+}
+ATTENTION_METHODS = ("best_head", "regression")
+"""Methods that use attention without fine-tuning; labels of other documents choose the head, or fit the regression."""
+_MEAN = {"seed": "mean", "metric": "token_f1"}
 
 
 def removal_caution(fine_tuning: pd.DataFrame) -> str:
-    """A sentence where removals are uninformative: the taggers score as well with all heads removed as with none removed.
+    """A remark where the taggers score as well with all heads removed as with none: they may not use their heads at all.
 
-    That is so unless the 95 % interval of the difference lies below 0 (token F1 on test documents, mean over seeds). A removal
-    measures how much a tagger depends on a head; without a loss it may not use its heads at all.
+    That is so unless the 95 % interval of the difference lies below 0 (token F1 on test documents, mean over seeds).
     """
-    whole, without = _whole_and_without(fine_tuning)
+    rows = fine_tuning[(fine_tuning["seed"] == "mean") & (fine_tuning["metric"] == "token_f1")].set_index("model")
+    whole, without = rows.loc["whole"], rows.loc["without_heads"]
     if without["delta_high"] < 0:
         return ""
     return (
-        "removals are uninformative about single heads here. With all heads removed the taggers score "
-        f"{without['value']:.1f} % token F1, with none removed {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
-        f"percentage points with a 95 % interval of {without['delta_low']:+.1f} to {without['delta_high']:+.1f} (mean over "
-        f"seeds, n = {whole['documents']} test documents)."
+        "removals are uninformative about single heads here: no significant loss with all heads removed "
+        f"({whole['value']:.1f} to {without['value']:.1f} % token F1, 95 % interval of the difference "
+        f"{without['delta_low']:+.1f} to {without['delta_high']:+.1f})"
     )
-
-
-def removal_remark(fine_tuning: pd.DataFrame) -> str:
-    """`removal_caution` in a few words for a figure."""
-    whole, without = _whole_and_without(fine_tuning)
-    scores = f"{whole['value']:.1f} to {without['value']:.1f} % token F1"
-    return "" if without["delta_high"] < 0 else f"no significant loss with all heads removed ({scores})"
-
-
-def _whole_and_without(fine_tuning: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    rows = fine_tuning
-    for column, value in _TEST_MEAN.items():
-        rows = rows[rows[column].astype(str) == value]
-    by_model = rows.set_index("model")
-    return by_model.loc["whole"], by_model.loc["without_heads"]
 
 
 _ATTENTION = Measure(
@@ -100,13 +98,13 @@ MEASURES = (
         "stefanik2021/ablation",
         # A bootstrap over few documents is too narrow: the intervals by exchanges are used, which are simultaneous for all
         # heads.
-        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_TEST_MEAN),
+        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_MEAN),
         (_REMOVED,),
-        ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
-        Examples("documents", where("documents", "tagger_without", **_TEST_MEAN), ("documents",)),
+        ("seed", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
+        Examples("documents", where("documents", "tagger_without", **_MEAN), ("documents",)),
         Caution(
             "stefanik2021/fine_tuning",
-            ("seed", "model", "split", "metric", "value", "delta", "delta_low", "delta_high", "documents"),
+            ("seed", "model", "metric", "value", "delta_low", "delta_high"),
             removal_caution,
         ),
         family=True,

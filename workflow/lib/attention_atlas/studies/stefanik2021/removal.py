@@ -1,15 +1,14 @@
 """Answers of a fine-tuned tagger with each head removed, and with heads removed cumulatively in several orders.
 
-Heads are ranked on development documents. The table has answers on both splits: the stopping point is chosen on development
-and reported on test. The slides ranked, stopped and reported on one set, which is also computed (`worst_to_best_on_test`).
+Heads are ranked and the stopping point is chosen on development documents; F1 is reported on test documents. The slides ranked,
+stopped and reported on one set, which is also computed (`worst_to_best_on_test`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,10 +19,10 @@ from attention_atlas.attention.engine import attention_shape
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import ALL, ANSWERS, PAPER
 from attention_atlas.methods.importance import importance
 from attention_atlas.methods.masked_heads import Step, ascending, head_gradients, heads_of, plan_without, step_answers, steps
 from attention_atlas.methods.masked_heads import random_orders as shuffled_orders
-from attention_atlas.methods.names import ALL, ANSWERS, PAPER
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import gold_tags, load_tagger, tag_loss, tags_under
 from attention_atlas.studies.stefanik2021.scores import REMOVED, f1_of, token_counts
@@ -31,8 +30,7 @@ from attention_atlas.studies.stefanik2021.scores import REMOVED, f1_of, token_co
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Tagging:
+class Tagging(NamedTuple):
     """A tagger as an `Experiment` (`methods.masked_heads`); loss: cross-entropy, summed over words."""
 
     model: PreTrainedModel
@@ -64,7 +62,7 @@ def removal(
     """A row for every set of removed heads and document: `REMOVED`, layer, head, and `ANSWERS` of a tagger.
 
     layer and head (from 1) name the head if one is removed, 0 otherwise. Heads are removed cumulatively in steps of `step`
-    percent. Orders by test scores and random orders, with their `seed`, are evaluated on test documents only.
+    percent; all orders on test documents, that from worst to best on development documents as well.
     """
     tagging = Tagging(model, card.pad or 0)
     examples = {"development": development, "test": test}
@@ -96,7 +94,7 @@ def removal(
         pruning_steps = [
             Step(name, ALL, draw, percent, tuple(order[:count]))
             for name, draw, order in draws_of_orders
-            if split == "test" or name in ("worst_to_best", "importance")
+            if split == "test" or name == "worst_to_best"
             for percent, count in counts
         ]
         answers_of_steps = step_answers(tagging, heads, pruning_steps, documents).drop(columns="scope")

@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import pandas as pd
 
+from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
 from attention_atlas.published.compare import Claim, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import measure
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.stats.simultaneous import largest_size_interval
-from attention_atlas.studies.stefanik2021.head_measures import removal_caution
-from attention_atlas.studies.stefanik2021.scores import ATTENTION_METHODS, METHOD_TITLES, METRICS
+from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METHOD_TITLES, METRICS, removal_caution
 from attention_atlas.workflow.shown import table
 
 _ALPHA = 0.05
@@ -62,7 +61,7 @@ def claims(
     tested += [_worst_heads(fine_tuning, metric) for metric in METRICS]
     tested += [_single_heads(ablation, metric, slide_gain()) for metric in METRICS]
     shown, caution = claim_table(claim_frame([*tested, _attention(baselines)])), removal_caution(fine_tuning)
-    return replace(shown, notes=[*([f"Warning: {caution}"] if caution else []), *shown.notes])
+    return replace(shown, notes=[*([f"Warning: {caution}."] if caution else []), *shown.notes])
 
 
 def slide_gain() -> float:
@@ -77,8 +76,8 @@ def _numbers(row: pd.Series, name: str) -> tuple[float, float, float]:
 
 
 def _of_mean(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Rows of the mean over seeds, on test documents."""
-    return table[(table["seed"].astype(str) == "mean") & (table["split"] == "test") & (table["metric"] == metric)]
+    """Rows of the mean over seeds."""
+    return table[(table["seed"] == "mean") & (table["metric"] == metric)]
 
 
 def _relative_attention(table: pd.DataFrame) -> Claim:
