@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
 from attention_atlas.corpora.sources import check_sha256
 from attention_atlas.corpora.text import WORD

@@ -26,11 +26,8 @@ def test_the_passages_of_gap_are_read(mirror, name, rows):
     assert len(list(read_gap(mirror / "gap" / f"gap-{name}.tsv"))) == rows
 
 
-def test_real_glove_vectors_are_read(mirror, caplog):
-    folder = mirror / "glove"
-    fifty = read_vector_file(folder / "glove.6B.50d.top2446.txt", {"the", "of", "president"}, "cp1252")
-    assert (fifty.dimensions, len(fifty.index)) == (50, 3)
-    assert read_vector_file(folder / "glove.6B.100d.171words.txt", {"king", "queen"}).dimensions == 100
+def test_real_glove_vectors_are_read(mirror):
+    assert read_vector_file(mirror / "glove" / "glove.6B.100d.171words.txt", {"king", "queen"}).dimensions == 100
 
 
 def test_gradients_are_there_for_every_head_and_say_whose_head_predicts(laptop):

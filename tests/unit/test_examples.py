@@ -13,9 +13,8 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.examples import SCHEMA, Example, read_examples, write_examples
+from attention_atlas.corpora.examples import SCHEMA, Example, build_shard, read_examples, write_examples
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.errors import AtlasError
 

@@ -13,8 +13,7 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.attention.cache import CachedExample
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.marked_text import FrameSentence, first_occurrence, read_frames
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import frames as frame_module

@@ -15,8 +15,7 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import ExampleBuilder, build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import ExampleBuilder, build_shard, read_examples
 from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, labelled_example, read_glue
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError

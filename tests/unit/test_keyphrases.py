@@ -162,8 +162,8 @@ def test_missing_and_damaged_files_are_named(tmp_path):
             "document b/1 has no b/keys/1.key",
         ),
         (
-            {"a/1.abstr": "red", "a/1.contr": "", "a/1.uncontr": "red", "b/1.abstr": "x", "b/1.contr": "x", "b/1.uncontr": ""},
-            {"a/1": ["red"], "b/1": ["x"]},
+            {"a/1.abstr": "red", "a/1.uncontr": "red", "b/1.abstr": "x", "b/1.contr": "x", "b/1.uncontr": ""},
+            {"a/1": ["red"], "b/1": []},
         ),
         ({"a/1.abstr": "red", "b/1.uncontr": "red", "b/1.contr": ""}, "document a/1 has no a/1.uncontr"),
         ({"docsutf8/1.txt": "red car", "keys/1.key": "red\u2028car\r\n"}, {"1": ["red car"]}),
@@ -202,22 +202,17 @@ def tarred(place):
     return archive
 
 
-@pytest.mark.parametrize(
-    ("keyphrase_set", "phrases"),
-    [
-        ("uncontrolled", ("red cars", "two lines")),
-        ("controlled", ("road vehicles", "Two Lines")),
-        ("both", ("red cars", "two lines", "road vehicles")),
-    ],
-)
-def test_sets_of_keyphrases_of_inspec(tmp_path, keyphrase_set, phrases):
+def test_the_phrases_of_inspec_are_the_uncontrolled_ones(tmp_path):
     place = inspec(tmp_path)
     for path in (place, packed(place), tarred(place)):
-        documents = list(read_keyphrases(path, keyphrase_set=keyphrase_set))
+        documents = list(read_keyphrases(path))
         assert [document.id for document in documents] == ["100", "1461", "193", "415", "999"]
-        assert documents[2].phrases == phrases
+        assert documents[2].phrases == ("red cars", "two lines")
     assert documents[2].words == tuple("Title 193 of two lines Red cars are driven .".split())
-    assert phrases_of(documents[0])[-1] == ("two lines" if keyphrase_set == "controlled" else "Red cars")
+    assert phrases_of(documents[0])[-1] == "Red cars"
+    (place / "Test" / "193.uncontr").unlink()
+    with pytest.raises(AtlasError, match=r"document Test/193 has no Test/193\.uncontr"):
+        list(read_keyphrases(place))
 
 
 def test_documents_are_chosen_by_name_in_alphabetical_order(tmp_path):
@@ -237,22 +232,6 @@ def test_the_splits_of_inspec_share_no_document():
         assert sum(first <= name <= last for first, last in ranges) <= 1, name
     in_none = [name for name in map(str, range(1, 1000)) if not any(first <= name <= last for first, last in ranges)]
     assert in_none == []
-
-
-def test_a_set_that_a_file_does_not_have_is_refused(tmp_path):
-    union = folder(tmp_path, {"a": "A red car."}, {"a": "red car\n"})
-    assert len(list(read_keyphrases(union, keyphrase_set="both"))) == 1
-    with pytest.raises(AtlasError, match="one set of keyphrases"):
-        list(read_keyphrases(union, keyphrase_set="uncontrolled"))
-    lines = tmp_path / "k.jsonl"
-    lines.write_text(json.dumps({"text": "A red car.", "keyphrases": ["red car"]}) + "\n", encoding="utf-8")
-    with pytest.raises(AtlasError, match="one set of keyphrases"):
-        list(read_keyphrases(lines, keyphrase_set="controlled"))
-    place = inspec(tmp_path)
-    (place / "Test" / "193.contr").unlink()
-    assert len(list(read_keyphrases(place, keyphrase_set="uncontrolled"))) == 5
-    with pytest.raises(AtlasError, match=r"document Test/193 has no Test/193\.contr"):
-        list(read_keyphrases(place, keyphrase_set="both"))
 
 
 def test_a_damaged_tar_names_itself(tmp_path):

@@ -10,8 +10,7 @@ from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.text import Translated, read_parallel
 from attention_atlas.errors import AtlasError
 

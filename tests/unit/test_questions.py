@@ -11,8 +11,7 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import ExampleBuilder, build_shard
-from attention_atlas.corpora.examples import read_examples, write_examples
+from attention_atlas.corpora.examples import ExampleBuilder, build_shard, read_examples, write_examples
 from attention_atlas.corpora.questions import Answer, Question, question_windows, read_squad
 from attention_atlas.corpora.records import Dropped, in_record_order
 from attention_atlas.models.task_heads import span_of_pieces

@@ -20,7 +20,7 @@ from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
 from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
 from attention_atlas.corpora.glue import Labelled, read_glue
-from attention_atlas.corpora.keyphrases import UNCONTROLLED, read_keyphrases
+from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.marked_text import read_frames, read_gap
 from attention_atlas.corpora.questions import read_squad
 from attention_atlas.corpora.records import Dropped
@@ -163,7 +163,7 @@ def test_every_split_of_inspec_has_documents(folder):
     config = read_configuration(ROOT)
     for part, corpus in zip(PARTS, ("training", "development", "test"), strict=True):
         names = config["corpora"][f"inspec-{corpus}"]["document_names"]
-        documents = list(read_keyphrases(folder / LICENSED / "Hulth2003.tar.gz", True, UNCONTROLLED, names))
+        documents = list(read_keyphrases(folder / LICENSED / "Hulth2003.tar.gz", True, names))
         assert len(documents) == len(PARTS[part])
         assert all(document.phrases for document in documents)
 

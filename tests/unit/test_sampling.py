@@ -12,8 +12,7 @@ import pytest
 from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.examples import Example, build_shard, read_examples
 from attention_atlas.corpora.records import in_record_order, record_order, sampled
 
 SIZE = 23
@@ -85,7 +84,7 @@ def gap(k: int) -> str:
 GAP_HEADER = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
 READERS = {
     "conllu": ("".join(map(tree, range(SIZE))), {"view": "none"}),
-    "conll2012": ("".join(map(document, range(SIZE))), {"windows": "first", "files": "*", "language": "english"}),
+    "conll2012": ("".join(map(document, range(SIZE))), {"windows": "first", "files": "*"}),
     "gap": (GAP_HEADER + "".join(map(gap, range(SIZE))), {}),
     "glue": ("".join(map(pair, range(SIZE))), {"task": "mrpc", "overlong": "drop"}),
     "parallel": ("".join(f'{{"en": "cat", "fr": "n{k}"}}\n' for k in range(SIZE)), {"languages": ["en", "fr"]}),
@@ -98,7 +97,7 @@ READERS = {
             json.dumps({"text": "cat dog", "targets": [{"span1": [0, 1], "label": "x"}], "info": {"id": f"n{k}"}}) + "\n"
             for k in range(SIZE)
         ),
-        {"format": "records", "edge_tasks": ["pos"], "part": "all", "files": "*", "language": "english"},
+        {"format": "records", "edge_tasks": ["pos"], "part": "all", "files": "*"},
     ),
     "keyphrases": (
         "".join(json.dumps({"id": f"n{k}", "text": "cat dog", "keyphrases": ["dog"]}) + "\n" for k in range(SIZE)),

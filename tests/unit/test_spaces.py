@@ -9,13 +9,12 @@ from small_entries import FILE_ORDER, KEYPHRASES
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from attention_atlas.corpora.alignment import spaces_by_rule
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.text import WORD, spaces_in
 
 ENTRY = {
     **{"shard": 9, "max_tokens": 512, "view": "none", "overlong": "drop", "windows": "all", "stride": 32, "recipe": "authors"},
-    **{"segment_ids": "zeros", "part": "all", "files": "*", "language": "english", "languages": ["en", "fr"]},
+    **{"segment_ids": "zeros", "part": "all", "files": "*", "languages": ["en", "fr"]},
     **FILE_ORDER,
     **KEYPHRASES,
 }

@@ -17,15 +17,13 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import ANSWERS, NONE
 from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import epoch_loaders, fine_tune, kept_epochs, load_epoch
-from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.trainer import PartsTrainer
+from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune
+from attention_atlas.models.loading import describe, epoch_loaders, kept_epochs, load_epoch, load_trained
 from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
 from attention_atlas.studies.michel2019.ablations import FIGURE5, training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment

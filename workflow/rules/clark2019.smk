@@ -195,7 +195,6 @@ use rule measured_by_model as clark2019_word_vectors with:
         **clark2019.parameters("probe_training:word_vectors", dimensions="probes.dimensions"),
         name=clark2019.model_name(),
         model=clark2019.model(),
-        encoding=clark2019.corpus_value("vectors", "encoding"),
         limit=clark2019.limits(training="probe_training", evaluation="dependencies"),
 
 

@@ -20,8 +20,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.layers import Mention
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _TRUTH = {"TRUE": True, "FALSE": False}

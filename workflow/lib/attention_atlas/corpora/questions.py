@@ -25,8 +25,7 @@ from attention_atlas.io.files import json_object, read_json, read_lines
 
 if TYPE_CHECKING:
     from attention_atlas.corpora.alignment import WordPieces
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ READERS = {
     "parallel": "text",
     "edges": "edge_converters",
     "keyphrases": "keyphrases",
-    "sentences": "users_text",
+    "sentences": "text",
 }
 """Reader -> its module in this package, with two functions: `{reader}_records` reads a file, `{reader}_examples` makes model
 inputs of its records. It is imported by its name, so that the examples of a corpus depend on no other reader's code."""

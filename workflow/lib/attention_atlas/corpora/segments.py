@@ -14,8 +14,7 @@ from attention_atlas.corpora.text import TextDocument, read_documents, spaces_in
 from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
 # One word: its text and the ids of its remaining tokens.

@@ -58,8 +58,7 @@ from attention_atlas.corpora.stanford_structure import NEGATIONS, TIME_NOUNS, Dr
 from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
     from attention_atlas.corpora.records import Dropped
 
 _log = logging.getLogger(__name__)

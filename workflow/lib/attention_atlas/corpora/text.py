@@ -1,4 +1,4 @@
-"""Plain text as documents, paragraphs and sentences, and sentences with their translations."""
+"""Plain text as documents, paragraphs and sentences, sentences with their translations, and a user's sentences."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 WORD = re.compile(r"\w+|[^\w\s]")
 """Words of running text that comes without any: runs of letters and digits, and single other characters."""
@@ -150,3 +149,26 @@ def parallel_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterato
             yield builder.example(pair.id, words, spaces_in(pair.source, words), label=pair.target)
         else:
             yield Dropped(pair.id, "empty sentence or translation")
+
+
+def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers."""
+    is_empty = True
+    for number, line in read_lines(path):
+        if "\t" in line or "\0" in line:
+            raise AtlasError(f"{path}:{number}: a tab or NUL byte: this is not plain text. Call CoNLL-U *.conllu.")
+        if sentence := line.strip():
+            is_empty = False
+            yield number, sentence
+    if is_empty:
+        raise AtlasError(f"{path}: the file has no text; write one sentence on each line.")
+
+
+def sentences_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[tuple[int, str]]:
+    return read_sentences(raw)
+
+
+def sentences_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for line, sentence in builder.records(start, stop):
+        words = sentence.split()
+        yield builder.example(f"line {line}", words, spaces_in(sentence, words))

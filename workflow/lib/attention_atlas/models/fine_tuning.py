@@ -1,30 +1,35 @@
-"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint."""
+"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint.
+
+Random batches, as used in the papers, are padded to their longest example, about twice the mean length. The gradient of a mean
+loss is the sum of the gradients of parts, each weighted by its share of the targets; only the dropout masks differ.
+"""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+import transformers
+from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers.trainer import TRAINER_STATE_NAME
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, sha256, whole_file, whole_files
+from attention_atlas.io.files import sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
+from attention_atlas.models import devices
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss, check_weights
-from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
+from attention_atlas.models.loading import check_loss, check_weights, class_with_head, configuration, initialised, locate
 from attention_atlas.models.task_heads import TAGS, span_of_pieces, tag_numbers
-from attention_atlas.models.trainer import BertAdam
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
@@ -61,12 +66,6 @@ def fine_tune(
     since the previous row or the last start), learning_rate; `epochs_out`: file for the checkpoints of epochs that are kept,
     see `load_epoch`; `code`: digest of the code; training does not continue from a state written by different code.
     """
-    import transformers
-    from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
-    from transformers.trainer import TRAINER_STATE_NAME
-
-    from attention_atlas.models.trainer import PARTS, PartsTrainer
-
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
@@ -224,8 +223,6 @@ def _item(example: Example, **targets: Any) -> dict[str, Any]:
 
 def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
     """A batch for a `PartsTrainer`; parts without a target are skipped, unless no part has one."""
-    from attention_atlas.models.trainer import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
-
     pieces = pieces_of_a_part(next(model.parameters()))
     places = parts_of_like_length([_length(item) for item in batch], pieces)
     counts = [sum(_target_count(batch[place]["targets"]) for place in part) for part in places]
@@ -289,7 +286,6 @@ def _model(
 
 def _reporter() -> Any:
     """A callback that writes the loss to the job's log."""
-    from transformers import TrainerCallback
 
     class Reporter(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
@@ -302,7 +298,6 @@ def _reporter() -> Any:
 def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
     """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer."""
     from safetensors.torch import save_file
-    from transformers import TrainerCallback
 
     class Keeper(TrainerCallback):
         def __init__(self) -> None:
@@ -321,45 +316,6 @@ def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
     return Keeper()
 
 
-def kept_epochs(path: str | Path) -> list[int]:
-    """Epochs whose weights are in a file of `fine_tune`."""
-    with _opened(path) as stored:
-        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
-    if not epochs:
-        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
-    return epochs
-
-
-def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
-    """Load the weights that a model had after an epoch of its training."""
-    with _opened(path) as stored, torch.no_grad():
-        for name, parameter in model.named_parameters():
-            try:
-                parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
-            except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
-                raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
-
-
-def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
-    """Epoch -> function that loads the weights of this epoch into a model; errors of both as above."""
-    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in kept_epochs(path)}
-
-
-Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
-"""The epochs of a training, as a parameter of a function that a job calls."""
-
-
-def _opened(path: str | Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        return safe_open(path, framework="pt")
-    except (*DAMAGED, SafetensorError) as error:
-        raise AtlasError(
-            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
-        ) from error
-
-
 def _write_summary(history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     import pandas as pd
 
@@ -367,3 +323,109 @@ def _write_summary(history: Sequence[Mapping[str, Any]], path: str | Path) -> No
         {key: float(entry[key]) for key in ("step", "epoch", "loss", "learning_rate")} for entry in history if "loss" in entry
     ]
     write_table(pd.DataFrame(rows, columns=["step", "epoch", "loss", "learning_rate"]).astype({"step": int}), path)
+
+
+PARTS, SHARE = "parts", "share"  # keys of a batch: its parts, and in each its share of the targets
+PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
+"""Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
+
+
+def pieces_of_a_part(weights: torch.Tensor) -> int:
+    """Number of padded tokens that take as long as one more part, on the device of the model's weights."""
+    return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
+
+
+def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
+    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part.
+
+    Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
+
+    `lengths`: [example] number of tokens; `part_pieces`: cost of one more part, in padded tokens.
+    """
+    places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    # least[n], first[n]: minimum number of tokens for the n longest examples, and the start of their last part.
+    least, first = [0], [0]
+    for end in range(1, len(places) + 1):
+        costs = [least[start] + part_pieces + lengths[places[start]] * (end - start) for start in range(end)]
+        first.append(min(range(end), key=costs.__getitem__))
+        least.append(costs[first[-1]])
+    parts: list[list[int]] = []
+    end = len(places)
+    while end:
+        parts.insert(0, places[first[end] : end])
+        end = first[end]
+    return parts if len(parts) > 1 else [list(range(len(lengths)))]
+
+
+class PartsTrainer(Trainer):
+    """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
+        """The loss of a batch; its gradient is added to that of the weights."""
+        loss = torch.zeros((), device=self.args.device)
+        for part in inputs[PARTS]:
+            loss += super().training_step(model, part)
+        check_loss(loss, f"step {self.state.global_step + 1}", f"Lower learning_rate ({self.args.learning_rate:g})")
+        return loss
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> torch.Tensor:
+        """Contribution of a part to the mean loss of its batch."""
+        share = inputs[SHARE]
+        loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
+        assert isinstance(loss, torch.Tensor)
+        return loss if share == 1 else loss * share
+
+    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
+        """Number of operations of a batch, for the Trainer's count."""
+        return sum(int(super(PartsTrainer, self).floating_point_ops(part)) for part in inputs[PARTS])
+
+
+class BertAdam(torch.optim.Optimizer):
+    """m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - lr (m / (sqrt(v) + eps) + decay w).
+
+    Source: the optimiser in the code of Devlin et al. (2019), on which that of Kovaleva et al. (2019) is based. torch's AdamW
+    divides m and v by 1 - b^t, which makes its first steps up to a third smaller, and leaves clipping to the caller.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        max_norm: float = 1.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "max_norm": max_norm})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take one step; the closure, if given, computes the loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                gradient = parameter.grad
+                norm = torch.linalg.vector_norm(gradient)
+                gradient = gradient * (group["max_norm"] / (norm + 1e-6)).clamp(max=1)
+                state = self.state[parameter]
+                if not state:
+                    state["mean"], state["square"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+                state["mean"].lerp_(gradient, 1 - first)
+                state["square"].mul_(second).addcmul_(gradient, gradient, value=1 - second)
+                update = state["mean"] / (state["square"].sqrt() + group["eps"]) + group["weight_decay"] * parameter
+                parameter.sub_(update, alpha=group["lr"])
+        return loss

@@ -26,8 +26,7 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import TRAINED_HERE, ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss
-from attention_atlas.models.loading import in_evaluation, initialised, load_model
+from attention_atlas.models.loading import check_loss, in_evaluation, initialised, load_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

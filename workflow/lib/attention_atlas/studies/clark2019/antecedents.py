@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Features, Mention, agree, census_names, features, mention_type
+from attention_atlas.corpora.layers import BEST_HEAD_RULE, Features, Mention, agree, census_names, features, mention_type
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import in_words
 

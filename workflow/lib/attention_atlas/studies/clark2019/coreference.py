@@ -12,7 +12,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.mentions import MENTION_TYPES, census_names
+from attention_atlas.corpora.layers import MENTION_TYPES, census_names
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean

@@ -20,8 +20,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss
-from attention_atlas.models.loading import load_model
+from attention_atlas.models.loading import check_loss, load_model
 from attention_atlas.studies.clark2019.names import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS
 from attention_atlas.studies.clark2019.probe_models import (
     ALIGNMENTS,
@@ -47,14 +46,13 @@ def word_vectors(
     name: str,
     training: Examples,
     evaluation: Examples,
-    encoding: str,
     dimensions: int,
     file: VectorFile | None = None,
 ) -> WordVectors:
     """Vectors of the words of both treebanks: of a file in GloVe format, or the model's input embeddings, reduced."""
     if file is not None:
         words = {word.lower() for example in (*training, *evaluation) for word in example.words}
-        vectors = file(words, encoding)
+        vectors = file(words)
     else:
         weights = load_model(model).get_input_embeddings().get_parameter("weight").detach().float().numpy()
         vectors = static_vectors(weights, [*training, *evaluation], training, dimensions, name)

@@ -44,11 +44,10 @@ from attention_atlas.methods.masked_heads import (
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.fine_tuning import Epochs
 from attention_atlas.models.head_weights import prune_heads
-from attention_atlas.models.loading import load_trained, locate
+from attention_atlas.models.loading import Epochs, load_trained, locate
+from attention_atlas.models.marian import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
-from attention_atlas.models.tokenizer_files import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
