@@ -169,6 +169,7 @@ def test_the_notes_say_what_becomes_of_a_text(tmp_path):
     first, second = text_notes(users_text(path))
     assert "the first 100 of 150 sentences are shown" in first
     assert "heads are measured on generated English" in second
+    path = tmp_path / "my.conllu"
     path.write_text(TREE, encoding="utf-8")
     assert text_notes(users_text(path)) == []
 
@@ -270,7 +271,7 @@ def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
 
 def test_a_model_of_the_hub_without_weights_is_refused(folder, monkeypatch):
     on_the_hub(folder, monkeypatch, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
+    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, pytorch"):
         overlay("someone/some-model")
 
 

@@ -27,7 +27,9 @@ TREEBANK = """1\tWe\twe\tPRON\tPRP\t_\t4\tnsubj\t_\t_
 6\t?\t?\tPUNCT\t.\t_\t4\tpunct\t_\t_
 
 """
-CHAINS = "".join(f"d\t{word}\t{'(0)' if word == 'Joan' else '-'}\n" for word in "`` Joan 's cat , '' he said .".split())
+CHAINS = "#begin document (d);\n" + "".join(
+    f"d 0 0 {word} - - - - - - - {'(0)' if word == 'Joan' else '-'}\n" for word in "`` Joan 's cat , '' he said .".split()
+)
 GAP = (
     "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
     "t-1\tAnn (her) met Bea .\ther\t5\tAnn\t0\tTRUE\tBea\t14\tFALSE\tu\n"

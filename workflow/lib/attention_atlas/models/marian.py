@@ -1,7 +1,8 @@
 """Translation models that transformers cannot open as they are published: Marian's on the hub, and fairseq's.
 
 Marian models have a SentencePiece vocabulary for each language and joint ids in `vocab.json`; subwords without an id are
-unknown tokens. The tokenizers made here equal transformers' MarianTokenizer without its optional Moses step, except for runs of several characters that the SentencePiece model lacks: they are looked up one by one, not as a whole.
+unknown tokens. The tokenizers made here equal transformers' MarianTokenizer without its optional Moses step, except for runs of
+several characters that the SentencePiece model lacks: they are looked up one by one, not as a whole.
 
 fairseq's transformer (post-norm, sinusoids, one dictionary and one embedding for both languages, as in
 `wmt14.en-fr.joined-dict.transformer` of Michel et al. 2019) has the architecture of Marian. They differ in the sinusoids, which
