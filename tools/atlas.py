@@ -39,7 +39,7 @@ import yaml  # noqa: E402
 from attention_atlas.atlas.head_measures import parse_patterns  # noqa: E402
 from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders  # noqa: E402
-from attention_atlas.corpora.text import read_sentences  # noqa: E402
+from attention_atlas.corpora.text import sentences_records  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
 from attention_atlas.models.card import read_card  # noqa: E402
@@ -103,7 +103,7 @@ def users_text(path: str | Path) -> UsersText:
     if not file.is_file():
         raise AtlasError(f"{file}: there is no such file; name a file with one sentence per line, or in CoNLL-U.")
     if not {".conllu", ".conll"} & {suffix.lower() for suffix in file.suffixes}:
-        return UsersText(file, False, sum(1 for _ in read_sentences(file)))
+        return UsersText(file, False, sum(1 for _ in sentences_records(file)))
     builders = list(tree_builders(file))
     if not builders:
         raise AtlasError(f"{file}: there is no sentence in this file; give one in CoNLL-U.")

@@ -5,11 +5,11 @@ import io
 import tarfile
 
 import pytest
+from edge_records import read_edge_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.conll2012 import Span, read_conll2012, sentence_parse
-from attention_atlas.corpora.edge_converters import read_edge_records
+from attention_atlas.corpora.conll2012 import Span, conll2012_records, sentence_parse
 from attention_atlas.corpora.sources import check_content
 from attention_atlas.errors import AtlasError
 
@@ -37,7 +37,7 @@ def twelve(text):
 
 def read(folder, text, name="a.conll"):
     (folder / name).write_text(text, encoding="utf-8")
-    return list(read_conll2012(folder / name))
+    return list(conll2012_records(folder / name))
 
 
 def refusal(folder, text):
@@ -127,7 +127,7 @@ def test_malformed_files_are_named_with_their_line(tmp_path, text, expected):
 def test_bytes_that_are_no_utf8_are_named(tmp_path):
     (tmp_path / "a.conll").write_bytes(b"#begin document (d);\nd caf\xe9 -\n")
     with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 \(0xe9\) is not UTF-8"):
-        list(read_conll2012(tmp_path / "a.conll"))
+        list(conll2012_records(tmp_path / "a.conll"))
 
 
 def archive(path, files):
@@ -147,14 +147,14 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
         "z/../../c.conll": twelve("c c (0)"),
     }
     packed = archive(tmp_path / "x.tar.xz", files)
-    assert [d.id for d in read_conll2012(packed, "*conll")] == ["a", "c", "b"]
+    assert [d.id for d in conll2012_records(packed, "*conll")] == ["a", "c", "b"]
     # Nothing is unpacked, so a name that leads out of the folder leads nowhere.
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
     (folder / "a.conll").write_text(twelve("a a (0)"))
-    assert [d.id for d in read_conll2012(folder, "*conll")] == ["a", "b"]
+    assert [d.id for d in conll2012_records(folder, "*conll")] == ["a", "b"]
 
 
 def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
@@ -165,7 +165,7 @@ def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
         (tmp_path / "folder" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "folder" / name).write_text(text)
     for source in (packed, tmp_path / "folder"):
-        assert [document.id for document in read_conll2012(source)] == ["a"]
+        assert [document.id for document in conll2012_records(source)] == ["a"]
         assert f"{source}: 2 attribute files of macOS (._*) are ignored" in caplog.text
 
 
@@ -183,20 +183,20 @@ def official_tree(folder):
 def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, caplog):
     caplog.set_level("INFO")
     folder = official_tree(tmp_path / "conll-2012")
-    (document,) = read_conll2012(folder)
+    (document,) = conll2012_records(folder)
     assert (document.id, len(document.spans)) == ("bc/cctv/00/cctv_0000", 1)
     assert "1 files match *gold_conll, of 4 with coreference columns" in caplog.text
     # A folder above the source is none of it.
-    assert len(list(read_conll2012(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
+    assert len(list(conll2012_records(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
 
 
 def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
     for name in ("a.conll", "b_brat.conll", "c.v4_gold_conll"):
         (tmp_path / name).write_text(twelve(f"{name[0]} x (0)"))
     for pattern, names in (("*gold_conll", ["c"]), ("*_brat.conll", ["b"]), ("*.conll", ["a", "b"])):
-        assert [d.id for d in read_conll2012(tmp_path, pattern)] == names
+        assert [d.id for d in conll2012_records(tmp_path, pattern)] == names
     with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
-        list(read_conll2012(tmp_path, "*.txt"))
+        list(conll2012_records(tmp_path, "*.txt"))
 
 
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
@@ -204,14 +204,14 @@ def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
     with pytest.raises(
         AtlasError, match=r"cctv_0000 is in .*cctv_0000\.v4_auto_conll and in .*cctv_0000\.v4_gold_conll; remove"
     ):
-        list(read_conll2012(folder, "*_conll"))
+        list(conll2012_records(folder, "*_conll"))
     packed = archive(tmp_path / "x.tar.xz", {"a/one_gold_conll": twelve("d a (0)"), "b/one_gold_conll": twelve("d a (0)")})
     with pytest.raises(AtlasError, match=r"document d is in .*:a/one_gold_conll and in .*:b/one_gold_conll"):
-        list(read_conll2012(packed))
+        list(conll2012_records(packed))
     part = twelve("d a (0)")
     assert "document d is twice in" in refusal(tmp_path, part + part)
     (tmp_path / "a.conll").write_text(part + part.replace("000", "001", 1))
-    assert [d.id for d in read_conll2012(tmp_path / "a.conll")] == ["d", "d/1"]
+    assert [d.id for d in conll2012_records(tmp_path / "a.conll")] == ["d", "d/1"]
 
 
 def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
@@ -244,10 +244,10 @@ def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):
     whole = packed.read_bytes()
     packed.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
-        list(read_conll2012(packed))
+        list(conll2012_records(packed))
     (tmp_path / "empty").mkdir()
     with pytest.raises(AtlasError, match=r"no file here whose name matches '\*gold_conll'\.$"):
-        list(read_conll2012(tmp_path / "empty"))
+        list(conll2012_records(tmp_path / "empty"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -256,7 +256,7 @@ def test_nonsense_is_read_or_refused_and_nothing_else(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("f") / "a.conll"
     path.write_text(text, encoding="utf-8")
     try:
-        for document in read_conll2012(path):
+        for document in conll2012_records(path):
             assert len(document.words) == len(document.sentence) == len(document.tags)
             assert all(0 <= s.start < s.stop <= len(document.words) for s in document.spans)
             assert all(document.sentence[s.start] == document.sentence[s.stop - 1] for s in document.spans)

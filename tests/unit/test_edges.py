@@ -6,15 +6,16 @@ from dataclasses import replace
 from string import whitespace
 
 import pytest
+from edge_records import read_edge_records, read_edges
 from hypothesis import given
 from hypothesis import strategies as st
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.conll2012 import Span, read_conll2012
+from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.conllu import proposition_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
-from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line, read_edges
+from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, role_targets
+from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
@@ -137,7 +138,7 @@ def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
     assert (second.id, len(spans(second, "constituents"))) == ("d-2", 3)
     assert spans(second, "coreference") == [], "one mention makes no pair, and chains do not cross sentences"
     assert spans(second, "entities") == spans(second, "roles") == [], "columns that the sentence does not fill"
-    (document,) = read_conll2012(tmp_path / "d.conll")
+    (document,) = conll2012_records(tmp_path / "d.conll")
     assert document.entities == (Span(0, 1, "PERSON"),)
 
 
@@ -199,7 +200,7 @@ def test_labels_of_constituents_are_those_of_the_published_code(bracket, label):
 def test_malformed_columns_of_predicates_are_named(tmp_path, old, new, message):
     assert old in DOCUMENT
     with pytest.raises(AtlasError) as error:
-        list(read_conll2012(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
+        list(conll2012_records(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
     assert message in str(error.value)
 
 

@@ -9,7 +9,7 @@ from nltk import Tree
 from sample_corpus.generate import generate_documents
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
+from attention_atlas.corpora.conll2012 import Document, Span, conll2012_records
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.layers import (
     ANY_GENDER,
@@ -246,7 +246,7 @@ def test_a_broken_parse_is_named():
 
 def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
     write_sample(tmp_path, 12, 3)
-    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    documents = list(conll2012_records(tmp_path / "coreference.conll"))
     with_trees = list(trees_of_documents(iter(documents), read_conllu(tmp_path / "sd.conllu")))
     mentions = [m for document, trees in with_trees for m in document_mentions(document, trees)]
     assert len(mentions) > 150
@@ -260,14 +260,14 @@ def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
     words += [("Rome", "NNP", "(NP*)))", "(GPE)", "(1)|0)"), ("left", "VBD", "(VP*))", "*", "-")]
     lines = [line.format(k, *word) for k, word in enumerate(words)]
     (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
-    (document,) = read_conll2012(tmp_path / "d.conll")
+    (document,) = conll2012_records(tmp_path / "d.conll")
     entities = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
     assert entities == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
 
 
 def test_the_sample_writes_the_types_of_named_entities(tmp_path):
     write_sample(tmp_path, 12, 3)
-    written = {document.id: document for document in read_conll2012(tmp_path / "coreference.conll")}
+    written = {document.id: document for document in conll2012_records(tmp_path / "coreference.conll")}
     types = Counter()
     for document in generate_documents(12, 3):
         start, expected = 0, set()
@@ -281,7 +281,7 @@ def test_the_sample_writes_the_types_of_named_entities(tmp_path):
 
 def test_trees_of_other_sentences_are_refused(tmp_path):
     write_sample(tmp_path, 2, 3)
-    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    documents = list(conll2012_records(tmp_path / "coreference.conll"))
     wrong_trees = list(read_conllu(tmp_path / "sd.conllu"))[1:]
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
         list(trees_of_documents(iter(documents), iter(wrong_trees)))

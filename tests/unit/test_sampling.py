@@ -73,7 +73,8 @@ def tree(k: int) -> str:
 
 
 def document(k: int) -> str:
-    sentence = f"n{k}\tcat\t(0)\nn{k}\tdog\t(1)\n\n"
+    rows = [f"n{k} 0 0 {word} - - - - - - - ({chain})\n" for chain, word in enumerate(("cat", "dog"))]
+    sentence = "".join(rows) + "\n"
     return f"#begin document (n{k}); part 000\n{sentence * 3}#end document\n"
 
 

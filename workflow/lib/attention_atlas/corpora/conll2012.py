@@ -71,7 +71,7 @@ class Document:
     propositions: tuple[tuple[Span, ...], ...] = ()
 
 
-def read_conll2012(path: str | Path, files: str = GOLD_FILES) -> Iterator[Document]:
+def conll2012_records(path: str | Path, files: str = GOLD_FILES) -> Iterator[Document]:
     """Yield the documents of a file, a folder or an archive, of which files whose names match a pattern are read."""
     file_of: dict[str, str] = {}
     for name, lines in column_files(Path(path), files=files):

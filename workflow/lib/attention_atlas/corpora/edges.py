@@ -68,11 +68,6 @@ def edge_line(record: EdgeRecord) -> str:
     return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
 
 
-def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
-    """Yield the records of a file in its order; errors as for `edge_line_builders`."""
-    return (build() for build in edge_line_builders(path))
-
-
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that read the records of a file, in its order."""
     pairs: dict[str, bool] = {}

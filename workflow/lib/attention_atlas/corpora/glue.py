@@ -73,7 +73,7 @@ class Labelled:
     tagged: tuple[Tagged, ...] = ()  # the texts in words, if the file has such layers
 
 
-def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
+def glue_records(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
     """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records."""
     for number, (where, row) in enumerate(_rows(path, task), start=1):
         if isinstance(row, str):
@@ -174,10 +174,6 @@ def _check_number(label: str, where: str) -> None:
         number = float("nan")
     if not abs(number) < float("inf"):
         raise AtlasError(f"{where}: the score {label!r} is not a number.")
-
-
-def glue_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Labelled | Dropped]:
-    return read_glue(raw, entry["task"])
 
 
 def glue_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

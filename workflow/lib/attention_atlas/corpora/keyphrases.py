@@ -11,7 +11,7 @@ import logging
 import re
 import tarfile
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -50,7 +50,7 @@ class KeyphraseDocument:
         return spans_of(self.tags)
 
     def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
-        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `read_keyphrases`)."""
+        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `keyphrases_records`)."""
         words = self.words[:count]
         # Words and phrases of a file may be tokenised differently.
         truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
@@ -70,23 +70,24 @@ def without_words(document: KeyphraseDocument, removed: Collection[int]) -> Keyp
     return replace(document, words=words, tags=tuple(tags[k] for k in remaining), spaces=spaces)
 
 
-def read_keyphrases(
-    path: str | Path, stemmed: bool = False, names: Sequence[Sequence[str]] = ()
+def keyphrases_records(
+    path: str | Path, stemmed: bool = False, document_names: Sequence[Sequence[str]] = ()
 ) -> Iterator[KeyphraseDocument]:
     """Yield the documents in the order of their names or lines.
 
-    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. `names`: ranges
-    (first and last, in alphabetical order) of document names; all documents if empty.
+    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. `document_names`:
+    ranges (first and last, in alphabetical order); all documents if empty.
     """
     place = Path(path)
     is_packed = place.is_dir() or zipfile.is_zipfile(place) or is_tar_archive(place)
     is_empty = True
     for document in (_from_files if is_packed else _from_lines)(place, stemmed):
-        if not names or any(first <= document.id <= last for first, last in names):
+        if not document_names or any(first <= document.id <= last for first, last in document_names):
             is_empty = False
             yield document
     if is_empty:
-        named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
+        ranges = " or from ".join(map(" to ".join, document_names))
+        named = f" with a name from {ranges}" if ranges else ""
         raise AtlasError(
             f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *.abstr with *.uncontr, or JSON "
             "lines."
@@ -196,10 +197,6 @@ def _stemmer() -> Any:
 def stem(word: str) -> str:
     """Porter stem of a word, in lower case."""
     return str(_stemmer().stem(word.lower()))
-
-
-def keyphrases_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[KeyphraseDocument]:
-    return read_keyphrases(raw, entry["stemmed"], entry["document_names"])
 
 
 def keyphrases_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

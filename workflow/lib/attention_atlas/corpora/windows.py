@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_atlas.corpora.conll2012 import Document, read_conll2012, sentence_parse, sentence_starts
+from attention_atlas.corpora.conll2012 import (
+    Document,
+    conll2012_records,  # noqa: F401 (the reader)
+    sentence_parse,
+    sentence_starts,
+)
 from attention_atlas.corpora.conllu import Tree, tree_builders
 from attention_atlas.corpora.layers import BEST_HEAD_RULE, Mention, dependency_head, surface_head
 from attention_atlas.corpora.records import Dropped, in_record_order
@@ -40,10 +44,6 @@ _HEAD_RULES = {
     "QP": ("left", ("$", "IN", "NNS", "NN", "JJ", "CD", "RB", "DT", "QP")),
     "WHNP": ("left", ("WDT", "WP", "WP$", "WHADJP", "WHPP", "WHNP", "NN", "NNS")),
 }
-
-
-def conll2012_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Document]:
-    return read_conll2012(raw, entry["files"])
 
 
 def conll2012_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
