@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 from transformers.trainer import TRAINER_STATE_NAME
 
@@ -43,6 +45,7 @@ SECONDS_BETWEEN = 20 * 60
 """Seconds from the start of training, or from a stored state, after which the state at the end of an epoch is stored."""
 CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 """Files of a checkpoint, the weights last."""
+SUMMARY = ["step", "epoch", "loss", "learning_rate"]  # loss: mean since the previous row or the last start
 
 
 def fine_tune(
@@ -59,26 +62,13 @@ def fine_tune(
 ) -> None:
     """Train a model and write its checkpoint atomically; continue after the last epoch that a killed job of it stored.
 
-    `training`: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-    optimiser, seed; stored_dtype if the weights are stored in float16; label_smoothing and beta2 if they are not 0 and 0.999;
-    dropout if it differs from the model's; keep_epochs if checkpoints of some epochs are kept; batches, see `order_of_batches`;
-    freeze_word_embeddings if word piece embeddings are not trained; `summary_out`: table to write: step, epoch, loss (mean
-    since the previous row or the last start), learning_rate; `epochs_out`: file for the checkpoints of epochs that are kept,
-    see `load_epoch`; `code`: digest of the code; training does not continue from a state written by different code.
+    `training`: see the schema; `summary_out`: table `SUMMARY` to write; `epochs_out`: file for the checkpoints of epochs that
+    are kept, see `load_epoch`; `code`: digest of the code; training does not continue from a state of different code.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
-    classes: tuple[str, ...] | None = None
-    if training["task"] == "translation":
-        items = _translations(examples, locate(base_entry) / "tokenizer.json", card.max_tokens)
-    elif training["task"] == "tags":
-        classes, items = TAGS, _tags(examples)
-    elif training["task"] == "labels":
-        classes = label_names(examples, training["regression"])
-        items = _labels(examples, classes)
-    else:
-        items = _answers(examples)
+    items, classes = _items(examples, training, locate(base_entry) / "tokenizer.json", card.max_tokens)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes, training.get("dropout"))
     if training.get("freeze_word_embeddings"):
@@ -129,7 +119,7 @@ def fine_tune(
             args=arguments,
             train_dataset=items,
             data_collator=lambda batch: _in_parts(model, batch, card.pad or 0),
-            callbacks=[_reporter(), _keeper(model, training.get("keep_epochs", ()), states)],
+            callbacks=[_Keeper(model, training.get("keep_epochs", ()), states)],
             optimizer_cls_and_kwargs=(
                 (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
             ),
@@ -144,10 +134,9 @@ def fine_tune(
         if training.get("stored_dtype") == "float16":
             model.half()
         check_weights(model, "the training diverged", remedy)
-        _write_summary(trainer.state.log_history, summary_out)
+        history = pd.DataFrame([row for row in trainer.state.log_history if "loss" in row], columns=SUMMARY)
+        write_table(history.astype(float).astype({"step": int}), summary_out)
         if epochs_out is not None:
-            from safetensors.torch import load_file, save_file
-
             kept = [(path.stem, load_file(path)) for path in states.glob("*.safetensors")]
             with whole_file(epochs_out) as part:
                 save_file({f"{epoch}/{name}": values for epoch, weights in kept for name, values in weights.items()}, part)
@@ -181,51 +170,46 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
     return tuple(names)
 
 
-def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with their class number or score."""
-    targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
-    return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
+def _items(
+    examples: Sequence[Example], training: Mapping[str, Any], tokenizer: Path, longest: int
+) -> tuple[list[dict[str, Any]], tuple[str, ...] | None]:
+    """Examples with a training target, for the Trainer, and the classes of the model, () for a score, None without classes.
 
-
-def _tags(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: documents with the tag number of each token; only the first token of a word counts."""
-    if not examples:
-        raise AtlasError("there is nothing to train on: no document is left. Check the corpus, or raise its max_tokens.")
-    return [_item(example, labels=tag_numbers(example)) for example in examples]
-
-
-def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with the tokens of their answers; windows without the answer are skipped."""
-    spans = ((example, span_of_pieces(example)) for example in examples)
-    items = [_item(example, start_positions=span[0], end_positions=span[1]) for example, span in spans if span is not None]
+    Windows without their answer and translations that are too long have none; of tags, only the first token of a word counts.
+    """
+    task, classes = training["task"], None
+    targets: list[dict[str, Any] | None]
+    if task == "translation":
+        targets = [{"labels": ids} if len(ids) <= longest else None for ids in translation_ids(examples, tokenizer)]
+    elif task == "tags":
+        classes, targets = TAGS, [{"labels": tag_numbers(example)} for example in examples]
+    elif task == "labels":
+        classes = label_names(examples, training["regression"])
+        targets = [{"labels": classes.index(e.label) if classes else float(e.label)} for e in examples if e.label is not None]
+    else:
+        spans = map(span_of_pieces, examples)
+        targets = [{"start_positions": span[0], "end_positions": span[1]} if span else None for span in spans]
+    # The Trainer groups examples by number of tokens.
+    items = [
+        {"input_ids": list(example.input_ids), "example": example, "targets": target}
+        for example, target in zip(examples, targets, strict=True)
+        if target
+    ]
     if len(items) < len(examples):
-        _log.warning("%d of %d windows do not contain their answer and are skipped", len(examples) - len(items), len(examples))
+        _log.warning("%d of %d examples have no target for %s and are skipped", len(examples) - len(items), len(examples), task)
     if not items:
-        raise AtlasError("there is nothing to train on: no example has an answer. Check the corpus, or raise its max_tokens.")
-    return items
-
-
-def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
-    """Training data for the Trainer: sentences with the tokens of their translations, except translations that are too long."""
-    targets = translation_ids(examples, tokenizer)
-    items = [_item(example, labels=ids) for example, ids in zip(examples, targets, strict=True) if len(ids) <= longest]
-    if len(items) < len(examples):
-        _log.warning("%d of %d translations are too long and are skipped", len(examples) - len(items), len(examples))
-    if not items:
-        raise AtlasError("there is nothing to train on: no example has a translation that is short enough.")
-    return items
-
-
-def _item(example: Example, **targets: Any) -> dict[str, Any]:
-    """An example with its training target; the Trainer groups examples by number of tokens."""
-    return {"input_ids": list(example.input_ids), "example": example, "targets": targets}
+        raise AtlasError(f"there is nothing to train on: no example has a target for {task}. Check corpus and max_tokens.")
+    return items, classes
 
 
 def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
     """A batch for a `PartsTrainer`; parts without a target are skipped, unless no part has one."""
-    pieces = pieces_of_a_part(next(model.parameters()))
-    places = parts_of_like_length([_length(item) for item in batch], pieces)
-    counts = [sum(_target_count(batch[place]["targets"]) for place in part) for part in places]
+    # Labels of the tokens of an example or of its translation; without such labels, an example is one target.
+    labels = [item["targets"].get("labels") for item in batch]
+    by_token = [numbers if isinstance(numbers, list) else [0] for numbers in labels]
+    lengths = [max(len(item["input_ids"]), len(numbers)) for item, numbers in zip(batch, by_token, strict=True)]
+    places = parts_of_like_length(lengths, pieces_of_a_part(next(model.parameters())))
+    counts = [sum(number != UNCOUNTED for place in part for number in by_token[place]) for part in places]
     if len(places) == 1 or not any(counts):
         return {PARTS: [_collated(model, batch, pad) | {SHARE: 1}]}
     return {
@@ -235,18 +219,6 @@ def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
             if count
         ]
     }
-
-
-def _length(item: Mapping[str, Any]) -> int:
-    """Number of tokens of an example, or of its translation if that is longer."""
-    labels = item["targets"].get("labels")
-    return max(len(item["input_ids"]), len(labels) if isinstance(labels, list) else 0)
-
-
-def _target_count(targets: Mapping[str, Any]) -> int:
-    """Number of targets of an example over which the loss is averaged: its tokens that count, or one."""
-    labels = targets.get("labels")
-    return sum(number != UNCOUNTED for number in labels) if isinstance(labels, list) else 1
 
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:
@@ -284,45 +256,26 @@ def _model(
     return model
 
 
-def _reporter() -> Any:
-    """A callback that writes the loss to the job's log."""
+class _Keeper(TrainerCallback):
+    """Logs the loss, stores the weights after some epochs, and from time to time the state of the Trainer."""
 
-    class Reporter(TrainerCallback):
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-            if logs and "loss" in logs:
-                _log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
+    def __init__(self, model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> None:
+        self.model, self.epochs, self.folder = model, epochs, folder
+        self.due = time.monotonic() + SECONDS_BETWEEN
 
-    return Reporter()
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        if logs and "loss" in logs:
+            _log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
 
-
-def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
-    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer."""
-    from safetensors.torch import save_file
-
-    class Keeper(TrainerCallback):
-        def __init__(self) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        epoch = round(state.epoch)
+        if epoch in self.epochs:
+            # Each parameter once, even if two modules share it.
+            weights = {name: parameter.detach().cpu() for name, parameter in self.model.named_parameters()}
+            save_file(weights, self.folder / f"{epoch}.safetensors")
+        if time.monotonic() >= self.due:
+            control.should_save = True
             self.due = time.monotonic() + SECONDS_BETWEEN
-
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            epoch = round(state.epoch)
-            if epoch in epochs:
-                # Each parameter once, even if two modules share it.
-                weights = {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
-                save_file(weights, folder / f"{epoch}.safetensors")
-            if time.monotonic() >= self.due:
-                control.should_save = True
-                self.due = time.monotonic() + SECONDS_BETWEEN
-
-    return Keeper()
-
-
-def _write_summary(history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    import pandas as pd
-
-    rows = [
-        {key: float(entry[key]) for key in ("step", "epoch", "loss", "learning_rate")} for entry in history if "loss" in entry
-    ]
-    write_table(pd.DataFrame(rows, columns=["step", "epoch", "loss", "learning_rate"]).astype({"step": int}), path)
 
 
 PARTS, SHARE = "parts", "share"  # keys of a batch: its parts, and in each its share of the targets

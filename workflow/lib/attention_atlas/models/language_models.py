@@ -217,7 +217,7 @@ MlmHead = Annotated[HeadFile, read_mlm_head]  # A masked-LM head, as a parameter
 
 
 def _checkpoint_model(entry: Mapping[str, Any], causal: bool = False) -> PreTrainedModel | None:
-    """The masked or causal language model of a checkpoint with the engine installed; None if the files lack weights of the head.
+    """The masked or causal language model of a checkpoint, with the engine installed; None if its files have no such head.
 
     transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
     masked tokens from its decoder's states, and does not count.
