@@ -195,10 +195,17 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
     origins: list[dict[str, Any]] = []
 
     def noted() -> Iterator[Mapping[str, Any]]:
-        for row in _rows(islice(rows, source["rows"]), name):
-            if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
-                origins.append({"number": len(origins) + 1, "commit": commit, "id": row.get("id"), "title": row.get("title")})
-                yield row
+        try:
+            for row in islice(rows, source["rows"]):
+                if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
+                    about = {key: row.get(key) for key in ("id", "title")}
+                    origins.append({"number": len(origins) + 1, "commit": commit, **about})
+                    yield row
+        except Exception as error:  # row groups are downloaded while they are read
+            raise AtlasError(
+                f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
+                "Start again; without a network use a source of kind path."
+            ) from error
 
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         # Raised before the file gets its name, so that no empty file remains.
@@ -273,16 +280,6 @@ _WRITERS: dict[str, Callable[..., int]] = {
 }
 
 
-def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
-    try:
-        yield from rows
-    except Exception as error:  # row groups are downloaded while they are read
-        raise AtlasError(
-            f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
-            "Start again; without a network use a source of kind path."
-        ) from error
-
-
 def _first_line(error: BaseException) -> str:
     return redacted(first_line(error, 200))
 
@@ -297,30 +294,23 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
     languages = pair.split("-")
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         for name in source["sacrebleu"]:
-            with _refusals(name, pair):
+            try:
                 _take_from_mirror(name)
                 files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
+            except AtlasError:
+                raise
+            except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
+                for archive, md5 in _archives(name):
+                    if archive.is_file() and md5 not in (None, _md5(archive)):
+                        archive.unlink()  # sacrebleu would use it unchecked at the next start
+                raise AtlasError(
+                    f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {_first_line(error)}). "
+                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, "
+                    "or put that folder under data_mirror as sacrebleu."
+                ) from error
             for translated in parallel_records(files[0], languages, files[1]):
                 row = dict(zip(languages, (translated.source, translated.target), strict=True))
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def _refusals(name: str, pair: str) -> Iterator[None]:
-    try:
-        yield
-    except AtlasError:
-        raise
-    except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
-        for archive, md5 in _archives(name):
-            if archive.is_file() and md5 not in (None, _md5(archive)):
-                archive.unlink()  # sacrebleu would use it unchecked at the next start
-        reason = _first_line(error)
-        raise AtlasError(
-            f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {reason}). Check its name; "
-            "without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, or put that folder under "
-            "data_mirror as sacrebleu."
-        ) from error
 
 
 def _archives(name: str) -> list[tuple[Path, str | None]]:

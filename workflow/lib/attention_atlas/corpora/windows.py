@@ -47,11 +47,11 @@ _HEAD_RULES = {
 
 
 def conll2012_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    return islice(_windows(builder), start, stop)
+
+
+def _windows(builder: ExampleBuilder) -> Iterator[Example | Dropped]:
     """The windows of all documents, in the order of the corpus."""
-    return islice(_all_windows(builder), start, stop)
-
-
-def _all_windows(builder: ExampleBuilder) -> Iterator[Example | Dropped]:
     entry, documents = builder.entry, iter(builder.all_records())
     room = builder.bound - builder.pieces.single.specials
     # Parse only the trees of the requested documents.

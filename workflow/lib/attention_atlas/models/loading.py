@@ -233,8 +233,8 @@ def class_with_head(task: str) -> Any:
     return getattr(transformers, _HEADS[task])
 
 
-def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> PreTrainedModel:
-    """Load a model with its trained head for a task, with the attention engine installed, in evaluation mode."""
+def load_trained(entry: Mapping[str, Any], task: str) -> PreTrainedModel:
+    """A model with its trained head for a task, with the engine installed, in evaluation mode on the configured device."""
     from attention_atlas.attention.engine import install
 
     model, missing = initialised(class_with_head(task), entry)
@@ -245,16 +245,7 @@ def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> Pr
             f"training: {{task: {task}, ...}}), or name a fine-tuned one."
         )
     install(model)
-    return in_evaluation(model, device).requires_grad_(False)
-
-
-def kept_epochs(path: str | Path) -> list[int]:
-    """Epochs whose weights are in a file of `fine_tuning.fine_tune`."""
-    with _opened(path) as stored:
-        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
-    if not epochs:
-        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
-    return epochs
+    return in_evaluation(model, pick_device()).requires_grad_(False)
 
 
 def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
@@ -270,8 +261,12 @@ def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
 
 
 def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
-    """Epoch -> function that loads the weights of this epoch into a model; errors of both as above."""
-    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in kept_epochs(path)}
+    """Epoch -> function that loads its weights into a model, for the epochs in a file of `fine_tuning.fine_tune`."""
+    with _opened(path) as stored:
+        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
+    if not epochs:
+        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
+    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in epochs}
 
 
 Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]

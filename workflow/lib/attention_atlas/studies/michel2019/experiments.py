@@ -43,7 +43,6 @@ from attention_atlas.methods.masked_heads import (
 )
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, HEAD, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.models.card import Card, read_card
-from attention_atlas.models.devices import pick_device
 from attention_atlas.models.head_weights import prune_heads
 from attention_atlas.models.loading import Epochs, load_trained, locate
 from attention_atlas.models.marian import TARGET, is_marian, marian_tokenizer
@@ -139,7 +138,7 @@ def open_experiment(opened: Mapping[str, Any]) -> Experiment:
     entry = {**opened["model"], "dtype": "float32"}
     if opened["reader"] == "glue":
         return Classification(load_classifier(entry), pad)
-    model = load_trained(entry, "translation", pick_device())
+    model = load_trained(entry, "translation")
     shape = attention_shape(model)
     if ENCODER_SELF not in shape or len(shape) != len(KINDS):
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")
