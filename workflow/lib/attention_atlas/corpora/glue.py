@@ -144,7 +144,7 @@ def _tagged(layers: Any, texts: Sequence[str], where: str) -> tuple[Tagged, ...]
         columns = [entry.get(name) if isinstance(entry, dict) else None for name in ("words", "xpos", "relations")]
         if not all(isinstance(c, list) and all(isinstance(value, str) for value in c) for c in columns):
             raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
-        words, xpos, relations = map(tuple, columns)
+        words, xpos, relations = (tuple(column or ()) for column in columns)
         heads = tuple(NO_HEAD if head is None else head for head in entry.get("heads", ()))
         if not len(words) == len(xpos) == len(relations) or "".join("".join(words).split()) != "".join(text.split()):
             raise AtlasError(

@@ -177,7 +177,8 @@ def _items(
 
     Windows without their answer and translations that are too long have none; of tags, only the first token of a word counts.
     """
-    task, classes = training["task"], None
+    task = training["task"]
+    classes: tuple[str, ...] | None = None
     targets: list[dict[str, Any] | None]
     if task == "translation":
         targets = [{"labels": ids} if len(ids) <= longest else None for ids in translation_ids(examples, tokenizer)]
