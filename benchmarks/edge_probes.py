@@ -9,7 +9,7 @@ from transformers import BertConfig, BertModel
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import EdgeTarget
-from attention_atlas.models.hidden_states import hidden_states
+from attention_atlas.models.extraction import hidden_states
 from attention_atlas.studies.tenney2019.probes import ProbeKey, train_probes
 from attention_atlas.studies.tenney2019.targets import Recipe, task_targets
 from benchmarks.shapes import THREADS, treebank_lengths

@@ -7,7 +7,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install
-from attention_atlas.models.language_models import HeadFacts, MaskedModel, mask_pieces
+from attention_atlas.models.language_models import HeadFacts, LanguageModel, mask_pieces
 from attention_atlas.studies.clark2019.gradients import attention_gradients
 from benchmarks.shapes import LENGTH, examples_of
 from benchmarks.timing import report, side_by_side
@@ -26,7 +26,7 @@ def run() -> None:
     targets = torch.full_like(inputs["input_ids"], -100)
     for row, one in enumerate(pieces):
         targets[row] = torch.from_numpy(one.targets).where(torch.from_numpy(one.chosen), torch.tensor(-100))
-    masked = MaskedModel(model, None, HeadFacts("checkpoint"))
+    masked = LanguageModel(model, None, HeadFacts("checkpoint"))
 
     def training() -> None:
         model.requires_grad_(True)

@@ -16,6 +16,7 @@ results/atlas-NAME-on-FILE; the configuration, for further targets of the same r
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import re
@@ -28,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
@@ -37,7 +38,8 @@ import yaml  # noqa: E402
 
 from attention_atlas.atlas.head_measures import parse_patterns  # noqa: E402
 from attention_atlas.attention.engine import self_attention  # noqa: E402
-from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
+from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders  # noqa: E402
+from attention_atlas.corpora.text import sentences_records  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
 from attention_atlas.models.card import read_card  # noqa: E402
@@ -57,17 +59,59 @@ _TOKENIZERS = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
-# Spelled in bytes, even short sentences are long.
-_BYTES_SHOWN = {"count": 4, "max_tokens": 64}
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
 _TEXT_SHOWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """Limits on a user's sentences that the page shows: wider than those of a corpus."""
-_BYTES_CORPORA = {
-    "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
-    "sample-coreference": {"max_tokens": 512},
-}
+MOST_SENTENCES, MOST_SHOWN = 2000, 100  # sentences of a user that are measured, if they have trees; others are only shown
+
+
+class UsersText(NamedTuple):
+    """A user's file: CoNLL-U (has_trees), or one sentence on each line."""
+
+    path: Path
+    has_trees: bool
+    sentences: int
+
+    @property
+    def records(self) -> int:
+        """Number of its sentences that are read, from the first."""
+        return min(self.sentences, MOST_SENTENCES if self.has_trees else MOST_SHOWN)
+
+    def entry(self) -> dict[str, Any]:
+        """Its entry in the registry of corpora: all sentences in file order, in one shard."""
+        return {
+            "title": self.path.name,
+            "reader": "conllu" if self.has_trees else "sentences",
+            "source": {"path": str(self.path.resolve())},
+            "order": "file",
+            # Longer than any model's maximum, which then applies.
+            "max_tokens": 512,
+            "limit": self.records,
+            "shard": self.records,
+        }
+
+
+def users_text(path: str | Path) -> UsersText:
+    """Kind of text in a file, by its name.
+
+    Raises:
+        AtlasError: there is no such file, or none of its sentences, or one of its trees cannot be read.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise AtlasError(f"{file}: there is no such file; name a file with one sentence per line, or in CoNLL-U.")
+    if not {".conllu", ".conll"} & {suffix.lower() for suffix in file.suffixes}:
+        return UsersText(file, False, sum(1 for _ in sentences_records(file)))
+    builders = list(tree_builders(file))
+    if not builders:
+        raise AtlasError(f"{file}: there is no sentence in this file; give one in CoNLL-U.")
+    for build in builders[:MOST_SENTENCES]:
+        # The reader drops a tree with several roots.
+        with contextlib.suppress(SeveralRootsError):
+            build()
+    return UsersText(file, True, len(builders))
 
 
 def named_models(arguments: Sequence[str]) -> list[str]:
@@ -143,8 +187,10 @@ def model_entry(model: str) -> dict[str, Any]:
     folder = Path(model)
     if folder.is_dir():
         source = {"path": str(folder.resolve())}
-        has_tokenizer = any((folder / name).is_file() for name in _TOKENIZERS)
-        return {"source": source, **shape_of(locate({"source": source}))} | ({} if has_tokenizer else {"tokenizer": "bytes"})
+        shape = shape_of(locate({"source": source}))
+        if not any((folder / name).is_file() for name in _TOKENIZERS):
+            raise AtlasError(f"{model}: there is no tokenizer here: put the tokenizer.json of the model into this folder.")
+        return {"source": source, **shape}
     name, _, revision = model.partition("@")
     if name.count("/") > 1 or name.startswith((".", "~", "/")):
         raise AtlasError(f"{model}: there is no such folder.")
@@ -207,22 +253,18 @@ def overlay(
     entry = entries[name]
     control = _unused(f"{name}-random", entries)
     measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
-    in_bytes = ", as raw bytes, since the model has no tokenizer" if "tokenizer" in entry else ""
     beside = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
-    title = f"{name}{beside} ({measured_on}generated English{in_bytes})"
+    title = f"{name}{beside} ({measured_on}generated English)"
     atlas: dict[str, Any] = {"compared": [*(other for other in entries if other != name), control]}
     further: dict[str, Any] = {}
     if pairs:
         atlas["patterns"] = pairs
-    if in_bytes:
-        atlas["shown_sentences"] = _BYTES_SHOWN
-        further["corpora"] = _BYTES_CORPORA
     run = _run_name(list(names.values()))
     settings: dict[str, Any] = {"extends": "any", "title": title, "model": name, "atlas": atlas}
     if text:
         corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
         run = f"{run}-on-{corpus.removeprefix('text-')}"
-        further["corpora"] = {**further.get("corpora", {}), corpus: text.entry()}
+        further["corpora"] = {corpus: text.entry()}
         atlas["shown_sentences"] = _TEXT_SHOWN
         if text.has_trees:
             atlas["sentences"] = corpus
@@ -266,8 +308,7 @@ def check_patterns(run: str, added: Mapping[str, Any]) -> None:
     from sample_corpus.write import conllu_lines
 
     from attention_atlas.atlas.head_scores import Draws, draw_inputs, read_tokenizer
-    from attention_atlas.corpora.building import build_shard
-    from attention_atlas.corpora.examples import all_examples
+    from attention_atlas.corpora.examples import all_examples, build_shard
 
     with tempfile.TemporaryDirectory() as folder:
         card, tokenizer, raw, examples, dropped = (Path(folder, name) for name in ("card", "tokenizer", "raw", "e", "dropped"))
@@ -348,12 +389,6 @@ def main() -> int:
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    if any("tokenizer" in entry for entry in added["models"].values()):
-        print(
-            "warning: a model folder has no tokenizer, so the model receives raw bytes. This input is out of distribution: its "
-            "heads may behave differently from what they do with tokens. Put its tokenizer.json into the folder to avoid this.",
-            file=sys.stderr,
-        )
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     folder = ROOT / "results" / run

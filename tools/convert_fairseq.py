@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.models.fairseq_checkpoint import convert_fairseq  # noqa: E402
+from attention_atlas.models.marian import convert_fairseq  # noqa: E402
 
 
 def main() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from attention_atlas.corpora.edge_converters import coin_flips, read_edge_records
-from attention_atlas.corpora.edges import edge_line, read_edges
+from edge_records import read_edge_records, read_edges
+
+from attention_atlas.corpora.edge_converters import coin_flips
+from attention_atlas.corpora.edges import edge_line
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.workflow.config import read_configuration
 

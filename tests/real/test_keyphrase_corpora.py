@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.keyphrases import OUTSIDE, keyphrases_records
 from attention_atlas.corpora.sources import check_sha256
 from attention_atlas.corpora.text import WORD
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -30,7 +29,7 @@ def archive(mirror, entry):
 
 
 def test_phrases_are_counted(archive):
-    plain, stemmed = list(read_keyphrases(archive)), list(read_keyphrases(archive, stemmed=True))
+    plain, stemmed = list(keyphrases_records(archive)), list(keyphrases_records(archive, stemmed=True))
     assert len(plain) == len(stemmed) == 493
     assert sum(len(document.phrases) for document in plain) == 8485
     assert sum(len(document.absent) for document in plain) == 22

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.marked_text import read_gap
+from attention_atlas.corpora.conll2012 import conll2012_records
+from attention_atlas.corpora.marked_text import gap_records
 from attention_atlas.corpora.word_vectors import read_vector_file
 
 
@@ -15,7 +15,7 @@ def table(laptop, name):
 
 
 def test_the_novels_of_litbank_are_read(mirror):
-    documents = list(read_conll2012(mirror / "litbank" / "coref_conll.tar.xz", "*_brat.conll"))
+    documents = list(conll2012_records(mirror / "litbank" / "coref_conll.tar.xz", "*_brat.conll"))
     assert len(documents) == 100
     assert sum(len(d.words) for d in documents) == 210_532
     assert 29_000 < sum(len(d.spans) for d in documents) < 29_200
@@ -23,14 +23,11 @@ def test_the_novels_of_litbank_are_read(mirror):
 
 @pytest.mark.parametrize(("name", "rows"), [("development", 2000), ("validation", 454), ("test", 2000)])
 def test_the_passages_of_gap_are_read(mirror, name, rows):
-    assert len(list(read_gap(mirror / "gap" / f"gap-{name}.tsv"))) == rows
+    assert len(list(gap_records(mirror / "gap" / f"gap-{name}.tsv"))) == rows
 
 
-def test_real_glove_vectors_are_read(mirror, caplog):
-    folder = mirror / "glove"
-    fifty = read_vector_file(folder / "glove.6B.50d.top2446.txt", {"the", "of", "president"}, "cp1252")
-    assert (fifty.dimensions, len(fifty.index)) == (50, 3)
-    assert read_vector_file(folder / "glove.6B.100d.171words.txt", {"king", "queen"}).dimensions == 100
+def test_real_glove_vectors_are_read(mirror):
+    assert read_vector_file(mirror / "glove" / "glove.6B.100d.171words.txt", {"king", "queen"}).dimensions == 100
 
 
 def test_gradients_are_there_for_every_head_and_say_whose_head_predicts(laptop):

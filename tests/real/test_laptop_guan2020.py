@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from attention_atlas.corpora.glue import read_glue
-from attention_atlas.corpora.questions import read_squad
+from attention_atlas.corpora.glue import glue_records
+from attention_atlas.corpora.questions import squad_records
 from attention_atlas.methods.head_types import FEATURES
 
 
@@ -17,7 +17,7 @@ def table(guan2020):
 
 @pytest.mark.parametrize(("name", "count"), [("xquad_en/xquad.en.json", 1190), ("squad_flat/squad_flat.json", 4330)])
 def test_real_questions_are_read(mirror, name, count):
-    questions = list(read_squad(mirror / name))
+    questions = list(squad_records(mirror / name))
     assert len(questions) == count
     for question in questions:
         for answer in question.answers:
@@ -29,7 +29,7 @@ def test_real_questions_are_read(mirror, name, count):
     [("STS-B/train.tsv", "stsb", 5749), ("STS-B/dev.tsv", "stsb", 1500), ("QNLI/dev.tsv", "qnli", 5463)],
 )
 def test_real_glue_files_are_read(mirror, name, task, count):
-    records = list(read_glue(mirror / "glue" / name, task))
+    records = list(glue_records(mirror / "glue" / name, task))
     assert len(records) == count
     assert all(len(item.texts) == 2 for item in records)
     labels = {item.label for item in records}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from attention_atlas.corpora.marked_text import read_frames
+from attention_atlas.corpora.marked_text import frames_records
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def table(kovaleva2019):
 
 
 def test_the_papers_sentences_are_read(mirror):
-    sentences = list(read_frames(mirror / "framenet_473" / "framenet_473.json"))
+    sentences = list(frames_records(mirror / "framenet_473" / "framenet_473.json"))
     assert len(sentences) == 473
     assert sum(len(sentence.elements) for sentence in sentences) == 481
 

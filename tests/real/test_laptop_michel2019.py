@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.corpora.text import read_parallel
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.methods.head_measures import DEFINITIONS
 from attention_atlas.studies.michel2019.tables import curve_of, mean_score
 from attention_atlas.workflow.config import read_configuration
@@ -24,7 +24,7 @@ def table(michel2019):
 )
 def test_real_translations_are_read(mirror, part, count):
     folder = mirror / "multi30k"
-    pairs = list(read_parallel(folder / f"{part}.en.gz", ["en", "fr"], folder / f"{part}.fr.gz"))
+    pairs = list(parallel_records(folder / f"{part}.en.gz", ["en", "fr"], folder / f"{part}.fr.gz"))
     assert len(pairs) == count
     assert all(pair.source and pair.target for pair in pairs)
     lengths = np.asarray([(len(pair.source.split()), len(pair.target.split())) for pair in pairs], dtype=float)

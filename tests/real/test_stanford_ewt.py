@@ -37,7 +37,7 @@ def test_every_sentence_converts_into_a_tree(name):
 
 def test_a_treebank_of_version_1_is_refused():
     path = treebank("spr2_uds/en-ud-v1-dev.conllu")
-    with pytest.raises(AtlasError, match="has the relation 'dobj' of version 1 of Universal Dependencies"):
+    with pytest.raises(AtlasError, match="has the relation 'dobj', which version 2 of Universal Dependencies does not have"):
         list(map(to_stanford, read_conllu(path)))
 
 

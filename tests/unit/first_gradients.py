@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from attention_atlas.models import trainer
+from attention_atlas.models import fine_tuning
 
 
 class Taken(Exception):
@@ -22,17 +22,17 @@ def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[
         parts: places of the examples in parts, for a batch of so many examples.
     """
     taken = []
-    step = trainer.PartsTrainer.training_step
+    step = fine_tuning.PartsTrainer.training_step
 
     def first_step(self, model, inputs, num_items_in_batch=None):
         loss = step(self, model, inputs)
         gradients = [weights.grad.flatten() for weights in model.parameters() if weights.grad is not None]
-        taken.append((torch.cat(gradients), loss.item(), len(inputs[trainer.PARTS])))
+        taken.append((torch.cat(gradients), loss.item(), len(inputs[fine_tuning.PARTS])))
         raise Taken
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.PartsTrainer, "training_step", first_step)
-        patch.setattr(trainer, "parts_of_like_length", lambda lengths, pieces: parts(len(lengths)))
+        patch.setattr(fine_tuning.PartsTrainer, "training_step", first_step)
+        patch.setattr(fine_tuning, "parts_of_like_length", lambda lengths, pieces: parts(len(lengths)))
         with pytest.raises(Taken):
             fit()
     return taken[0]

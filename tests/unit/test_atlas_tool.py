@@ -9,14 +9,11 @@ from types import SimpleNamespace
 import pytest
 from workspaces import ROOT
 
-from attention_atlas.corpora.alignment import WordPieces, without_space_mark
-from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.surface import token_classes
-from attention_atlas.models.card import read_card, read_shape
-from attention_atlas.models.loading import describe, locate
+from attention_atlas.models.card import read_shape
+from attention_atlas.models.loading import locate
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import check_files, check_patterns, in_braces, main, overlay, text_notes
+from tools.atlas import check_files, check_patterns, in_braces, main, overlay, text_notes, users_text
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -98,13 +95,10 @@ def test_models_that_the_studies_cannot_measure_are_refused_at_the_start(folder,
         overlay(str(folder))
 
 
-def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
+def test_a_folder_without_a_tokenizer_is_refused(folder):
     (folder / "tokenizer.json").unlink()
-    run, added = overlay(str(folder))
-    config = configured(added)
-    assert config["models"]["tiny-model-hf"]["tokenizer"] == "bytes"
-    assert config["corpora"]["sample-keyphrases"]["max_tokens"] == 512
-    assert "as raw bytes" in config["runs"][run]["title"]
+    with pytest.raises(AtlasError, match="there is no tokenizer here"):
+        overlay(str(folder))
 
 
 def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
@@ -175,6 +169,7 @@ def test_the_notes_say_what_becomes_of_a_text(tmp_path):
     first, second = text_notes(users_text(path))
     assert "the first 100 of 150 sentences are shown" in first
     assert "heads are measured on generated English" in second
+    path = tmp_path / "my.conllu"
     path.write_text(TREE, encoding="utf-8")
     assert text_notes(users_text(path)) == []
 
@@ -276,11 +271,11 @@ def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
 
 def test_a_model_of_the_hub_without_weights_is_refused(folder, monkeypatch):
     on_the_hub(folder, monkeypatch, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
+    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, pytorch"):
         overlay("someone/some-model")
 
 
-@pytest.mark.parametrize("files", [["pytorch_model.bin"], ["model.safetensors.index.json"], None])
+@pytest.mark.parametrize("files", [["pytorch_model.bin"], None])
 def test_other_names_of_weights_and_hubs_that_list_no_files_are_accepted(folder, monkeypatch, files):
     on_the_hub(folder, monkeypatch, files)
     assert overlay("someone/some-model")[0] == "atlas-someone-some-model"
@@ -396,35 +391,3 @@ def test_folders_of_one_name_stay_apart(folder, tmp_path):
 def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):
     with pytest.raises(AtlasError, match=message):
         overlay([argument.format(folder=folder, parent=folder.parent) for argument in arguments])
-
-
-def save_llama(folder, vocabulary):
-    from transformers import LlamaConfig, LlamaModel
-
-    shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "max_position_embeddings": 64}
-    LlamaModel(LlamaConfig(vocab_size=vocabulary, **shape, **sizes)).save_pretrained(folder)
-    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "hidden_size": 16}
-    return entry | {"init": "pretrained", "seed": 0, "dtype": "float32"}
-
-
-def test_bytes_spell_words_as_they_spell_text(tmp_path):
-    entry = save_llama(tmp_path / "m", 300) | {"tokenizer": "bytes"}
-    describe("m", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-    card = read_card(tmp_path / "card.json")
-    assert (card.cls, card.sep, card.max_tokens) == (None, None, 64)
-    pieces = WordPieces(tmp_path / "tokenizer.json")
-    words = ("A", "cat", "é", ".")
-    spelled = pieces.pieces(words)
-    assert [bytes(piece - 3 for piece in word).decode() for word in spelled] == ["A", " cat", " é", "."]
-    example = pieces.assemble([spelled])
-    assert example.tokens[0] == "<s>"
-    assert example.word == (-1, 0, 1, 1, 1, 1, 2, 2, 2, 3)
-    assert "".join(map(without_space_mark, example.tokens[3:6])) == "cat"
-    assert token_classes(example.tokens, None, None).punct.tolist() == [False] * 9 + [True]
-
-
-def test_a_vocabulary_too_small_for_bytes_is_an_error(tmp_path):
-    entry = save_llama(tmp_path / "m", 200) | {"tokenizer": "bytes"}
-    with pytest.raises(AtlasError, match="200 entries cannot contain 256 bytes"):
-        describe("m", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_atlas.models.trainer import parts_of_like_length
+from attention_atlas.models.fine_tuning import parts_of_like_length
 
 
 def padded(lengths, parts, part_pieces):

@@ -51,5 +51,5 @@ def test_scripts_call_functions_by_their_parameters(script):
 
 
 def test_a_wrong_call_is_found():
-    source = "from attention_atlas.corpora.examples import dropped_records\ndropped_records(nobody=2)\n"
+    source = "from attention_atlas.methods.dropped import dropped_records\ndropped_records(nobody=2)\n"
     assert wrong_calls(source) == ["dropped_records has no nobody", "dropped_records needs corpora"]

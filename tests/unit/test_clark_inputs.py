@@ -93,8 +93,6 @@ def test_probes_of_the_runs_model_come_before_those_of_random_ones():
 def test_word_vectors_are_read_where_a_run_names_some(without_files):
     file = INPUTS.if_named("vectors", INPUTS.raw("vectors"))
     assert file(wildcards()) == []
-    assert INPUTS.corpus_value("vectors", "encoding")(wildcards()) == ""
-    assert INPUTS.corpus_value("vectors", "encoding")(wildcards("paper")) == "utf-8"
     assert INPUTS.titles("vectors")(wildcards("paper")) == {"vectors": "GloVe 6B, 100 dimensions"}
     assert INPUTS.titles("vectors")(wildcards()) == {}
     with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: .* does not exist\. Licence: PDDL"):

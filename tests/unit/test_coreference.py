@@ -9,7 +9,7 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.layers import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import Units
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from attention_atlas.corpora.examples import Example, dropped_records, read_records, write_examples
+from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.layers import QuestionAnnotation
+from attention_atlas.methods.dropped import dropped_records, read_records
 
 HEADER = "record\tid\treason\tdetail\tunit\tn\n"
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 from string import whitespace
 
 import pytest
+from edge_records import read_edge_records, read_edges
 from hypothesis import given
 from hypothesis import strategies as st
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
+from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.conllu import proposition_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
-from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line, read_edges
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, role_targets
+from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 
@@ -83,7 +83,7 @@ def test_a_tree_with_two_roots_costs_its_own_record_alone(tmp_path, form, text):
     two_roots = text.replace("\t3\tnsubj\t", "\t0\troot\t").replace("\t6\tnsubj\t", "\t0\troot\t")
     raw, out, dropped = written(tmp_path, two_roots + text), tmp_path / "out.parquet", tmp_path / "dropped.tsv"
     entry = {"reader": "edges", "format": form, "edge_tasks": ["dependencies"], "part": "all", "files": "*", **FILE_ORDER}
-    entry |= {"language": "english", "max_tokens": 64, "shard": 4}
+    entry |= {"max_tokens": 64, "shard": 4}
     build_shard(entry, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
     assert [example.record for example in read_examples([out])] == [1]
     (row,) = dropped.read_text().splitlines()[1:]
@@ -138,8 +138,8 @@ def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
     assert (second.id, len(spans(second, "constituents"))) == ("d-2", 3)
     assert spans(second, "coreference") == [], "one mention makes no pair, and chains do not cross sentences"
     assert spans(second, "entities") == spans(second, "roles") == [], "columns that the sentence does not fill"
-    (document,) = read_conll2012(tmp_path / "d.conll")
-    assert document.entities == (LabelledSpan(0, 1, "PERSON"),)
+    (document,) = conll2012_records(tmp_path / "d.conll")
+    assert document.entities == (Span(0, 1, "PERSON"),)
 
 
 def test_the_root_is_a_constituent_and_only_parsed_sentences_have_parts_of_speech(tmp_path):
@@ -200,7 +200,7 @@ def test_labels_of_constituents_are_those_of_the_published_code(bracket, label):
 def test_malformed_columns_of_predicates_are_named(tmp_path, old, new, message):
     assert old in DOCUMENT
     with pytest.raises(AtlasError) as error:
-        list(read_conll2012(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
+        list(conll2012_records(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
     assert message in str(error.value)
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from attention_atlas.attention.engine import attention_shape
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.fairseq_checkpoint import convert_fairseq, marian_weights, read_checkpoint, sinusoids
+from attention_atlas.models.marian import convert_fairseq, marian_weights, read_checkpoint, sinusoids
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE, HEADS, FORWARD, LAYERS = 16, 4, 24, 2

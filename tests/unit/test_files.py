@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import (
     columns_of,
@@ -244,6 +243,6 @@ def test_missing_files_and_folders_are_named(tmp_path):
 def test_a_zip_archive_is_named_as_one(tmp_path):
     with zipfile.ZipFile(tmp_path / "dev.conllu", "w") as out:
         out.writestr("dev.conllu", "1\tDogs\n")
-    for read in (lambda path: list(read_lines(path)), read_json, users_text):
+    for read in (lambda path: list(read_lines(path)), read_json):
         with pytest.raises(AtlasError, match=r"dev\.conllu: this is a zip archive; unpack it and name the file in it"):
             read(tmp_path / "dev.conllu")

@@ -16,14 +16,12 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches
+from attention_atlas.models.fine_tuning import CHECKPOINT, PartsTrainer, fine_tune, label_names, order_of_batches
 from attention_atlas.models.loading import describe, load_trained, locate
-from attention_atlas.models.trainer import PartsTrainer
 
 TRAINING = {
     "epochs": 6,

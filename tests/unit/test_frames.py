@@ -13,9 +13,8 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.attention.cache import CachedExample
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.marked_text import FrameSentence, first_occurrence, read_frames
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.marked_text import FrameSentence, first_occurrence, frames_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import words as words_module
 from attention_atlas.studies.kovaleva2019.changes import OPTIONS
@@ -54,7 +53,7 @@ def examples(tmp_path):
 def test_a_list_is_read(tmp_path):
     path = tmp_path / "frames.json"
     path.write_text(json.dumps(ENTRIES))
-    assert list(read_frames(path)) == [
+    assert list(frames_records(path)) == [
         FrameSentence("1", "the cat sat by the cats", "cats", ("the cat",), "Being"),
         FrameSentence("2", "b c d e f g h j k", "f", ("b",)),
     ]
@@ -75,7 +74,7 @@ def test_other_files_are_refused(tmp_path, text, problem):
     path = tmp_path / "frames.json"
     path.write_text(text)
     with pytest.raises(AtlasError, match=problem):
-        list(read_frames(path))
+        list(frames_records(path))
 
 
 def test_generated_sentences_meet_the_papers_rules():

@@ -10,16 +10,15 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from edge_records import read_edge_records, read_edges
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
-from attention_atlas.corpora.edges import read_edges
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.keyphrases import read_keyphrases
+from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.keyphrases import keyphrases_records
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.errors import AtlasError
 
@@ -35,7 +34,7 @@ ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
     **{"recipe": "authors", "segment_ids": "pair", "windows": "all", "overlong": "drop", **FILE_ORDER},
     "languages": ["en", "fr"],
-    **{"files": "*gold_conll", "language": "english"},
+    **{"files": "*gold_conll"},
 }
 TREES = """# sent_id = one
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
@@ -70,7 +69,7 @@ VECTORS = "the 0.1 0.2 0.3\ncat -1 2e-1 3\ndogs 1 2 3\n"
 PAIRS = "index\tsentence1\tsentence2\tlabel\n0\tThe cat.\tIt runs.\tyes\n1\tDogs bark.\tDogs.\tno\n"
 _LAYERS = '{"words": ["The", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}'
 TAGGED = f'{{"sentence1": "The cat", "sentence2": "The cat", "label": "yes", "layers": [{_LAYERS}, {_LAYERS}]}}\n' * 2
-TRANSLATED = '{"en": "The cat sleeps.", "fr": "Le chat dort."}\n{"translation": {"en": "It runs", "fr": "Il court"}}\n'
+TRANSLATED = '{"en": "The cat sleeps.", "fr": "Le chat dort."}\n{"en": "It runs", "fr": "Il court"}\n'
 FRAMES = """[
 {"sentence": "He sat up and leapt .", "target": "leapt", "links": ["He"], "frame": "Motion"},
 {"sentence": "The cat was slowly becoming sad", "target": "sad", "links": ["The cat"]}
@@ -235,14 +234,14 @@ def test_archives_and_key_files_are_refused_or_have_their_phrases_in_the_text(tm
     path = tmp_path / "raw"
     path.write_bytes(data.draw(damaged(packed_documents(method))))
     try:
-        documents = list(read_keyphrases(path, stemmed=data.draw(st.booleans())))
+        documents = list(keyphrases_records(path, stemmed=data.draw(st.booleans())))
     except AtlasError:
         return
     for document in documents:
         assert len(document.tags) == len(document.words)
         assert set(document.absent) <= set(document.phrases)
         assert all(0 <= start < stop <= len(document.words) for start, stop in document.spans)
-        assert bool(document.spans) == any(phrase.present for phrase in document.keyphrases)
+        assert bool(document.spans) == (set(document.absent) != set(document.phrases))
 
 
 EDGES = (

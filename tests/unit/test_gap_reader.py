@@ -3,7 +3,7 @@
 import pytest
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.marked_text import COLUMNS, read_gap
+from attention_atlas.corpora.marked_text import COLUMNS, gap_records
 from attention_atlas.errors import AtlasError
 
 TEXT = 'Ann "Café" Lee met Mr. Bo Ray-Day. She liked him.'
@@ -28,7 +28,7 @@ def row(**changes):
 
 def read(folder, *rows, header=COLUMNS):
     (folder / "g.tsv").write_text("\n".join(["\t".join(header), *rows]) + "\n", encoding="utf-8")
-    return list(read_gap(folder / "g.tsv"))
+    return list(gap_records(folder / "g.tsv"))
 
 
 def test_a_passage(tmp_path):
@@ -70,7 +70,7 @@ def test_a_missing_column_is_named(tmp_path):
 
 def test_the_sample_offers_two_names_of_one_gender_and_not_always_the_same_place(tmp_path):
     write_sample(tmp_path, 60, 5)
-    passages = list(read_gap(tmp_path / "gap.tsv"))
+    passages = list(gap_records(tmp_path / "gap.tsv"))
     assert len(passages) >= 12
     assert all(p.a_coreferent != p.b_coreferent for p in passages)
     share = sum(p.a_coreferent for p in passages) / len(passages)

@@ -15,9 +15,8 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import ExampleBuilder, build_shard
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, labelled_example, read_glue
+from attention_atlas.corpora.examples import ExampleBuilder, build_shard, read_examples
+from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, glue_records, labelled_example
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 
@@ -27,7 +26,7 @@ MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe s
 def read(tmp_path, text, task):
     path = tmp_path / "file"
     path.write_text(text, encoding="utf-8")
-    return list(read_glue(path, task))
+    return list(glue_records(path, task))
 
 
 def test_quotes_that_never_close_are_text(tmp_path):
@@ -139,7 +138,7 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
     path = tmp_path / "damaged"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        items = list(read_glue(path, task))
+        items = list(glue_records(path, task))
     except AtlasError:
         return
     for item in items:
@@ -166,7 +165,7 @@ def documents():
 def rows(documents, tmp_path, task):
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(task_lines(task, documents, 3)), encoding="utf-8")
-    return list(read_glue(path, task))
+    return list(glue_records(path, task))
 
 
 def overlap(item):
@@ -288,7 +287,7 @@ def test_a_task_may_be_read_that_the_generator_does_not_make(tmp_path, monkeypat
     assert set(LABELLED_TASKS) < made
     assert "cola" not in made
     (tmp_path / "cola.jsonl").write_text('{"sentence": "Cats sleep.", "label": 1}\n', encoding="utf-8")
-    assert list(read_glue(tmp_path / "cola.jsonl", "cola")) == [Labelled("1", ("Cats sleep.",), "1")]
+    assert list(glue_records(tmp_path / "cola.jsonl", "cola")) == [Labelled("1", ("Cats sleep.",), "1")]
 
 
 def test_the_same_seed_gives_the_same_tasks(documents):
@@ -315,7 +314,7 @@ def test_layers_that_do_not_fit_the_texts_are_refused(tmp_path, layers, problem)
     path = tmp_path / "rte.jsonl"
     path.write_text(json.dumps({"sentence1": "the cat", "sentence2": "the cat", "label": "x", "layers": layers}) + "\n")
     with pytest.raises(AtlasError, match=rf"rte\.jsonl:1: .*{problem}"):
-        list(read_glue(path, "rte"))
+        list(glue_records(path, "rte"))
 
 
 def test_a_word_of_a_layer_may_contain_a_no_break_space(tmp_path):

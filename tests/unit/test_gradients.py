@@ -17,7 +17,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.language_models import (
     HeadFacts,
     HeadFile,
-    MaskedModel,
+    LanguageModel,
     load_masked_model,
     mask_pieces,
     read_mlm_head,
@@ -35,11 +35,11 @@ from attention_atlas.studies.clark2019.gradients import (
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 
 
-def masked_model(double: bool = False) -> MaskedModel:
+def masked_model(double: bool = False) -> LanguageModel:
     model = tiny("bert_mlm")
     install(model)
     model.requires_grad_(False)
-    return MaskedModel(model.double() if double else model, None, HeadFacts("checkpoint"))
+    return LanguageModel(model.double() if double else model, None, HeadFacts("checkpoint"))
 
 
 class Nudge:

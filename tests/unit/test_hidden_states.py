@@ -10,7 +10,7 @@ from tiny_models import LAYERS, PAD, WIDTH, tiny
 
 from attention_atlas.corpora.examples import Corpus
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.hidden_states import HiddenStates, hidden_states
+from attention_atlas.models.extraction import HiddenStates, hidden_states
 
 HALF = 4e-3
 

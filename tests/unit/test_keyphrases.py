@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from workspaces import ROOT
 
-from attention_atlas.corpora.keyphrases import located, read_keyphrases, spans_of
+from attention_atlas.corpora.keyphrases import keyphrases_records, located, spans_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_configuration
 
@@ -60,20 +60,20 @@ def test_phrases_that_differ_in_case_alone_are_one():
 
 def test_stems_find_other_forms(tmp_path):
     path = folder(tmp_path, {"a": TEXT}, {"a": "half metallic ferromagnet\nconducting\n"})
-    (plain,) = read_keyphrases(path)
+    (plain,) = keyphrases_records(path)
     assert (phrases_of(plain), plain.absent) == ([], ("half metallic ferromagnet", "conducting"))
-    (stemmed,) = read_keyphrases(path, stemmed=True)
+    (stemmed,) = keyphrases_records(path, stemmed=True)
     assert phrases_of(stemmed) == ["Half metallic ferromagnets", "conducts", "half metallic ferromagnets"]
     assert stemmed.absent == ()
 
 
 def test_an_archive_is_its_folder(tmp_path):
     path = folder(tmp_path, {"b": TEXT, "a": "One two."}, {"b": "half-metallic\n", "a": "two\n\n"})
-    documents = list(read_keyphrases(path))
+    documents = list(keyphrases_records(path))
     assert [document.id for document in documents] == ["a", "b"]
     # Hyphens are separate words in text and phrase.
     assert phrases_of(documents[1]) == ["half - metallic"]
-    assert list(read_keyphrases(packed(path))) == documents
+    assert list(keyphrases_records(packed(path))) == documents
 
 
 def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
@@ -83,7 +83,7 @@ def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
     with zipfile.ZipFile(archive, "a") as out:
         for name in ("__MACOSX/name/docsutf8/._1.txt", "__MACOSX/name/keys/._1.key", "name/docsutf8/._2.txt"):
             out.writestr(name, b"\x00\x05\x16\x07")
-    assert list(read_keyphrases(archive)) == list(read_keyphrases(path))
+    assert list(keyphrases_records(archive)) == list(keyphrases_records(path))
     assert f"{archive}: 3 attribute files of macOS (._*) are ignored" in caplog.text
 
 
@@ -91,7 +91,7 @@ def test_lines_have_texts_and_phrases(tmp_path):
     path = tmp_path / "k.jsonl"
     row = {"text": "A red car.", "keyphrases": ["red car", "bus"]}
     path.write_text(json.dumps({"id": "x"} | row) + "\n" + json.dumps(row) + "\n", encoding="utf-8")
-    first, second = read_keyphrases(path)
+    first, second = keyphrases_records(path)
     assert (first.id, second.id) == ("x", "2")
     assert first.tags == ("O", "B", "I", "O")
     assert (first.phrases, first.absent) == (("red car", "bus"), ("bus",))
@@ -116,29 +116,29 @@ def test_malformed_lines_are_named(tmp_path, row, message):
     path = tmp_path / "k.jsonl"
     path.write_text("\n" + json.dumps(row) + "\n", encoding="utf-8")
     with pytest.raises(AtlasError) as error:
-        list(read_keyphrases(path))
+        list(keyphrases_records(path))
     assert message in str(error.value)
     assert "k.jsonl:2: " in str(error.value)
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
     with pytest.raises(AtlasError, match=r"document a has no keys/a\.key"):
-        list(read_keyphrases(folder(tmp_path / "one", {"a": "x", "b": "y"}, {"b": "y"})))
+        list(keyphrases_records(folder(tmp_path / "one", {"a": "x", "b": "y"}, {"b": "y"})))
     with pytest.raises(AtlasError, match=r"document c has no docsutf8/c\.txt"):
-        list(read_keyphrases(folder(tmp_path / "two", {"b": "y"}, {"b": "y", "c": "z"})))
+        list(keyphrases_records(folder(tmp_path / "two", {"b": "y"}, {"b": "y", "c": "z"})))
     (tmp_path / "empty").mkdir()
     with pytest.raises(AtlasError, match="there is no document here"):
-        list(read_keyphrases(tmp_path / "empty"))
+        list(keyphrases_records(tmp_path / "empty"))
     path = folder(tmp_path / "three", {"a": TEXT * 20}, {"a": "half"})
     archive = packed(path)
     raw = bytearray(archive.read_bytes())
     raw[60] ^= 255
     archive.write_bytes(raw)
     with pytest.raises(AtlasError, match="the archive is damaged"):
-        list(read_keyphrases(archive))
+        list(keyphrases_records(archive))
     (path / "docsutf8/a.txt").write_bytes(b"ok \xff")
     with pytest.raises(AtlasError, match=r"docsutf8/a\.txt: byte 4 \(0xff\) is not UTF-8"):
-        list(read_keyphrases(path))
+        list(keyphrases_records(path))
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_missing_and_damaged_files_are_named(tmp_path):
             "document b/1 has no b/keys/1.key",
         ),
         (
-            {"a/1.abstr": "red", "a/1.contr": "", "a/1.uncontr": "red", "b/1.abstr": "x", "b/1.contr": "x", "b/1.uncontr": ""},
-            {"a/1": ["red"], "b/1": ["x"]},
+            {"a/1.abstr": "red", "a/1.uncontr": "red", "b/1.abstr": "x", "b/1.contr": "x", "b/1.uncontr": ""},
+            {"a/1": ["red"], "b/1": []},
         ),
         ({"a/1.abstr": "red", "b/1.uncontr": "red", "b/1.contr": ""}, "document a/1 has no a/1.uncontr"),
         ({"docsutf8/1.txt": "red car", "keys/1.key": "red\u2028car\r\n"}, {"1": ["red car"]}),
@@ -176,9 +176,9 @@ def test_a_document_has_the_keys_of_its_own_folder(tmp_path, files, expected):
     for path in (tmp_path / "set", packed(tmp_path / "set")):
         if isinstance(expected, str):
             with pytest.raises(AtlasError, match=expected if path.is_dir() else "document name/"):
-                list(read_keyphrases(path))
+                list(keyphrases_records(path))
         else:
-            documents = {document.id.removeprefix("name/"): phrases_of(document) for document in read_keyphrases(path)}
+            documents = {document.id.removeprefix("name/"): phrases_of(document) for document in keyphrases_records(path)}
             assert documents == expected
 
 
@@ -202,31 +202,28 @@ def tarred(place):
     return archive
 
 
-@pytest.mark.parametrize(
-    ("keyphrase_set", "phrases"),
-    [
-        ("uncontrolled", ("red cars", "two lines")),
-        ("controlled", ("road vehicles", "Two Lines")),
-        ("both", ("red cars", "two lines", "road vehicles")),
-    ],
-)
-def test_sets_of_keyphrases_of_inspec(tmp_path, keyphrase_set, phrases):
+def test_the_phrases_of_inspec_are_the_uncontrolled_ones(tmp_path):
     place = inspec(tmp_path)
     for path in (place, packed(place), tarred(place)):
-        documents = list(read_keyphrases(path, keyphrase_set=keyphrase_set))
+        documents = list(keyphrases_records(path))
         assert [document.id for document in documents] == ["100", "1461", "193", "415", "999"]
-        assert documents[2].phrases == phrases
+        assert documents[2].phrases == ("red cars", "two lines")
     assert documents[2].words == tuple("Title 193 of two lines Red cars are driven .".split())
-    assert phrases_of(documents[0])[-1] == ("two lines" if keyphrase_set == "controlled" else "Red cars")
+    assert phrases_of(documents[0])[-1] == "Red cars"
+    (place / "Test" / "193.uncontr").unlink()
+    with pytest.raises(AtlasError, match=r"document Test/193 has no Test/193\.uncontr"):
+        list(keyphrases_records(place))
 
 
 def test_documents_are_chosen_by_name_in_alphabetical_order(tmp_path):
     path = inspec(tmp_path)
     splits = {"training": [["1", "1460"], ["415", "999"]], "validation": [["1461", "1929"]], "test": [["193", "414"]]}
-    found = {name: [document.id for document in read_keyphrases(path, names=bounds)] for name, bounds in splits.items()}
+    found = {
+        name: [document.id for document in keyphrases_records(path, document_names=bounds)] for name, bounds in splits.items()
+    }
     assert found == {"training": ["100", "415", "999"], "validation": ["1461"], "test": ["193"]}
     with pytest.raises(AtlasError, match="no document with a name from 5 to 6 or from x to z"):
-        list(read_keyphrases(path, names=[["5", "6"], ["x", "z"]]))
+        list(keyphrases_records(path, document_names=[["5", "6"], ["x", "z"]]))
 
 
 def test_the_splits_of_inspec_share_no_document():
@@ -239,24 +236,8 @@ def test_the_splits_of_inspec_share_no_document():
     assert in_none == []
 
 
-def test_a_set_that_a_file_does_not_have_is_refused(tmp_path):
-    union = folder(tmp_path, {"a": "A red car."}, {"a": "red car\n"})
-    assert len(list(read_keyphrases(union, keyphrase_set="both"))) == 1
-    with pytest.raises(AtlasError, match="one set of keyphrases"):
-        list(read_keyphrases(union, keyphrase_set="uncontrolled"))
-    lines = tmp_path / "k.jsonl"
-    lines.write_text(json.dumps({"text": "A red car.", "keyphrases": ["red car"]}) + "\n", encoding="utf-8")
-    with pytest.raises(AtlasError, match="one set of keyphrases"):
-        list(read_keyphrases(lines, keyphrase_set="controlled"))
-    place = inspec(tmp_path)
-    (place / "Test" / "193.contr").unlink()
-    assert len(list(read_keyphrases(place, keyphrase_set="uncontrolled"))) == 5
-    with pytest.raises(AtlasError, match=r"document Test/193 has no Test/193\.contr"):
-        list(read_keyphrases(place, keyphrase_set="both"))
-
-
 def test_a_damaged_tar_names_itself(tmp_path):
     archive = tarred(inspec(tmp_path))
     archive.write_bytes(archive.read_bytes()[:-200])
     with pytest.raises(AtlasError, match=r"Hulth2003\.tar\.gz: the archive is damaged"):
-        list(read_keyphrases(archive))
+        list(keyphrases_records(archive))

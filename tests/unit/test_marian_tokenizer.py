@@ -11,11 +11,10 @@ from small_entries import FILE_ORDER
 from tokenizers import Tokenizer
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe
-from attention_atlas.models.tokenizer_files import SOURCE, TARGET, is_marian, marian_tokenizer
+from attention_atlas.models.marian import SOURCE, TARGET, is_marian, marian_tokenizer
 from attention_atlas.studies.michel2019.experiments import open_experiment
 
 ODD = ["", "a", "  two   spaces  ", "ﬁne ＡＢＣ", "où est-il?", "日本語 zzz", "$ — ok", "tab\tand\u00a0space", "\u200bzero"]

@@ -9,9 +9,9 @@ from nltk import Tree
 from sample_corpus.generate import generate_documents
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
+from attention_atlas.corpora.conll2012 import Document, Span, conll2012_records
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.mentions import (
+from attention_atlas.corpora.layers import (
     ANY_GENDER,
     FEMININE,
     MASCULINE,
@@ -24,7 +24,6 @@ from attention_atlas.corpora.mentions import (
     dependency_head,
     features,
     mention_type,
-    read_names,
     surface_head,
 )
 from attention_atlas.corpora.windows import (
@@ -153,11 +152,8 @@ def test_features(words, head, tag, expected):
         (["Jean"], "", (SINGULAR, ANY_GENDER, 3)),
     ],
 )
-def test_entity_types_and_lists_of_names_decide_gender(tmp_path, words, entity, expected):
-    (tmp_path / "male.txt").write_text("# first names\nUwe\nJean\n")
-    (tmp_path / "female.txt").write_text("Ilse\n\nJean\n")
-    names = read_names(tmp_path / "male.txt", tmp_path / "female.txt")
-    assert names == Names(frozenset({"uwe"}), frozenset({"ilse"})), "Jean is in both lists"
+def test_entity_types_and_lists_of_names_decide_gender(words, entity, expected):
+    names = Names(frozenset({"uwe"}), frozenset({"ilse"}))
     assert tuple(features(words, len(words) - 1, "NNP", entity, names)) == expected
 
 
@@ -169,20 +165,6 @@ def test_names_of_the_census_decide_where_they_are_common_and_clear():
     assert not {"an", "see", "the", "long"} & (names.masculine | names.feminine)
     assert features(["Kevin", "Novak"], 1, "NNP", "", names).genders == {MASCULINE}
     assert features(["may"], 0, "NN", "", names).genders == ANY_GENDER, "a word, not a name"
-
-
-def test_how_common_names_are_decides_between_two_lists(tmp_path):
-    (tmp_path / "male.txt").write_text("\ufeffLEE 0.5\nKIM 0.05 9.1 300\nAN 0.001\n")
-    (tmp_path / "female.txt").write_text("KIM 0.2 9.1 300\nLEE 0.04\nILSE 0.01\n")
-    assert read_names(tmp_path / "male.txt", tmp_path / "female.txt") == Names(frozenset({"lee"}), frozenset({"ilse"}))
-
-
-def test_lists_of_names_that_cannot_be_read_are_errors(tmp_path):
-    (tmp_path / "male.txt").write_text("# nobody\n")
-    with pytest.raises(AtlasError, match="this list is empty"):
-        read_names(tmp_path / "male.txt", tmp_path / "male.txt")
-    with pytest.raises(AtlasError, match=r"absent\.txt: there is no such file"):
-        read_names(tmp_path / "absent.txt", tmp_path / "male.txt")
 
 
 def test_a_person_is_not_it_and_a_place_is_not_she():
@@ -264,7 +246,7 @@ def test_a_broken_parse_is_named():
 
 def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
     write_sample(tmp_path, 12, 3)
-    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    documents = list(conll2012_records(tmp_path / "coreference.conll"))
     with_trees = list(trees_of_documents(iter(documents), read_conllu(tmp_path / "sd.conllu")))
     mentions = [m for document, trees in with_trees for m in document_mentions(document, trees)]
     assert len(mentions) > 150
@@ -278,14 +260,14 @@ def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
     words += [("Rome", "NNP", "(NP*)))", "(GPE)", "(1)|0)"), ("left", "VBD", "(VP*))", "*", "-")]
     lines = [line.format(k, *word) for k, word in enumerate(words)]
     (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
-    (document,) = read_conll2012(tmp_path / "d.conll")
+    (document,) = conll2012_records(tmp_path / "d.conll")
     entities = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
     assert entities == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
 
 
 def test_the_sample_writes_the_types_of_named_entities(tmp_path):
     write_sample(tmp_path, 12, 3)
-    written = {document.id: document for document in read_conll2012(tmp_path / "coreference.conll")}
+    written = {document.id: document for document in conll2012_records(tmp_path / "coreference.conll")}
     types = Counter()
     for document in generate_documents(12, 3):
         start, expected = 0, set()
@@ -299,7 +281,7 @@ def test_the_sample_writes_the_types_of_named_entities(tmp_path):
 
 def test_trees_of_other_sentences_are_refused(tmp_path):
     write_sample(tmp_path, 2, 3)
-    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    documents = list(conll2012_records(tmp_path / "coreference.conll"))
     wrong_trees = list(read_conllu(tmp_path / "sd.conllu"))[1:]
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
         list(trees_of_documents(iter(documents), iter(wrong_trees)))

@@ -8,9 +8,10 @@ from pathlib import Path
 import datasets
 import pooch
 import pytest
+from edge_records import read_edge_records
 
-from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
+from attention_atlas.corpora.conll2012 import conll2012_records
+from attention_atlas.corpora.edge_converters import FORM_TASKS
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of
@@ -124,8 +125,8 @@ def test_the_columns_are_those_of_the_gold_file(tmp_path):
 def test_the_readers_take_the_same_from_both(tmp_path):
     raw, gold = written(tmp_path, ROW), tmp_path / "gold"
     gold.write_text(GOLD, encoding="utf-8")
-    assert list(read_conll2012(raw)) == list(read_conll2012(gold))
-    assert [document.id for document in read_conll2012(raw)] == ["nw/x/00/x_0000", "nw/x/00/x_0000/1"]
+    assert list(conll2012_records(raw)) == list(conll2012_records(gold))
+    assert [document.id for document in conll2012_records(raw)] == ["nw/x/00/x_0000", "nw/x/00/x_0000/1"]
     of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
     assert [(record.words, record.targets) for record in of_hub] == [(record.words, record.targets) for record in of_files]
     tasks = {target.task for record in of_hub for target in record.targets}

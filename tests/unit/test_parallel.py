@@ -10,9 +10,8 @@ from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.text import Translated, read_parallel
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.text import Translated, parallel_records
 from attention_atlas.errors import AtlasError
 
 PAIRS = [json.loads(line) for line in parallel_lines(1500, 1)]
@@ -72,17 +71,15 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
-    objects = write(
-        tmp_path / "a.jsonl", '{"en": "A cat.", "fr": " Un chat. "}\n\n{"translation": {"en": "Two", "fr": "Deux"}, "id": 3}\n'
-    )
+    objects = write(tmp_path / "a.jsonl", '{"en": "A cat.", "fr": " Un chat. "}\n\n{"en": "Two", "fr": "Deux", "id": 3}\n')
     wanted = [("A cat.", "Un chat."), ("Two", "Deux")]
-    assert [(pair.source, pair.target) for pair in read_parallel(objects, ["en", "fr"])] == wanted
-    assert [pair.id for pair in read_parallel(objects, ["en", "fr"])] == ["1", "3"]
+    assert [(pair.source, pair.target) for pair in parallel_records(objects, ["en", "fr"])] == wanted
+    assert [pair.id for pair in parallel_records(objects, ["en", "fr"])] == ["1", "3"]
     english = tmp_path / "a.en.gz"
     with gzip.open(english, "wt", encoding="utf-8") as stream:
         stream.write("A cat.\nTwo\n")
     french = write(tmp_path / "a.fr", "Un chat.\nDeux\n")
-    assert list(read_parallel(english, ["en", "fr"], french)) == [
+    assert list(parallel_records(english, ["en", "fr"], french)) == [
         Translated("1", "A cat.", "Un chat."),
         Translated("2", "Two", "Deux"),
     ]
@@ -99,15 +96,15 @@ def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
 )
 def test_a_bad_line_is_named(tmp_path, text, message):
     with pytest.raises(AtlasError, match=message):
-        list(read_parallel(write(tmp_path / "a.jsonl", text), ["en", "fr"]))
+        list(parallel_records(write(tmp_path / "a.jsonl", text), ["en", "fr"]))
 
 
 def test_files_of_different_lengths_are_refused(tmp_path):
     english, french = write(tmp_path / "a.en", "x\ny\n"), write(tmp_path / "a.fr", "x\n")
     with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1, but .*a\.en continues"):
-        list(read_parallel(english, ["en", "fr"], french))
+        list(parallel_records(english, ["en", "fr"], french))
     with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1"):
-        list(read_parallel(french, ["en", "fr"], english))
+        list(parallel_records(french, ["en", "fr"], english))
 
 
 def test_examples_hold_the_translation_and_what_is_unusable_is_counted(tmp_path):

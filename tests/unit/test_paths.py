@@ -1,7 +1,7 @@
 """Paths of the files of a run."""
 
 import pytest
-from shipped_runs import shipped, shipped_copy
+from shipped_runs import shipped
 from small_config import SMALL, changed
 
 from attention_atlas.errors import AtlasError
@@ -57,13 +57,6 @@ def test_models_with_one_tokenizer_share_their_examples_but_not_their_maps(model
     place = shipped(), "sample", model, "sample-trees"
     assert shard_paths(*place, "examples", "parquet") == [f"results/sample/examples/{owner}/sample-trees/0.parquet"]
     assert shard_paths(*place, "attention", "json") == [f"results/sample/attention/{model}/sample-trees/0.json"]
-
-
-def test_a_model_that_is_read_in_bytes_shares_no_examples():
-    config = shipped_copy()
-    config["models"]["minilm-random-1"]["tokenizer"] = "bytes"
-    assert tokenised_by(config, "minilm-random-1") == "minilm-random-1"
-    assert tokenised_by(config, "minilm-random-2") == "minilm"
 
 
 def test_a_raw_file_is_generated_fetched_or_the_users(without_files):

@@ -12,7 +12,7 @@ from attention_atlas.corpora.examples import Corpus
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import scratch_folder
 from attention_atlas.models.card import ModelCard
-from attention_atlas.models.hidden_states import HiddenStates
+from attention_atlas.models.extraction import HiddenStates
 from attention_atlas.studies.tenney2019 import probing
 from attention_atlas.studies.tenney2019.probing import Plan, pieces_of_targets, probe_tables, probes
 from attention_atlas.studies.tenney2019.targets import CONTROL_TASK, EMBEDDINGS, LEXICAL, Recipe, task_targets

@@ -259,7 +259,7 @@ def test_in_this_library_an_edit_of_a_figure_or_a_reader_reaches_few_jobs(tmp_pa
 @pytest.mark.parametrize(
     ("module", "changed"),
     [
-        ("conllu", {"conllu", "conll2012", "edges", "sentences"}),
+        ("conllu", {"conllu", "conll2012", "edges"}),
         ("stanford", {"conllu"}),
         ("glue", {"glue"}),
         ("alignment", READERS.keys()),

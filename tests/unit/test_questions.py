@@ -11,9 +11,8 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.building import ExampleBuilder, build_shard
-from attention_atlas.corpora.examples import read_examples, write_examples
-from attention_atlas.corpora.questions import Answer, Question, question_windows, read_squad
+from attention_atlas.corpora.examples import ExampleBuilder, build_shard, read_examples, write_examples
+from attention_atlas.corpora.questions import Answer, Question, question_windows, squad_records
 from attention_atlas.corpora.records import Dropped, in_record_order
 from attention_atlas.models.task_heads import span_of_pieces
 
@@ -121,16 +120,16 @@ def test_examples_keep_what_is_asked(tmp_path, tokenizer):
 def test_a_shuffled_order_is_seeded(tmp_path):
     path = tmp_path / "flat.json"
     path.write_text(json.dumps([{"context": CONTEXT, "question": f"q {k}?", "answer": "dog"} for k in range(30)]))
-    orders = [[q.id for q in in_record_order(list(read_squad(path)), "shuffled", seed)] for seed in (0, 0, 1)]
+    orders = [[q.id for q in in_record_order(list(squad_records(path)), "shuffled", seed)] for seed in (0, 0, 1)]
     assert orders[0] == orders[1] != orders[2]
-    assert sorted(orders[0], key=int) == [q.id for q in read_squad(path)]
+    assert sorted(orders[0], key=int) == [q.id for q in squad_records(path)]
 
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
     path = tmp_path_factory.mktemp("generated") / "questions.json"
     path.write_text(squad_json(generate_documents(60, 5), 5))
-    return list(read_squad(path))
+    return list(squad_records(path))
 
 
 def test_generated_questions_are_many_and_varied(generated):

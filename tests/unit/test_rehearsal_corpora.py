@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from edge_records import read_edge_records
 from rehearsal_corpora.abstracts import PARTS
 from rehearsal_corpora.glue_files import pairs_of
 from rehearsal_corpora.texts import Texts
@@ -16,16 +17,16 @@ from rehearsal_corpora.write import (
 )
 from rules_text import ROOT
 
-from attention_atlas.corpora.conll2012 import read_conll2012
+from attention_atlas.corpora.conll2012 import conll2012_records
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
-from attention_atlas.corpora.glue import Labelled, read_glue
-from attention_atlas.corpora.keyphrases import UNCONTROLLED, read_keyphrases
-from attention_atlas.corpora.marked_text import read_frames, read_gap
-from attention_atlas.corpora.questions import read_squad
+from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.glue import Labelled, glue_records
+from attention_atlas.corpora.keyphrases import keyphrases_records
+from attention_atlas.corpora.marked_text import frames_records, gap_records
+from attention_atlas.corpora.questions import squad_records
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.sources import hub_rows
-from attention_atlas.corpora.text import read_parallel
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools.rehearse import configuration
@@ -43,7 +44,7 @@ def folder(tmp_path_factory):
 
 def outcomes(path, task):
     """Rows of a file of GLUE: reason -> count, and the number of good ones."""
-    rows = list(read_glue(path, task))
+    rows = list(glue_records(path, task))
     return [row.reason for row in rows if isinstance(row, Dropped)], [row for row in rows if isinstance(row, Labelled)]
 
 
@@ -83,7 +84,7 @@ def test_universal_dependencies_have_multiword_tokens_and_empty_nodes(folder):
 def test_only_english_gold_files_of_conll2012_are_read(folder):
     place = folder / LICENSED / "conll-2012/development"
     assert {path.suffix for path in place.rglob("*conll")} == {".v4_gold_conll", ".v4_auto_conll"}
-    documents = list(read_conll2012(place))
+    documents = list(conll2012_records(place))
     assert len(documents) == len(list((place / "data/english").rglob("*gold_conll")))
     assert any(document.spans for document in documents)
     assert "我们" not in {word for document in documents for word in document.words}
@@ -139,7 +140,7 @@ def test_stsb_is_sorted_by_genre_and_mrpc_begins_with_a_byte_order_mark(folder):
 
 
 def test_annotated_sentences_are_read(folder):
-    assert len(list(read_frames(folder / LICENSED / "framenet_473.json"))) > 20
+    assert len(list(frames_records(folder / LICENSED / "framenet_473.json"))) > 20
     path = folder / MIRROR / "semeval2010_task8/SemEval2010_task8_training/TRAIN_FILE.TXT"
     assert b"\r\n" in path.read_bytes()
     relations = list(read_edge_records("semeval", ["relations"], path))
@@ -148,8 +149,8 @@ def test_annotated_sentences_are_read(folder):
     roles = list(read_edge_records("records", ["protoroles"], folder / LICENSED / "spr1/spr1.train.json"))
     assert any(not record.targets for record in roles)
     assert any(not target.labels for record in roles for target in record.targets)
-    assert len(list(read_gap(folder / MIRROR / "gap/gap-test.tsv"))) >= 6
-    assert len(list(read_squad(folder / MIRROR / "squad/dev-v1.1.json"))) >= 12
+    assert len(list(gap_records(folder / MIRROR / "gap/gap-test.tsv"))) >= 6
+    assert len(list(squad_records(folder / MIRROR / "squad/dev-v1.1.json"))) >= 12
 
 
 def test_vectors_cover_the_words_of_the_treebank(folder):
@@ -163,14 +164,14 @@ def test_every_split_of_inspec_has_documents(folder):
     config = read_configuration(ROOT)
     for part, corpus in zip(PARTS, ("training", "development", "test"), strict=True):
         names = config["corpora"][f"inspec-{corpus}"]["document_names"]
-        documents = list(read_keyphrases(folder / LICENSED / "Hulth2003.tar.gz", True, UNCONTROLLED, names))
+        documents = list(keyphrases_records(folder / LICENSED / "Hulth2003.tar.gz", True, names))
         assert len(documents) == len(PARTS[part])
         assert all(document.phrases for document in documents)
 
 
 def test_parallel_text_has_an_empty_side_and_as_many_lines(folder):
     english, german = (folder / LICENSED / f"iwslt14/test.{language}" for language in ("en", "de"))
-    pairs = list(read_parallel(german, ["de", "en"], english))
+    pairs = list(parallel_records(german, ["de", "en"], english))
     assert [pair.id for pair in pairs if not pair.target] == ["2"]
     source = folder / SACREBLEU / "mtnt1.1/test/mtnt1.1_test.en-fr.src"
     assert source.is_file()

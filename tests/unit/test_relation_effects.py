@@ -36,7 +36,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.models.card import ModelCard
-from attention_atlas.models.language_models import CausalModel, HeadFacts, MaskedModel, load_language_model
+from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model
 
 MASK = 4
 CARD = ModelCard(
@@ -81,7 +81,7 @@ def test_matched_words_have_the_part_of_speech_or_else_the_frequency_of_the_word
 def masked_model():
     model = tiny("bert_mlm")
     install(model)
-    return MaskedModel(model.requires_grad_(False), None, HeadFacts("checkpoint"))
+    return LanguageModel(model.requires_grad_(False), None, HeadFacts("checkpoint"))
 
 
 def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
@@ -109,7 +109,7 @@ def test_causal_losses_are_those_of_the_token_after_each_word(tmp_path):
     example = sentence(0)
     probes = word_probes(example, None)
     assert list(probes) == [0, 1, 2, 3, 4], "nothing of the text follows the last word"
-    ours = probe_losses(CausalModel(model), list(probes.values()), PAD)
+    ours = probe_losses(LanguageModel(model, None, HeadFacts("none")), list(probes.values()), PAD)
     with torch.no_grad():
         logits = model(torch.tensor([example.input_ids])).logits[0]
     for word, place in enumerate((1, 3, 4, 5, 6)):
@@ -118,7 +118,7 @@ def test_causal_losses_are_those_of_the_token_after_each_word(tmp_path):
     model.save_pretrained(tmp_path)
     entry = {"source": {"path": str(tmp_path)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
     loaded, what = load_language_model(entry, tmp_path / "none", HeadFacts("none"))
-    assert isinstance(loaded, CausalModel)
+    assert isinstance(loaded, LanguageModel)
     assert what == "language-model head of the checkpoint"
 
 
@@ -188,7 +188,7 @@ def copying_decoder():
     with torch.no_grad():
         set_head(model.transformer.h[0], 0, query=into(PLACE, -1, 10.0), key=into(PLACE), value=into(PIECE), output=back)
     install(model.eval())
-    return CausalModel(model)
+    return LanguageModel(model, None, HeadFacts("none"))
 
 
 def copied_sentence(record):

@@ -7,7 +7,7 @@ import pytest
 from sample_corpus.generate import generate_documents
 from sample_corpus.keyphrases import SENTENCES, keyphrase_lines, keyphrases_of
 
-from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
+from attention_atlas.corpora.keyphrases import OUTSIDE, keyphrases_records
 
 DOCUMENTS = list(generate_documents(120, 2019))
 
@@ -16,7 +16,7 @@ DOCUMENTS = list(generate_documents(120, 2019))
 def read(tmp_path_factory):
     path = tmp_path_factory.mktemp("keyphrases") / "keyphrases.jsonl"
     path.write_text("".join(keyphrase_lines(DOCUMENTS)), encoding="utf-8")
-    return list(read_keyphrases(path))
+    return list(keyphrases_records(path))
 
 
 def test_a_line_is_the_beginning_of_its_document():

@@ -12,8 +12,7 @@ import pytest
 from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.examples import Example, build_shard, read_examples
 from attention_atlas.corpora.records import in_record_order, record_order, sampled
 
 SIZE = 23
@@ -74,7 +73,8 @@ def tree(k: int) -> str:
 
 
 def document(k: int) -> str:
-    sentence = f"n{k}\tcat\t(0)\nn{k}\tdog\t(1)\n\n"
+    rows = [f"n{k} 0 0 {word} - - - - - - - ({chain})\n" for chain, word in enumerate(("cat", "dog"))]
+    sentence = "".join(rows) + "\n"
     return f"#begin document (n{k}); part 000\n{sentence * 3}#end document\n"
 
 
@@ -85,7 +85,7 @@ def gap(k: int) -> str:
 GAP_HEADER = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
 READERS = {
     "conllu": ("".join(map(tree, range(SIZE))), {"view": "none"}),
-    "conll2012": ("".join(map(document, range(SIZE))), {"windows": "first", "files": "*", "language": "english"}),
+    "conll2012": ("".join(map(document, range(SIZE))), {"windows": "first", "files": "*"}),
     "gap": (GAP_HEADER + "".join(map(gap, range(SIZE))), {}),
     "glue": ("".join(map(pair, range(SIZE))), {"task": "mrpc", "overlong": "drop"}),
     "parallel": ("".join(f'{{"en": "cat", "fr": "n{k}"}}\n' for k in range(SIZE)), {"languages": ["en", "fr"]}),
@@ -98,7 +98,7 @@ READERS = {
             json.dumps({"text": "cat dog", "targets": [{"span1": [0, 1], "label": "x"}], "info": {"id": f"n{k}"}}) + "\n"
             for k in range(SIZE)
         ),
-        {"format": "records", "edge_tasks": ["pos"], "part": "all", "files": "*", "language": "english"},
+        {"format": "records", "edge_tasks": ["pos"], "part": "all", "files": "*"},
     ),
     "keyphrases": (
         "".join(json.dumps({"id": f"n{k}", "text": "cat dog", "keyphrases": ["dog"]}) + "\n" for k in range(SIZE)),

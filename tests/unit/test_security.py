@@ -15,7 +15,7 @@ import pooch
 import pytest
 from tiny_models import HEADS, LAYERS, WIDTH, tiny
 
-from attention_atlas.corpora.conll2012 import read_conll2012
+from attention_atlas.corpora.conll2012 import conll2012_records
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import is_commit
@@ -134,7 +134,7 @@ def test_names_and_links_in_archives_lead_nowhere(tmp_path):
             info.type, info.linkname = kind, "../secret.conll"
             out.addfile(info)
     before = {str(p) for p in tmp_path.rglob("*")}
-    words = {word for document in read_conll2012(packed, "*.conll") for word in document.words}
+    words = {word for document in conll2012_records(packed, "*.conll") for word in document.words}
     assert words == {"a"}
     assert {str(p) for p in tmp_path.rglob("*")} == before
     assert not Path("/tmp/atlas-absolute.conll").exists()

@@ -30,11 +30,10 @@ from datasets.packaged_modules.parquet.parquet import Parquet
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora import sources
-from attention_atlas.corpora.glue import Labelled, read_glue
-from attention_atlas.corpora.questions import read_squad
+from attention_atlas.corpora.glue import Labelled, glue_records
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch, hub_rows
-from attention_atlas.corpora.text import read_parallel
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_configuration
 
@@ -224,7 +223,7 @@ def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
     def unreachable(*args, **options):
         raise ConnectionError("no route to host\nor so")
 
-    monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
     message = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
     assert message.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
     assert "as hub/datasets/nobody/nothing" in message
@@ -298,26 +297,6 @@ def test_a_sample_of_a_large_dump_is_spread_over_row_groups_and_the_places_in_th
     assert np.abs(np.bincount(numbers % size // 100) - 200).max() < 4.5 * (200 * 0.9) ** 0.5
 
 
-def write_jsonl(folder, rows):
-    folder.mkdir()
-    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return {"hub": str(folder), **HUB}
-
-
-def test_questions_of_the_hub_are_read_as_its_rows(tmp_path):
-    answers = {"text": ["1912", "in 1912"], "answer_start": [13, 10]}
-    row = {"id": "q1", "title": "t", "context": "It opened in 1912.", "question": "When?", "answers": answers}
-    source = write_jsonl(tmp_path / "questions", [row, row | {"id": "q2"}])
-    fetch(source, tmp_path / "raw", reader="squad", **IN_FILE)
-    first, second = read_squad(tmp_path / "raw")
-    assert (first.id, second.id) == ("q1", "q2")
-    assert [(a.text, a.start) for a in first.answers] == [("1912", 13), ("in 1912", 10)]
-    del row["answers"]
-    fetch(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad", **IN_FILE)
-    with pytest.raises(AtlasError, match="raw2:1: there is no list 'answers' here"):
-        list(read_squad(tmp_path / "raw2"))
-
-
 def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     rows = [{"premise": "a", "hypothesis": "b", "label": 2}, {"premise": "c", "hypothesis": "d", "label": -1}]
     folder = tmp_path / "pairs"
@@ -327,7 +306,10 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue", **IN_FILE)
-    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), Dropped("2", "no label")]
+    assert list(glue_records(tmp_path / "raw", "mnli")) == [
+        Labelled("1", ("a", "b"), "contradiction"),
+        Dropped("2", "no label"),
+    ]
 
 
 def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
@@ -343,7 +325,7 @@ def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
     )
     # A source that is taken whole draws no rows.
     assert (tmp_path / "rows.tsv").read_text(encoding="utf-8") == "number\tcommit\tid\ttitle\n"
-    pairs = list(read_parallel(tmp_path / "raw", ["en", "fr"]))
+    pairs = list(parallel_records(tmp_path / "raw", ["en", "fr"]))
     assert [pair.source for pair in pairs] == ["wmt12 One day.", "Two  days.", "wmt13 One day.", "Two  days."]
     assert [pair.target for pair in pairs] == ["wmt12 Un jour.", "Deux jours.", "wmt13 Un jour.", "Deux jours."]
     (tmp_path / "wmt13/wmt13.en-fr.ref").write_text("only one\n", encoding="utf-8")

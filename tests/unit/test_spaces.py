@@ -9,13 +9,12 @@ from small_entries import FILE_ORDER, KEYPHRASES
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from attention_atlas.corpora.alignment import spaces_by_rule
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.text import WORD, spaces_in
 
 ENTRY = {
     **{"shard": 9, "max_tokens": 512, "view": "none", "overlong": "drop", "windows": "all", "stride": 32, "recipe": "authors"},
-    **{"segment_ids": "zeros", "part": "all", "files": "*", "language": "english", "languages": ["en", "fr"]},
+    **{"segment_ids": "zeros", "part": "all", "files": "*", "languages": ["en", "fr"]},
     **FILE_ORDER,
     **KEYPHRASES,
 }
@@ -28,7 +27,9 @@ TREEBANK = """1\tWe\twe\tPRON\tPRP\t_\t4\tnsubj\t_\t_
 6\t?\t?\tPUNCT\t.\t_\t4\tpunct\t_\t_
 
 """
-CHAINS = "".join(f"d\t{word}\t{'(0)' if word == 'Joan' else '-'}\n" for word in "`` Joan 's cat , '' he said .".split())
+CHAINS = "#begin document (d);\n" + "".join(
+    f"d 0 0 {word} - - - - - - - {'(0)' if word == 'Joan' else '-'}\n" for word in "`` Joan 's cat , '' he said .".split()
+)
 GAP = (
     "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
     "t-1\tAnn (her) met Bea .\ther\t5\tAnn\t0\tTRUE\tBea\t14\tFALSE\tu\n"

@@ -251,23 +251,12 @@ def test_forms_are_read_from_features_when_there_are_no_tags():
     assert converted.heads == (0, 1, 2, 3, 4, 5, 5)
 
 
-@pytest.mark.parametrize(
-    ("relation", "scheme"),
-    [
-        ("dobj", "version 1 of Universal Dependencies or Stanford Dependencies"),
-        *((relation, "version 1 of Universal Dependencies or Stanford") for relation in ("nsubjpass", "auxpass", "neg", "mwe")),
-        ("name", "version 1 of Universal Dependencies,"),
-        ("prep", "of Stanford Dependencies,"),
-        ("comp:obj", "another scheme"),
-        ("OBJ", "another scheme"),
-    ],
-)
-def test_trees_of_another_scheme_are_refused(relation, scheme):
+@pytest.mark.parametrize("relation", ["dobj", "nsubjpass", "auxpass", "neg", "mwe", "name", "prep", "comp:obj", "OBJ"])
+def test_trees_of_another_scheme_are_refused(relation):
     tree = Tree("s7", ("They", "left"), (2, 0), (relation, "root"), upos=("PRON", "VERB"))
     with pytest.raises(AtlasError) as caught:
         to_stanford(tree, "my.conllu")
-    assert str(caught.value).startswith(f"my.conllu: sentence 's7': word 1 'They' has the relation '{relation}' of ")
-    assert scheme in str(caught.value)
+    assert str(caught.value).startswith(f"my.conllu: sentence 's7': word 1 'They' has the relation '{relation}'")
     assert "or view: none" in str(caught.value)
 
 

@@ -16,8 +16,7 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
-from attention_atlas.corpora.building import ExampleBuilder, build_shard
-from attention_atlas.corpora.examples import Example, read_examples, write_examples
+from attention_atlas.corpora.examples import Example, ExampleBuilder, build_shard, read_examples, write_examples
 from attention_atlas.corpora.keyphrases import KeyphraseDocument, document_example, located
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.records import Dropped

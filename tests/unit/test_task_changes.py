@@ -15,8 +15,8 @@ from attention_atlas.attention.engine import Plan, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
+from attention_atlas.models.fine_tuning import BertAdam
 from attention_atlas.models.task_heads import logits, logits_under, predicted, untrained_logits
-from attention_atlas.models.trainer import BertAdam
 from attention_atlas.studies.kovaleva2019 import FEATURES, LINKS, MODES
 from attention_atlas.studies.kovaleva2019 import models as models_module
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS

@@ -17,15 +17,13 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
-from attention_atlas.corpora.building import build_shard
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import ANSWERS, NONE
 from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import epoch_loaders, fine_tune, kept_epochs, load_epoch
-from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.trainer import PartsTrainer
+from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune
+from attention_atlas.models.loading import describe, epoch_loaders, load_epoch, load_trained
 from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
 from attention_atlas.studies.michel2019.effects import FIGURE5, training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
@@ -246,7 +244,7 @@ def test_weights_after_some_epochs_are_kept_and_loaded(new_model, tmp_path):
     training = TRAINING | {"epochs": 3, "keep_epochs": [1, 3]}
     outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
     fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
-    assert kept_epochs(outs[2]) == [1, 3]
+    assert [*epoch_loaders(outs[2])] == [1, 3]
     model = load_trained({**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}, "translation")
     last = {name: weights.clone() for name, weights in model.state_dict().items()}
     load_epoch(model, outs[2], 1)
@@ -259,10 +257,10 @@ def test_weights_after_some_epochs_are_kept_and_loaded(new_model, tmp_path):
         load_epoch(model, outs[2], 2)
     (tmp_path / "damaged").write_bytes(b"x" * 20)
     with pytest.raises(AtlasError, match="cannot be read"):
-        kept_epochs(tmp_path / "damaged")
+        epoch_loaders(tmp_path / "damaged")
     fine_tune(entry, source / "card.json", files, 60, TRAINING | {"epochs": 1}, 1, tmp_path / "c", *outs[1:])
     with pytest.raises(AtlasError, match="set keep_epochs"):
-        kept_epochs(outs[2])
+        epoch_loaders(outs[2])
 
 
 def test_pruning_follows_a_training(new_model, tmp_path):

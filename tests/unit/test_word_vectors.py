@@ -1,7 +1,6 @@
 """Word vectors: what a file holds is read, what is damaged is named, and embeddings are reduced as principal components."""
 
 import gzip
-import logging
 
 import numpy as np
 import pytest
@@ -30,46 +29,18 @@ def test_a_file_in_the_form_of_glove(tmp_path):
     assert (read_vector_file(packed, WORDS).vectors == vectors.vectors).all()
 
 
-def test_a_first_line_of_word2vec_is_passed_over_and_a_word_given_twice_counts_once(tmp_path):
-    vectors = read_vector_file(file(tmp_path, "2 3\nthe 1 2 3\ndog 4 5 6\nthe 7 8 9\n"), WORDS)
-    assert vectors.of(["the"]).tolist() == [[1, 2, 3]]
-    assert vectors.dimensions == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "expected"),
-    [
-        ("the 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\ndog 1 1 1\n", WORDS, {"the": [1, 2, 3], "dog": [1, 1, 1]}),
-        ("the 1 2 3\n. . . 4 5 6\n", None, {"the": [1, 2, 3], ". . .": [4, 5, 6]}),
-        ("the 1 2\ndog 3 4\nthe 5 6\n. dog 7 8\n", WORDS, {"the": [1, 2], "dog": [3, 4]}),
-        ("of 1 2\nthe 3", WORDS, {}),
-    ],
-)
-def test_the_last_fields_of_a_line_are_the_vector(tmp_path, text, words, expected):
-    """GloVe 840B has words with spaces, and some words twice."""
-    vectors = read_vector_file(file(tmp_path, text), words)
-    assert {word: vectors.vectors[row].tolist() for word, row in vectors.index.items()} == expected
-
-
-def test_other_encodings_are_read_when_named(tmp_path):
-    path = file(tmp_path, "the 1 2\ncafé 3 4\n", "cp1252")
-    assert read_vector_file(path, WORDS, "cp1252").of(["café"]).tolist() == [[3, 4]]
-    with pytest.raises(AtlasError, match=r"g\.txt:2: not utf-8 .*Set `encoding` of this corpus"):
-        read_vector_file(path, WORDS)
-    with pytest.raises(AtlasError, match=r"g\.txt:1: not nonsense"):
-        read_vector_file(path, WORDS, "nonsense")
-
-
-def test_a_last_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, caplog):
-    with caplog.at_level(logging.WARNING):
-        vectors = read_vector_file(file(tmp_path, "the 1 2\ndog 3"), WORDS)
-    assert "dog" not in vectors.index
-    assert "g.txt:2: 1 numbers instead of 2" in caplog.text
+def test_a_word_given_twice_counts_once_and_without_words_all_are_read(tmp_path):
+    path = file(tmp_path, "the 1 2 3\nDog 4 5 6\nthe 7 8 9\n")
+    assert read_vector_file(path, WORDS).of(["the"]).tolist() == [[1, 2, 3]]
+    assert list(read_vector_file(path, None).index) == ["the", "Dog"]
+    assert list(read_vector_file(path, None, 1).index) == ["the"]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("the 1 2\ndog 3", "g.txt:2: 1 numbers instead of 2; the file is damaged"),
+        ("the 1 2\ndog 3 4 5\n", "g.txt:2: 3 numbers instead of 2; the file is damaged"),
         ("the 1 2\ndog 3\nof 1 2\n", "g.txt:2: 1 numbers instead of 2; the file is damaged"),
         ("the 1 x\nof 1 2\n", "g.txt:1: the vector of 'the' holds something that is not a number"),
         ("the 1 nan\nof 1 2\n", "g.txt:1: the vector of 'the' is not finite"),

@@ -185,7 +185,6 @@ use rule measured_by_model as clark2019_probes with:
         model="{model}",
         base_model=clark2019.model_name("model"),
         embeddings=clark2019.model("model"),
-        encoding=clark2019.corpus_value("vectors", "encoding"),
         recipe=lambda wildcards: {
             key: value
             for key, value in clark2019.study_settings(wildcards)["probes"].items()

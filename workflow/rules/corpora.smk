@@ -6,28 +6,18 @@ from attention_atlas.workflow.resources import memory, minutes
 from sample_corpus import LABELLED_TASKS
 
 inputs = SharedInputs(config)
+# Beside documents.txt.
+sample_files = "sentences.txt ud.conllu sd.conllu sd-train.conllu coreference.conll gap.tsv frames.json documents.jsonl".split()
+sample_files += ["questions.json", "questions-train.json"]
+sample_files += [
+    f"{task}{part}.jsonl" for task in (*LABELLED_TASKS, "parallel", "edges", "keyphrases") for part in ("", "-train")
+]
 
 
 rule sample_corpus:
     output:
         documents="results/{run}/corpora/sample/documents.txt",
-        sentences="results/{run}/corpora/sample/sentences.txt",
-        ud="results/{run}/corpora/sample/ud.conllu",
-        sd="results/{run}/corpora/sample/sd.conllu",
-        sd_train="results/{run}/corpora/sample/sd-train.conllu",
-        coreference="results/{run}/corpora/sample/coreference.conll",
-        gap="results/{run}/corpora/sample/gap.tsv",
-        questions="results/{run}/corpora/sample/questions.json",
-        questions_train="results/{run}/corpora/sample/questions-train.json",
-        frames="results/{run}/corpora/sample/frames.json",
-        tasks=[f"results/{{run}}/corpora/sample/{task}{part}.jsonl" for task in LABELLED_TASKS for part in ("", "-train")],
-        parallel="results/{run}/corpora/sample/parallel.jsonl",
-        parallel_train="results/{run}/corpora/sample/parallel-train.jsonl",
-        edges="results/{run}/corpora/sample/edges.jsonl",
-        edges_train="results/{run}/corpora/sample/edges-train.jsonl",
-        keyphrases="results/{run}/corpora/sample/keyphrases.jsonl",
-        keyphrases_train="results/{run}/corpora/sample/keyphrases-train.jsonl",
-        layers="results/{run}/corpora/sample/documents.jsonl",
+        others=[f"results/{{run}}/corpora/sample/{name}" for name in sample_files],
     log:
         "results/{run}/logs/sample_corpus.log",
     benchmark:

@@ -7,6 +7,15 @@ from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
 inputs = SharedInputs(config)
+fine_tuned = {
+    "config": "results/{run}/models/{model}/checkpoint/config.json",
+    "tokenizer": "results/{run}/models/{model}/checkpoint/tokenizer.json",
+    "tokenizer_config": "results/{run}/models/{model}/checkpoint/tokenizer_config.json",
+    "weights": "results/{run}/models/{model}/checkpoint/model.safetensors",
+    "summary": "results/{run}/models/{model}/training.tsv",
+    "card": "results/{run}/models/{model}/card.json",
+    "described": "results/{run}/models/{model}/tokenizer.json",
+}
 
 
 rule describe_model:
@@ -94,13 +103,7 @@ rule fine_tune:
         card=inputs.base_card,
         examples=inputs.training_examples,
     output:
-        config="results/{run}/models/{model}/checkpoint/config.json",
-        tokenizer="results/{run}/models/{model}/checkpoint/tokenizer.json",
-        tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
-        weights="results/{run}/models/{model}/checkpoint/model.safetensors",
-        summary="results/{run}/models/{model}/training.tsv",
-        card="results/{run}/models/{model}/card.json",
-        described="results/{run}/models/{model}/tokenizer.json",
+        **fine_tuned,
     log:
         "results/{run}/logs/fine_tune/{model}.log",
     benchmark:
@@ -126,13 +129,7 @@ rule fine_tune:
 # The same, and the weights after some of the epochs.
 use rule fine_tune as fine_tune_by_epoch with:
     output:
-        config="results/{run}/models/{model}/checkpoint/config.json",
-        tokenizer="results/{run}/models/{model}/checkpoint/tokenizer.json",
-        tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
-        weights="results/{run}/models/{model}/checkpoint/model.safetensors",
-        summary="results/{run}/models/{model}/training.tsv",
-        card="results/{run}/models/{model}/card.json",
-        described="results/{run}/models/{model}/tokenizer.json",
+        **fine_tuned,
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models(epochs=True)),

@@ -1,4 +1,4 @@
-from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import build_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.workflow.job import job
 

@@ -15,7 +15,6 @@ from tokenizers import Tokenizer
 from attention_atlas.errors import AtlasError
 
 SPECIAL = -1
-_BYTE = re.compile("<0x([0-9A-F]{2})>")
 _PROBES = ("the cat sat", "in one big house")
 _NO_SPACE_BEFORE = re.compile(r"[,.:;?!%…)\]}”]+|''|n['’]t|['’](s|re|ve|d|ll|m)?|-R[RSC]B-", re.IGNORECASE)
 _NO_SPACE_AFTER = re.compile(r"[(\[{“‘$#]|``?|-L[RSC]B-")
@@ -28,13 +27,7 @@ _NO_PREFIX: dict[Any, dict[str, Any]] = {
 
 
 def without_space_mark(token: str) -> str:
-    """A vocabulary entry without the prefix that byte-level (Ġ) and SentencePiece (▁) vocabularies add to a word's first token.
-
-    A byte of a vocabulary with byte fallback (<0x2E>) becomes its character, if this is printable.
-    """
-    byte = _BYTE.fullmatch(token)
-    if byte and 0x20 < int(byte[1], 16) < 0x7F:
-        return chr(int(byte[1], 16))
+    """A vocabulary entry without the mark of a space before it (Ġ in byte-level, ▁ in SentencePiece vocabularies)."""
     return token.lstrip("Ġ▁") or token
 
 

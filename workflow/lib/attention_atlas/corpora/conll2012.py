@@ -1,23 +1,18 @@
-"""Reading and writing coreference in the column format of CoNLL-2012 and its shorter variants.
+"""Reading and writing coreference in the column format of CoNLL-2012.
 
     #begin document (name); part 000
     name  0  0  The  DT  (TOP(S(NP*  ...  (12
     ...
     #end document
 
-Columns are separated by tabs, or by spaces. With five or more columns the word is the fourth; with three it is the second
-(document, word, chains); the last column contains the chains, as (3|(4 or as (3(4. GUM begins a document with "# begin document
-name". Part of speech and parse (columns five and six), named entities (column eleven) and one column per predicate (from the
-twelfth to the last but one) are read if there are at least twelve columns. The source is a file, a folder or a tar archive,
-compressed or not; documents are sorted by file name.
+Twelve or more columns are separated by tabs, or by spaces: word (4), part of speech (5), parse (6), named entities (11), one
+for each predicate (from 12 to the last but one) and chains, as (3|(4 (the last). The source is a file, a folder or a tar
+archive, compressed or not; documents are sorted by file name. CoNLL-2012 contains each document several times, with gold and
+automatic annotation, in three languages: v4/data/development/data/english/annotations/bc/cctv/00/cctv_0000.v4_gold_conll. Of a
+folder or an archive, only files whose names match a pattern are read, and none in folders called chinese or arabic.
 
-The folders of CoNLL-2012 contain each document several times, with gold and automatic annotation, in three languages:
-v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. From a folder or an
-archive, only files that match a pattern are read, and only those of one language if folders are named after languages.
-
-The documents of OntoNotes 5.0 on the hub are written in this format. That data set was made from the gold files, so the columns
-are restored exactly, except lemmas, senses and speakers, which no reader uses, and the parse of a sentence with a word or tag
-XX, which the data set lacks.
+The documents of OntoNotes 5.0 on the hub are written in this format, without lemmas, senses and speakers, which no reader uses,
+and without the parse of a sentence with a word or tag XX, which that data set lacks.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines, without_mac_files
@@ -41,32 +36,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 GOLD_FILES = "*gold_conll"  # pattern of the names of files with gold annotation, as CoNLL-2012 calls them
 COREFERENCE_FILES = "*conll"  # pattern of the names of all files with coreference columns
-LANGUAGES = ("english", "chinese", "arabic")  # languages of CoNLL-2012, as its folders are called
-_BEGIN = re.compile(r"# ?begin document \(?(.*?)\)?;?(?: part (\d+))?[ \t]*$")
-# GUM writes the chains of a word without a bar: (3(4.
-_BETWEEN_CHAINS = re.compile(r"\||(?<=[^|])(?=\()|(?<=\))(?=[^|])")
+_OTHER_LANGUAGES = {"chinese", "arabic"}  # folders of CoNLL-2012 that are not read
+_BEGIN = re.compile(r"#begin document \((.*?)\);(?: part (\d+))?[ \t]*$")
 _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
-_FULL = 12
+_COLUMNS = 12
 _ENTITY = 10  # column of the named entities; those of the predicates follow
 PREDICATE = "V"  # label of the span of a predicate itself
 _CHANGED = "The data set has changed: set the revision that the registry names."
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Span:
-    """A mention: words start .. stop - 1 of the document (from 0) and the chain that it belongs to."""
-
-    start: int
-    stop: int
-    chain: str
-
-
-@dataclass(frozen=True)
-class LabelledSpan:
-    """Words start .. stop - 1 of a document (from 0) with a label."""
+class Span(NamedTuple):
+    """Words start .. stop - 1 of a document (from 0) with a label: of a mention, its chain."""
 
     start: int
     stop: int
@@ -83,15 +66,15 @@ class Document:
     tags: tuple[str, ...]  # part of speech of each word, "_" if the file has none
     parses: tuple[str, ...]  # for each sentence its bracketed parse, "" if the file has none
     spans: tuple[Span, ...]  # mentions ordered by start, longer ones first
-    entities: tuple[LabelledSpan, ...] = ()  # named entities with their types, ordered by end
+    entities: tuple[Span, ...] = ()  # named entities with their types, ordered by end
     # for each predicate its arguments and itself (`PREDICATE`), in the order of the columns
-    propositions: tuple[tuple[LabelledSpan, ...], ...] = ()
+    propositions: tuple[tuple[Span, ...], ...] = ()
 
 
-def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "english") -> Iterator[Document]:
-    """Yield the documents of a file, a folder or an archive; for `files` and `language` see `column_files`."""
+def conll2012_records(path: str | Path, files: str = GOLD_FILES) -> Iterator[Document]:
+    """Yield the documents of a file, a folder or an archive, of which files whose names match a pattern are read."""
     file_of: dict[str, str] = {}
-    for name, lines in column_files(Path(path), files=files, language=language):
+    for name, lines in column_files(Path(path), files=files):
         for document in _documents(name, lines):
             if document.id in file_of:
                 other = f"in {file_of[document.id]} and in {name}" if file_of[document.id] != name else f"twice in {name}"
@@ -103,16 +86,11 @@ def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "e
 
 
 def column_files(
-    path: Path,
-    by_base_name: bool = False,
-    files: str = COREFERENCE_FILES,
-    language: str | None = None,
-    below: str | None = None,
+    path: Path, by_base_name: bool = False, files: str = COREFERENCE_FILES, below: str | None = None
 ) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
-    """Name and numbered lines of each file in a source, in the order of the names.
+    """Name and numbered lines of each file in a source, in the order of the names (`by_base_name`: without their folders).
 
-    `by_base_name`: order by the names without their folders; `language`: read no file in folders of other languages
-    (`LANGUAGES`); `below`: read only files in folders of this name, if there are such folders.
+    `below`: read only files in folders of this name, if there are such folders.
     """
 
     def order(name: str) -> str:
@@ -120,13 +98,13 @@ def column_files(
 
     if path.is_dir():
         inside = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()]
-        for name in sorted(_chosen(path, inside, files, language, below), key=order):
+        for name in sorted(_chosen(path, inside, files, below), key=order):
             yield str(path / name), raw_lines(path / name)
     elif path.is_file() and is_tar_archive(path):
         try:
             with tarfile.open(path) as archive:
                 members = {m.name: m for m in archive.getmembers() if m.isfile()}
-                for name in sorted(_chosen(path, members, files, language, below), key=order):
+                for name in sorted(_chosen(path, members, files, below), key=order):
                     # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
                     stream = archive.extractfile(members[name])
                     assert stream is not None
@@ -137,23 +115,17 @@ def column_files(
         yield str(path), raw_lines(path)
 
 
-def _chosen(path: Path, names: Iterable[str], files: str, language: str | None, below: str | None) -> list[str]:
+def _chosen(path: Path, names: Iterable[str], files: str, below: str | None) -> list[str]:
     """The files that `column_files` reads; `names` are paths below the source."""
     names = list(names)
     names = without_mac_files(path, [name for name in names if below in PurePath(name).parts[:-1]] or names)
     named = [name for name in names if fnmatchcase(PurePath(name).name, files)]
-    others = set(LANGUAGES) - {language} if language else set()
-    chosen = [name for name in named if not others & set(PurePath(name).parts[:-1])]
+    chosen = [name for name in named if not _OTHER_LANGUAGES & set(PurePath(name).parts[:-1])]
     columns = sum(fnmatchcase(name, COREFERENCE_FILES) for name in names)
     if not chosen:
-        where = f" in {language}" if named else ""
         other = f" It has {columns} other files whose names end in conll; name them by `files`." if columns else ""
-        raise AtlasError(f"{path}: there is no file{where} here whose name matches {files!r}.{other}")
-    if columns > len(chosen):
-        unread = columns - len(chosen)
-        _log.info(
-            "%s: %d files match %s, %d other files with coreference columns are not read", path, len(chosen), files, unread
-        )
+        raise AtlasError(f"{path}: there is no file here whose name matches {files!r}.{other}")
+    _log.info("%s: %d files match %s, of %d with coreference columns", path, len(chosen), files, columns)
     return chosen
 
 
@@ -167,31 +139,29 @@ class _Builder:
         self.tags: list[str] = []
         self.parses: list[str] = []
         self.spans: list[Span] = []
-        self.entities: list[LabelledSpan] = []
-        self.propositions: list[tuple[LabelledSpan, ...]] = []
+        self.entities: list[Span] = []
+        self.propositions: list[tuple[Span, ...]] = []
         # Of the current sentence: place and further columns of each line, parts of the parse, and mentions that have not ended.
         self._columns: list[tuple[str, list[str]]] = []
         self._bits: list[str] = []
         self._open: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, columns: list[str], where: str) -> None:
-        word = columns[3] if len(columns) >= 5 else columns[-2]
+        word, tag, bit = columns[3:6]
         if not word:
             raise AtlasError(f"{where}: the word is empty; fill it in.")
         self.words.append(word)
         self.sentence.append(len(self.parses))
-        full = len(columns) >= _FULL
-        self.tags.append(columns[4] if full and columns[4] not in _NOTHING else "_")
-        bit = columns[5] if full else "_"
+        self.tags.append("_" if tag in _NOTHING else tag)
         # A bracket as a word would start a constituent, white space within it (U+00A0) a second leaf.
         leaf = re.sub(r"\s", "_", word).replace("(", "-LRB-").replace(")", "-RRB-")
         self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
-        self._columns.append((where, columns[_ENTITY:-1] if full else []))
+        self._columns.append((where, columns[_ENTITY:-1]))
         if columns[-1] not in _NOTHING:
             self._chains(columns[-1], len(self.words) - 1, where)
 
     def _chains(self, text: str, place: int, where: str) -> None:
-        for part in _BETWEEN_CHAINS.split(text):
+        for part in text.split("|"):
             match = _CHAIN.fullmatch(part.strip(" "))
             if match is None or not (match[1] or match[3]):
                 raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
@@ -226,10 +196,10 @@ class _Builder:
         self.propositions += filter(None, columns[1:])
         self._bits, self._columns = [], []
 
-    def _bracketed(self, column: tuple[str, ...]) -> tuple[LabelledSpan, ...]:
+    def _bracketed(self, column: tuple[str, ...]) -> tuple[Span, ...]:
         """Spans of a column of the finished sentence, such as (ARG0* * *)."""
         first = len(self.words) - len(column)
-        spans: list[LabelledSpan] = []
+        spans: list[Span] = []
         open_brackets: list[tuple[int, str, str]] = []
         for place, ((where, _), cell) in enumerate(zip(self._columns, column, strict=True), start=first):
             for opened, closed in _BRACKET.findall(cell):
@@ -237,7 +207,7 @@ class _Builder:
                     open_brackets.append((place, opened, where))
                 elif closed and open_brackets:
                     start, label, _ = open_brackets.pop()
-                    spans.append(LabelledSpan(start, place + 1, label))
+                    spans.append(Span(start, place + 1, label))
                 else:
                     raise AtlasError(f"{where}: {cell!r} closes a bracket that is not open in this sentence.")
         if open_brackets:
@@ -245,33 +215,25 @@ class _Builder:
         return tuple(spans)
 
     def done(self) -> Document:
-        spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.chain))
-        return Document(
-            self.name,
-            tuple(self.words),
-            tuple(self.sentence),
-            tuple(self.tags),
-            tuple(self.parses),
-            tuple(spans),
-            tuple(self.entities),
-            tuple(self.propositions),
-        )
+        spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.label))
+        layers: tuple[list[Any], ...] = (self.words, self.sentence, self.tags, self.parses, spans)
+        return Document(self.name, *map(tuple, (*layers, self.entities, self.propositions)))
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
     builder: _Builder | None = None
-    marked = True
     for number, raw in lines:
         where = f"{name}:{number}"
         line = decoded(raw, where).rstrip("\r\n")
-        if line.startswith(("#begin", "# begin document")):
+        if line.startswith("#begin"):
             if builder is not None and builder.words:
                 raise AtlasError(f"{where}: a document starts before the previous one has ended; add #end document.")
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
-            builder, marked = _Builder(_with_part(match[1], match[2] or "0")), True
-        elif line.startswith(("#end", "# end document")):
+            part = int(match[2] or 0)
+            builder = _Builder(f"{match[1]}/{part}" if part else match[1])
+        elif line.startswith("#end"):
             yield from _finished(builder)
             builder = None
         elif not line.strip(" \t"):
@@ -279,20 +241,12 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
                 builder.end_sentence()
         elif not line.startswith("#"):
             columns = columns_of(line)
-            if len(columns) < 3:
-                raise AtlasError(f"{where}: {len(columns)} columns, but at least three are needed (document, word, chains).")
-            # Without marks, the first columns name the document, unless they number the words, as in GUM.
-            document = _with_part(*columns[:2]) if len(columns) >= 5 else columns[0]
-            numbers_words = len(columns) < 5 and document.isdecimal()
-            if builder is None or not (marked or numbers_words or document == builder.name):
-                yield from _finished(builder)
-                builder, marked = _Builder(document), False
+            if len(columns) < _COLUMNS:
+                raise AtlasError(f"{where}: {len(columns)} columns, but CoNLL-2012 has at least {_COLUMNS}.")
+            if builder is None:
+                raise AtlasError(f"{where}: a word outside of a document; add '#begin document (name); part 000'.")
             builder.add(columns, where)
     yield from _finished(builder)
-
-
-def _with_part(name: str, part: str) -> str:
-    return f"{name}/{int(part)}" if part.isdecimal() and int(part) else name
 
 
 def _finished(builder: _Builder | None) -> Iterator[Document]:
@@ -316,19 +270,14 @@ def sentence_parse(document: Document, number: int) -> Constituents:
 
     text = document.parses[number]
     size = document.sentence.count(number)
+    where = f"document {document.id}: the parse of sentence {number + 1}"
     try:
         tree = Constituents.fromstring(text)
     except ValueError as error:
         message = " ".join(str(error).split())
-        raise AtlasError(
-            f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}). Correct the "
-            "file, or take it out."
-        ) from error
+        raise AtlasError(f"{where} cannot be read ({message}). Correct the file, or take it out.") from error
     if len(tree.leaves()) != size:
-        raise AtlasError(
-            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words. Correct the "
-            "file, or take it out."
-        )
+        raise AtlasError(f"{where} has {len(tree.leaves())} of {size} words. Correct the file, or take it out.")
     return tree
 
 

@@ -1,22 +1,18 @@
 """Dependency trees, and their readers: CoNLL-U (https://universaldependencies.org/format.html) and Universal PropBank.
 
-The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every fault of a
-file with its line. In Universal PropBank the ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other
-words), and by one column per predicate of the sentence with the roles of the head words of its arguments ("V" for the predicate
-itself).
+The file is streamed, and every fault is reported with its line. In Universal PropBank the ten columns of CoNLL-U are followed
+by the roleset of a predicate ("_" for other words), and by one column per predicate of the sentence with the roles of the head
+words of its arguments ("V" for the predicate itself).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import conllu
-from conllu.exceptions import ParseException
+from typing import NamedTuple
 
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
@@ -26,10 +22,9 @@ UNKNOWN = "_"  # value of a missing lemma, tag or feature
 COLUMNS = 10
 _PREDICATE = "V"
 _BOM = b"\xef\xbb\xbf"
+_SENTENCE_NAME = re.compile(r"#\s*sent_id\s*=\s*(.*?)\s*")
 _NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")
-_SPACES = re.compile(" {2,}")
 _NEW_DOCUMENT = re.compile(rb"#\s*newdoc(?:\s+id\s*=\s*(.*?))?\s*")
-_AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "head", "deps")}
 
 
 @dataclass(frozen=True)
@@ -54,8 +49,7 @@ class Tree:
             object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
 
 
-@dataclass(frozen=True)
-class Proposition:
+class Proposition(NamedTuple):
     """A predicate and its arguments; words count from 1, as in `Tree`."""
 
     predicate: int
@@ -63,15 +57,12 @@ class Proposition:
     arguments: tuple[tuple[int, str], ...]  # (head word, role), in the order of the words, without the predicate itself
 
 
-@dataclass(frozen=True)
-class SentenceBlock:
+class SentenceBlock(NamedTuple):
     """One sentence of a file."""
 
     first_line: int  # the file's line number of its first line
     lines: list[bytes]  # comments and token lines, undecoded
-    # the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None if there is no
-    # such comment so far
-    document: str | None = None
+    document: str | None = None  # id in the last comment `newdoc`, or the number of that comment; None without one
     spaces: bool = True  # whether the file says SpaceAfter=No anywhere; otherwise spaces are unknown
 
 
@@ -130,53 +121,39 @@ def _has_words(lines: list[bytes]) -> bool:
 
 def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     """The tree of the sentence at a position (from 0) of a file."""
-    numbers, lines = [], []
+    name = ""
+    tokens: list[tuple[str, list[str]]] = []
     for number, raw in enumerate(block.lines, start=block.first_line):
+        where = f"{path}:{number}"
         if b"\0" in raw:
-            raise AtlasError(f"{path}:{number}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
-        line = decoded(raw, f"{path}:{number}").rstrip("\r\n")
-        if not line.startswith("#"):
-            _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
-            numbers.append(number)
-        # The library treats two spaces as a column break, but CoNLL-U allows spaces in some columns.
-        lines.append(_SPACES.sub(" ", line))
-    try:
-        sentence = conllu.parse("\n".join(lines), field_parsers=_AS_TEXT)[0]
-    except ParseException as error:
-        raise AtlasError(f"{path}:{block.first_line}: {error}; correct the sentence that starts here.") from error
-    tokens = list(zip(numbers, sentence, strict=True))
-    words = [(number, token) for number, token in tokens if not _NOT_A_WORD.fullmatch(token["id"])]
+            raise AtlasError(f"{where}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
+        line = decoded(raw, where).rstrip("\r\n")
+        if comment := _SENTENCE_NAME.fullmatch(line):
+            name = comment[1]
+        elif not line.startswith("#"):
+            _check_columns(line, where, cut_off=not raw.endswith(b"\n"))
+            tokens.append((where, line.split("\t")))
+    words = [(where, cells) for where, cells in tokens if not _NOT_A_WORD.fullmatch(cells[0])]
     if not words:
         raise AtlasError(
-            f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
+            f"{tokens[0][0]}: this sentence has only multiword tokens or empty nodes and no word; "
             "add the words or remove the sentence."
         )
-    for number, token in tokens:
-        first, last = _word_range(token["id"])
+    for where, cells in tokens:
+        first, last = _word_range(cells[0])
         if not 1 <= first <= last:
-            raise AtlasError(f"{path}:{number}: the id {token['id']!r} is not a range of words; write ranges as in 3-4.")
-    for expected, (number, token) in enumerate(words, start=1):
-        _check_word(token, expected, f"{path}:{number}")
-
-    def column(name: str) -> tuple[Any, ...]:
-        return tuple(token[name] for _, token in words)
-
+            raise AtlasError(f"{where}: the id {cells[0]!r} is not a range of words; write ranges as in 3-4.")
+    for expected, (where, cells) in enumerate(words, start=1):
+        _check_word(cells, expected, where)
+    _, forms, lemmas, upos, xpos, feats, heads, relations, *_ = zip(*(cells for _, cells in words), strict=True)
+    spaces = _spaces([cells for _, cells in tokens], forms) if block.spaces else ()
+    positions = tuple(map(int, heads))
     tree = Tree(
-        id=sentence.metadata.get("sent_id") or f"s{position + 1}",
-        words=column("form"),
-        heads=tuple(map(int, column("head"))),
-        relations=column("deprel"),
-        lemmas=column("lemma"),
-        upos=column("upos"),
-        xpos=column("xpos"),
-        feats=column("feats"),
-        spaces=_spaces([token for _, token in tokens], column("form")) if block.spaces else (),
-        document=block.document,
+        name or f"s{position + 1}", forms, positions, relations, lemmas, upos, xpos, feats, spaces, document=block.document
     )
     if fault := tree_fault(tree):
         word, text = fault
-        number = words[word - 1][0]
-        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
+        message = f"{words[word - 1][0]}: {text}; correct column 7 (HEAD) or remove the sentence."
         dropped = Dropped(tree.id, "several roots", text)
         raise SeveralRootsError(message, dropped) if fault == several_roots(tree) else AtlasError(message)
     return tree
@@ -195,20 +172,21 @@ def _check_columns(line: str, where: str, cut_off: bool) -> None:
     raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {COLUMNS}; {cause}.")
 
 
-def _check_word(token: conllu.Token, expected: int, where: str) -> None:
-    if token["id"] != str(expected):
+def _check_word(cells: Sequence[str], expected: int, where: str) -> None:
+    identifier, form, *_, head, relation, _, _ = cells
+    if identifier != str(expected):
         raise AtlasError(
-            f"{where}: the word id is {token['id']!r} where {expected} was expected; number the words of a sentence 1, 2, 3, "
+            f"{where}: the word id is {identifier!r} where {expected} was expected; number the words of a sentence 1, 2, 3, "
             "and separate sentences by a blank line."
         )
-    if not token["form"]:
+    if not form:
         raise AtlasError(f"{where}: the word (column 2, FORM) is empty; fill it in.")
-    if not (token["head"].isascii() and token["head"].isdigit()):
+    if not (head.isascii() and head.isdigit()):
         raise AtlasError(
-            f"{where}: the head (column 7) is {token['head']!r}, not a number; write the position of the head, "
+            f"{where}: the head (column 7) is {head!r}, not a number; write the position of the head, "
             "0 for the root, or use a treebank with dependency trees."
         )
-    if not token["deprel"] or token["deprel"] == "_":
+    if relation in ("", UNKNOWN):
         raise AtlasError(f"{where}: the relation (column 8, DEPREL) is empty; fill it in.")
 
 
@@ -218,7 +196,7 @@ def _word_range(identifier: str) -> tuple[int, int]:
     return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
 
 
-def _spaces(tokens: list[conllu.Token], words: Sequence[str]) -> tuple[bool, ...]:
+def _spaces(tokens: Sequence[Sequence[str]], words: Sequence[str]) -> tuple[bool, ...]:
     """Whether a space stands before each word.
 
     The words of a multiword token have none between them if they make up its form (do and n't of don't), otherwise they have
@@ -226,14 +204,12 @@ def _spaces(tokens: list[conllu.Token], words: Sequence[str]) -> tuple[bool, ...
     """
     after = [True] * len(words)
     held_until = 0
-    for token in tokens:
-        # The library omits an empty column at the end of the text.
-        follows = (token.get("misc") or {}).get("SpaceAfter") != "No"
-        identifier = token["id"]
+    for identifier, form, *_, misc in tokens:
+        follows = "SpaceAfter=No" not in misc.split("|")
         if "-" in identifier:
             first, last = _word_range(identifier)
             held_until = min(last, len(words))
-            apart = "".join(words[first - 1 : last]) != token["form"]
+            apart = "".join(words[first - 1 : last]) != form
             after[first - 1 : held_until] = [apart] * (held_until - first + 1)
             after[held_until - 1] = follows
         elif identifier.isdigit() and int(identifier) > held_until:
@@ -284,18 +260,12 @@ def _named(tree: Tree, word: int) -> str:
 
 
 def proposition_builders(path: str | Path) -> Iterator[Callable[[], tuple[Tree, tuple[Proposition, ...]]]]:
-    """Functions that parse the sentences of a file, in order; when called, they raise the errors of `read_propositions`."""
+    """Functions that parse the sentences of a file, in order."""
     return (partial(_parsed, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
 
 
 def _parsed(block: SentenceBlock, position: int, path: str | Path) -> tuple[Tree, tuple[Proposition, ...]]:
-    plain, predicate_columns = _split_columns(block, path)
-    tree = parse_block(replace(block, lines=plain), position, path)
-    return tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
-
-
-def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
-    """Lines with the ten columns of CoNLL-U, and for each word its columns of predicates and roles."""
+    # Lines with the ten columns of CoNLL-U, and for each word its columns of predicates and roles.
     plain, predicate_columns = [], []
     for number, line in enumerate(block.lines, start=block.first_line):
         if line.startswith(b"#"):
@@ -311,7 +281,8 @@ def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes],
         if columns[0].isdigit():
             # The published files leave some of these columns empty.
             predicate_columns.append([decoded(cell, f"{path}:{number}") or UNKNOWN for cell in columns[COLUMNS:]])
-    return plain, predicate_columns
+    tree = parse_block(block._replace(lines=plain), position, path)
+    return tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
 
 
 def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:

@@ -19,9 +19,9 @@ from attention_atlas.corpora.conll2012 import (
     GOLD_FILES,
     PREDICATE,
     Document,
-    LabelledSpan,
+    Span,
     column_files,
-    read_conll2012,
+    conll2012_records,
     sentence_parse,
     sentence_starts,
 )
@@ -48,8 +48,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of, decoded, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 FORM_TASKS = {
     "records": tuple(EDGE_TASKS),
@@ -77,19 +76,13 @@ class _Sentence(NamedTuple):
     spaces: tuple[bool, ...] = ()
 
 
-def read_edge_records(*arguments: Any, **options: Any) -> Iterator[EdgeRecord]:
-    """Yield the records of a corpus; arguments as for `edge_record_builders`."""
-    return (build() for build in edge_record_builders(*arguments, **options))
-
-
-def edge_record_builders(
-    form: str,
-    tasks: Sequence[str],
+def edges_records(
     raw: str | Path,
+    format: str,
+    edge_tasks: Sequence[str],
     companion: str | Path | None = None,
     part: str = "all",
     files: str = GOLD_FILES,
-    language: str = "english",
 ) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that build the records of a corpus, with the targets of some tasks, including records without targets.
 
@@ -98,25 +91,25 @@ def edge_record_builders(
 
     `companion`: treebank with the sentences of annotations without sentences (format `decomp`).
     """
-    if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
-        raise AtlasError(f"{raw}: the format {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
+    if absent := [task for task in edge_tasks if task not in FORM_TASKS[format]]:
+        raise AtlasError(f"{raw}: the format {format} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[format])}.")
     source = Path(raw)
     builders: Iterable[Callable[[], EdgeRecord]]
-    if form == "records":
-        builders = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
-    elif form == "conllu":
-        builders = (partial(_of_tree, build, tasks) for build in tree_builders(source))
-    elif form == "propositions":
-        builders = (partial(_of_propositions, build, tasks) for build in proposition_builders(source))
+    if format == "records":
+        builders = (partial(_named, build, raw, edge_tasks) for build in edge_line_builders(raw))
+    elif format == "conllu":
+        builders = (partial(_of_tree, build, edge_tasks) for build in tree_builders(source))
+    elif format == "propositions":
+        builders = (partial(_of_propositions, build, edge_tasks) for build in proposition_builders(source))
     else:
         # Generators: only that of the format is started.
         sentences = {
-            "conll2012": _document_sentences(source, files, language),
+            "conll2012": _document_sentences(source, files),
             "entities": _entity_sentences(source),
             "semeval": _relation_sentences(source),
             "decomp": _protorole_sentences(source, companion),
         }
-        builders = (partial(_built, sentence, tasks) for sentence in sentences[form])
+        builders = (partial(_built, sentence, edge_tasks) for sentence in sentences[format])
     for build, in_development in coin_flips(builders):
         if part == "all" or in_development == (part == "development"):
             yield build
@@ -130,13 +123,6 @@ def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) 
     generator = random.Random(seed)
     for record in records:
         yield record, generator.random() > 1 - share
-
-
-def edges_records(
-    entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None
-) -> Iterator[Callable[[], EdgeRecord]]:
-    form, tasks, part = entry["format"], entry["edge_tasks"], entry["part"]
-    return edge_record_builders(form, tasks, raw, companion, part, entry["files"], entry["language"])
 
 
 def edges_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
@@ -215,31 +201,28 @@ def _tree_builders(tree: Tree) -> dict[str, Callable[[], Iterable[EdgeTarget]]]:
     return {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
 
 
-def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
+def _document_sentences(raw: Path, files: str) -> Iterator[_Sentence]:
     """Sentences of documents with the columns of CoNLL-2012; a missing layer yields no targets.
 
     Parts of speech come from sentences with a parse. OntoNotes writes a missing parse as one bracket around words with the
     tags XX and VERB; the published code treats every sentence with a tag or word XX as unparsed.
     """
-    for document in read_conll2012(raw, files, language):
+    for document in conll2012_records(raw, files):
         for number, (start, stop) in enumerate(sentence_starts(document)):
             tags, words = document.tags[start:stop], document.words[start:stop]
             parsed = bool(document.parses[number]) and _NO_PARSE not in tags and _NO_PARSE not in words
             inside = partial(_inside, start=start, stop=stop)
-            mentions = [
-                ((s.start - start, s.stop - start), s.chain) for s in document.spans if start <= s.start and s.stop <= stop
-            ]
             builders: dict[str, Callable[[], Iterable[EdgeTarget]]] = {
                 "pos": partial(_tagged, tags if parsed else ()),
                 "constituents": partial(_parsed, document, number) if parsed else tuple,
                 "entities": partial(_entities, inside(document.entities)),
                 "roles": partial(_arguments, [spans for spans in map(inside, document.propositions) if spans]),
-                "coreference": partial(coreference_targets, mentions),
+                "coreference": partial(coreference_targets, inside(document.spans)),
             }
             yield _Sentence(f"{document.id}-{number + 1}", words, builders, document.id)
 
 
-def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[WordSpan, str]]:
+def _inside(spans: Iterable[Span], start: int, stop: int) -> list[tuple[WordSpan, str]]:
     """Spans within a sentence, relative to its first word."""
     return [((s.start - start, s.stop - start), s.label) for s in spans if start <= s.start and s.stop <= stop]
 

@@ -68,11 +68,6 @@ def edge_line(record: EdgeRecord) -> str:
     return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
 
 
-def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
-    """Yield the records of a file in its order; errors as for `edge_line_builders`."""
-    return (build() for build in edge_line_builders(path))
-
-
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that read the records of a file, in its order."""
     pairs: dict[str, bool] = {}
@@ -81,30 +76,24 @@ def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
 
 def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRecord:
     """The record of a line; `pairs` records for each task so far whether its targets have two spans."""
-    record = _record(json_object(line, where), where, number)
-    for target in record.targets:
-        if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
-            raise AtlasError(
-                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep each "
-                "task in a separate file."
-            )
-    return record
-
-
-def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
-    text = row.get("text")
+    row = json_object(line, where)
+    text, targets, info = row.get("text"), row.get("targets"), row.get("info")
     if not isinstance(text, str) or not text.strip(whitespace):
         raise AtlasError(f"{where}: there is no text under 'text'.")
     words = text.split(" ")
     if not all(map(_is_word, words)):
         raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")
-    targets = row.get("targets")
     if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
         raise AtlasError(f"{where}: expected a list of targets under 'targets'.")
-    info = row.get("info")
+    edge_targets = tuple(_target(target, where, len(words)) for target in targets)
+    for target in edge_targets:
+        if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
+            raise AtlasError(
+                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep each "
+                "task in a separate file."
+            )
     about = info if isinstance(info, Mapping) else {}
     document = about.get("document")
-    edge_targets = tuple(_target(target, where, len(words)) for target in targets)
     return EdgeRecord(str(about.get("id", number)), tuple(words), edge_targets, None if document is None else str(document))
 
 

@@ -1,26 +1,27 @@
-"""Examples: model inputs with their gold layers, one Parquet file per shard; records that were dropped, with the reasons."""
+"""Examples: model inputs with their gold layers, made of the records of a corpus, one Parquet file per shard."""
 
 from __future__ import annotations
 
-import math
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from attention_atlas.corpora.layers import EdgeTarget, Keyphrase, QuestionAnnotation
-from attention_atlas.corpora.mentions import HEAD_RULES, Mention
-from attention_atlas.corpora.records import RECORD
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.layers import HEAD_RULES, EdgeTarget, Keyphrase, Mention, QuestionAnnotation
+from attention_atlas.corpora.records import RECORD, Dropped, raw_records, reader_function, sampled
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
-from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import write_table
 
+_log = logging.getLogger(__name__)
+_DROPPED_COLUMNS = ["record", "id", "reason", "detail", "unit", "n"]
 # Gold layers over words: one value per word. Studies add the layers that they need here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
@@ -188,59 +189,78 @@ _FROM_ROWS: dict[str, Callable[[dict[str, Any]], Any]] = {
 """The reverse."""
 
 
-CorpusRecords = tuple[pd.DataFrame, pd.DataFrame, int]
-"""Records of a corpus: those kept (record, question), those dropped (record, unit, reason, n), and its limit."""
+@dataclass(frozen=True)
+class ExampleBuilder:
+    """What readers make examples with: a corpus, see `build_shard`, and a tokenizer; `bound`: longest input in tokens."""
+
+    entry: Mapping[str, Any]
+    raw: str | Path
+    pieces: WordPieces
+    bound: int
+    companion: str | Path | None = None
+
+    def all_records(self) -> Iterable[Any]:
+        return raw_records(self.entry, self.raw, self.companion)
+
+    def records(self, start: int, stop: int) -> Iterator[Any]:
+        """Records start .. stop - 1 of the corpus, counted in its order after the skipped records."""
+        skip = self.entry["skip"]
+        order = self.entry["order"], self.entry["seed"]
+        return (record for _, record in sampled(self.all_records, *order, skip + start, skip + stop))
+
+    def example(self, name: str, words: Sequence[str], spaces: Sequence[bool] = (), **gold: Any) -> Example | Dropped:
+        """An example with one text, of words and the spaces before them (by rule if empty); `gold`: fields of `Example`."""
+        spelled = self.pieces.pieces(words, spaces)
+        empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
+        if empty:
+            return Dropped(name, "word without tokens", repr(empty[0]))
+        example = self.assembled(name, [spelled], words, **gold)
+        if len(example.input_ids) > self.bound:
+            return Dropped(name, "too long", f"{len(example.input_ids)} tokens, {self.bound} allowed")
+        return example
+
+    def assembled(self, name: str, spelled: Sequence[Sequence[tuple[int, ...]]], words: Sequence[str], **gold: Any) -> Example:
+        """An example of one or two texts, each the word pieces of its words, and of the words of both."""
+        pieces = self.pieces.assemble(spelled)
+        return Example(0, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), **gold)
 
 
-def read_records(files: tuple[Sequence[str | Path], Sequence[str | Path], int]) -> CorpusRecords:
-    """The records of a corpus from its example files and its tables of dropped records; with its limit."""
-    example_files, dropped_files, limit = files
-    kept = [pd.DataFrame(columns=["record", "question"])]
-    for path in example_files:
-        examples = pq.read_table(path, columns=["record", "question"])
-        question = pc.struct_field(examples["question"], "question")
-        kept.append(pd.DataFrame({"record": examples["record"].to_numpy(), "question": question.to_pandas()}))
-    columns = ["record", "unit", "reason", "n"]
-    dropped = [pd.DataFrame(columns=columns), *(read_table(path, columns)[columns] for path in dropped_files)]
-    joined = [pd.concat([*filter(len, frames)] or frames[:1]) for frames in (kept, dropped)]
-    return joined[0], joined[1], limit
+def build_shard(
+    entry: Mapping[str, Any],
+    raw: str | Path,
+    tokenizer: str | Path,
+    max_tokens: int,
+    start: int,
+    out: str | Path,
+    dropped_out: str | Path,
+    companion: str | Path | None = None,
+) -> None:
+    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of dropped records."""
+    builder = ExampleBuilder(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), companion)
+    stop, record = start + entry["shard"], start
+    examples: list[Example] = []
+    dropped: list[Dropped] = []
+    for item in reader_function(entry["reader"], "examples")(builder, start, stop):
+        numbered = replace(item, record=record)
+        (examples if isinstance(item, Example) else dropped).append(numbered)
+        record += isinstance(item, Example) or item.unit == RECORD
+    if not examples and start == 0:
+        reasons = "; ".join(_reasons(dropped)) or "it has no records"
+        raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
+    counts = len(examples), record - start - len(examples)
+    _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, *counts)
+    for reason in _reasons(dropped):
+        _log.warning("%s: dropped %s", raw, reason)
+    if record < stop:
+        # Whether this is before the limit of a run is not known here: shards are the same for all limits.
+        _log.info("%s: the corpus ends after record %d, within this shard", raw, record - 1)
+    write_examples(out, examples)
+    write_table(pd.DataFrame([asdict(item) for item in dropped], columns=_DROPPED_COLUMNS), dropped_out)
 
 
-RecordsByCorpus = Mapping[str, Annotated[CorpusRecords, read_records]]
-"""Corpus -> its records, as a parameter of a function that a job calls."""
-
-
-def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, str]] | None = None) -> Table:
-    """corpus, outcome (kept, or the reason of dropping), unit, n and share (of the records) for every corpus of a study.
-
-    scored: corpus -> number of its records that were scored, and why the others were not; default: all kept records.
-    """
-    rows: list[dict[str, Any]] = []
-    for corpus, (examples, dropped, limit) in corpora.items():
-        kept = examples[examples["record"] < limit]
-        questions = int(kept["question"].nunique())
-        counted = "window" if questions else RECORD
-        # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
-        dropped = dropped[dropped["record"] < limit]
-        reasons = dropped.groupby(["unit", "reason"])["n"].sum()
-        outcomes = {(RECORD, "kept"): len(kept), **{key: int(n) for key, n in reasons.items()}}
-        total = sum(n for (unit, _), n in outcomes.items() if unit == RECORD)
-        for (unit, outcome), n in sorted(outcomes.items(), key=lambda item: item[0][0] != RECORD):
-            unit, share = (counted, n / total) if unit == RECORD else (unit, math.nan)
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": unit, "n": n, "share": share})
-        if questions:
-            rows.append({"corpus": corpus, "outcome": "kept", "unit": "question", "n": questions})
-        if scored and corpus in scored:
-            number, reason = scored[corpus]
-            n = len(kept) - number
-            outcome = f"kept, but not scored: {reason}"
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": n, "share": n / total})
-        if total < limit:
-            outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})
-    notes = [
-        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
-        "that became no record is counted in its own unit, without a share. In a corpus of questions a record is a window: a "
-        "question on a long passage has several."
-    ]
-    return Table(pd.DataFrame(rows), notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))
+def _reasons(dropped: Iterable[Dropped]) -> list[str]:
+    """How many of what were dropped for each reason, as "2 sentences: too long"."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in dropped:
+        counts[item.unit, item.reason] += item.n
+    return [f"{count} {unit}{'' if count == 1 else 's'}: {reason}" for (unit, reason), count in counts.items()]

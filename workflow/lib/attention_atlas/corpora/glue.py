@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.text import WORD, spaces_in
@@ -20,8 +20,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ _NO_LABEL = ("", "-", "-1", "nan")
 """Placeholders for a missing label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 
 
-@dataclass(frozen=True)
-class Tagged:
+class Tagged(NamedTuple):
     """Words of a text with Penn tags, relations and heads (from 1, `NO_HEAD` if unknown); empty without such layers."""
 
     words: tuple[str, ...]
@@ -64,8 +62,7 @@ class Tagged:
     heads: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Labelled:
+class Labelled(NamedTuple):
     """A sentence or a pair."""
 
     id: str  # its row in the file, from 1
@@ -74,7 +71,7 @@ class Labelled:
     tagged: tuple[Tagged, ...] = ()  # the texts in words, if the file has such layers
 
 
-def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
+def glue_records(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
     """Yield the examples of a file in order; rows that lack a label, a text or a column (QQP has some) as dropped records."""
     for number, (where, row) in enumerate(_rows(path, task), start=1):
         if isinstance(row, str):
@@ -89,7 +86,8 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
             yield Dropped(str(number), "no label")
             continue
         if TASKS[task].regression:
-            _check_number(text, where)
+            if not _is_number(text):
+                raise AtlasError(f"{where}: the score {text!r} is not a number.")
             label = text
         tagged = _tagged(row["layers"], texts, where) if "layers" in row else ()
         yield Labelled(str(number), tuple(texts), label, tagged)
@@ -143,42 +141,26 @@ def _tagged(layers: Any, texts: Sequence[str], where: str) -> tuple[Tagged, ...]
         raise AtlasError(f"{where}: 'layers' must be a list with an entry for each of {len(texts)} texts.")
     tagged_texts = []
     for text, entry in zip(texts, layers, strict=True):
-        words, xpos, relations = (_strings(entry, name, where) for name in ("words", "xpos", "relations"))
+        columns = [entry.get(name) if isinstance(entry, dict) else None for name in ("words", "xpos", "relations")]
+        if not all(isinstance(c, list) and all(isinstance(value, str) for value in c) for c in columns):
+            raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
+        words, xpos, relations = (tuple(column or ()) for column in columns)
+        heads = tuple(NO_HEAD if head is None else head for head in entry.get("heads", ()))
         if not len(words) == len(xpos) == len(relations) or "".join("".join(words).split()) != "".join(text.split()):
             raise AtlasError(
                 f"{where}: the words in 'layers' differ from the text {text[:40]!r}, or in number from their tags."
             )
-        tagged_texts.append(Tagged(words, xpos, relations, _heads(entry, len(words), where)))
+        if heads and (len(heads) != len(words) or not all(type(h) is int and NO_HEAD <= h <= len(words) for h in heads)):
+            raise AtlasError(f"{where}: 'heads' must be a list of {len(words)} numbers from 0 to {len(words)}, or null.")
+        tagged_texts.append(Tagged(words, xpos, relations, heads))
     return tuple(tagged_texts)
 
 
-def _strings(entry: Any, name: str, where: str) -> tuple[str, ...]:
-    values = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
-    return tuple(values)
-
-
-def _heads(entry: Any, words: int, where: str) -> tuple[int, ...]:
-    if "heads" not in entry:
-        return ()
-    heads = [NO_HEAD if head is None else head for head in entry["heads"]] if isinstance(entry["heads"], list) else []
-    if len(heads) != words or not all(type(head) is int and NO_HEAD <= head <= words for head in heads):
-        raise AtlasError(f"{where}: 'heads' must be a list of {words} numbers from 0 to {words}, or null.")
-    return tuple(heads)
-
-
-def _check_number(label: str, where: str) -> None:
+def _is_number(text: str) -> bool:
     try:
-        number = float(label)
+        return math.isfinite(float(text))
     except ValueError:
-        number = float("nan")
-    if not abs(number) < float("inf"):
-        raise AtlasError(f"{where}: the score {label!r} is not a number.")
-
-
-def glue_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Labelled | Dropped]:
-    return read_glue(raw, entry["task"])
+        return False
 
 
 def glue_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

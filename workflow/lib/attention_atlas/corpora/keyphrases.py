@@ -1,8 +1,8 @@
 """Documents with keyphrases: positions of the phrases in the text as B, I and O tags.
 
 Three formats are supported: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (one phrase per line), or
-with `*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases separated by semicolons); and JSON lines with `text` and
-`keyphrases`.
+with `*.abstr` and `*.uncontr` (Hulth's Inspec: the phrases that its indexers chose freely, separated by semicolons; those of
+its thesaurus, `*.contr`, are not read); and JSON lines with `text` and `keyphrases`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import re
 import tarfile
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -24,17 +24,13 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines, without_mac_files
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 _log = logging.getLogger(__name__)
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
-_TEXTS, _KEYS = "docsutf8", "keys"
-UNCONTROLLED, CONTROLLED, BOTH = "uncontrolled", "controlled", "both"
-"""Sets of keyphrases of Inspec: chosen freely by the indexers, or from a thesaurus."""
-_SUFFIXES = {UNCONTROLLED: (".uncontr",), CONTROLLED: (".contr",), BOTH: (".uncontr", ".contr")}
-_ABSTRACT = ".abstr"
-_READ = (".txt", ".key", _ABSTRACT, ".uncontr", ".contr")
+_KINDS = (("docsutf8", ".txt"), ("keys", ".key"))
+_ABSTRACT, _UNCONTROLLED = ".abstr", ".uncontr"
+_READ = (".txt", ".key", _ABSTRACT, _UNCONTROLLED)
 
 
 @dataclass(frozen=True)
@@ -53,13 +49,8 @@ class KeyphraseDocument:
         """Words start .. stop - 1 of each tagged phrase."""
         return spans_of(self.tags)
 
-    @property
-    def keyphrases(self) -> tuple[Keyphrase, ...]:
-        """All phrases, each with whether it is in the text."""
-        return tuple(Keyphrase(phrase, phrase not in self.absent) for phrase in self.phrases)
-
     def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
-        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `read_keyphrases`)."""
+        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `keyphrases_records`)."""
         words = self.words[:count]
         # Words and phrases of a file may be tokenised differently.
         truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
@@ -79,62 +70,47 @@ def without_words(document: KeyphraseDocument, removed: Collection[int]) -> Keyp
     return replace(document, words=words, tags=tuple(tags[k] for k in remaining), spaces=spaces)
 
 
-def read_keyphrases(
-    path: str | Path, stemmed: bool = False, keyphrase_set: str = BOTH, names: Sequence[Sequence[str]] = ()
+def keyphrases_records(
+    path: str | Path, stemmed: bool = False, document_names: Sequence[Sequence[str]] = ()
 ) -> Iterator[KeyphraseDocument]:
     """Yield the documents in the order of their names or lines.
 
-    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. `names`: ranges
-    (first and last, in alphabetical order) of document names; all documents if empty.
+    `stemmed`: match phrases by the Porter stems of their words instead of the words; case is always ignored. `document_names`:
+    ranges (first and last, in alphabetical order); all documents if empty.
     """
     place = Path(path)
+    is_packed = place.is_dir() or zipfile.is_zipfile(place) or is_tar_archive(place)
     is_empty = True
-    if place.is_dir() or zipfile.is_zipfile(place) or is_tar_archive(place):
-        documents = _from_files(place, stemmed, keyphrase_set)
-    elif keyphrase_set != BOTH:
-        raise AtlasError(f"{path}: JSON lines have one set of keyphrases; keyphrase_set must be {BOTH}.")
-    else:
-        documents = _from_lines(place, stemmed)
-    chosen = (d for d in documents if not names or any(first <= d.id <= last for first, last in names))
-    for document in chosen:
-        is_empty = False
-        yield document
+    for document in (_from_files if is_packed else _from_lines)(place, stemmed):
+        if not document_names or any(first <= document.id <= last for first, last in document_names):
+            is_empty = False
+            yield document
     if is_empty:
-        named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
+        ranges = " or from ".join(map(" to ".join, document_names))
+        named = f" with a name from {ranges}" if ranges else ""
         raise AtlasError(
-            f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
-            "*.contr, or JSON lines."
+            f"{path}: there is no document{named} here; use docsutf8/*.txt with keys/*.key, *.abstr with *.uncontr, or JSON "
+            "lines."
         )
 
 
-def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
+def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
     contents = _contents(path)
     files = {PurePosixPath(name): name for name in without_mac_files(path, contents)}
     abstracts = [file for file in files if file.suffix == _ABSTRACT]
     if abstracts:
-        suffixes = (_ABSTRACT, *_SUFFIXES[keyphrase_set])
-        documents = {file.with_suffix(""): [file.with_suffix(suffix) for suffix in suffixes] for file in abstracts}
-    elif keyphrase_set != BOTH:
-        raise AtlasError(
-            f"{path}: this archive has one set of keyphrases ({_KEYS}/*.key), not the {keyphrase_set} ones; use Hulth's "
-            f"archive with *{_ABSTRACT}, *.uncontr and *.contr, or keyphrase_set: {BOTH}."
-        )
+        documents = {file.with_suffix(""): [file, file.with_suffix(_UNCONTROLLED)] for file in abstracts}
     else:
-        kinds = ((_TEXTS, ".txt"), (_KEYS, ".key"))
-        places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in kinds]
-        documents = {place: [place.parent / folder / f"{place.name}{suffix}" for folder, suffix in kinds] for place in places}
+        places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in _KINDS]
+        documents = {place: [place.parent / folder / f"{place.name}{suffix}" for folder, suffix in _KINDS] for place in places}
     for place, needed in documents.items():
         if absent := [file for file in needed if file not in files]:
             raise AtlasError(f"{path}: document {place} has no {absent[0]}; every document needs it.")
     # The folder is part of the name if documents of several folders have one name.
     is_unique = len({place.name for place in documents}) == len(documents)
     for name, place in sorted((place.name if is_unique else str(place), place) for place in documents):
-        names = (files[file] for file in documents[place])
-        text, *keys = (decoded(contents[file], f"{path}: {file}") for file in names)
-        if abstracts:
-            phrases = [" ".join(phrase.split()) for key in keys for phrase in key.split(";")]
-        else:
-            phrases = re.split(r"[\r\n]", keys[0])
+        text, keys = (decoded(contents[files[file]], f"{path}: {files[file]}") for file in documents[place])
+        phrases = [" ".join(phrase.split()) for phrase in keys.split(";")] if abstracts else re.split(r"[\r\n]", keys)
         yield _from_text(name, text, phrases, stemmed)
 
 
@@ -161,11 +137,10 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
             continue
         where = f"{path}:{number}"
         row = json_object(line, where)
-        name = str(row.get("id", number))
         text, phrases = row.get("text"), row.get("keyphrases")
         if not (isinstance(text, str) and isinstance(phrases, list) and all(isinstance(phrase, str) for phrase in phrases)):
             raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
-        yield _from_text(name, text, phrases, stemmed)
+        yield _from_text(str(row.get("id", number)), text, phrases, stemmed)
 
 
 def _from_text(name: str, text: str, phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
@@ -224,10 +199,6 @@ def stem(word: str) -> str:
     return str(_stemmer().stem(word.lower()))
 
 
-def keyphrases_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[KeyphraseDocument]:
-    return read_keyphrases(raw, entry["stemmed"], entry.get("keyphrase_set", BOTH), entry["document_names"])
-
-
 def keyphrases_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
     return (document_example(builder, document) for document in builder.records(start, stop))
 
@@ -248,5 +219,8 @@ def document_example(builder: ExampleBuilder, document: KeyphraseDocument) -> Ex
         fitting = last_that_fits(sizes, 0, builder.bound - builder.pieces.single.specials)
         if fitting < len(sizes):
             document = document.shortened(fitting, builder.entry["stemmed"])
-    layers = {"tags": document.tags}
-    return builder.example(document.id, document.words, document.spaces, layers=layers, keyphrases=document.keyphrases)
+    gold = {
+        "layers": {"tags": document.tags},
+        "keyphrases": tuple(Keyphrase(phrase, phrase not in document.absent) for phrase in document.phrases),
+    }
+    return builder.example(document.id, document.words, document.spaces, **gold)

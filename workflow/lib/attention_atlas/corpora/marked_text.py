@@ -8,20 +8,19 @@ phrases that fill its core elements, a JSON list as in the output of the authors
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.layers import Mention
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _TRUTH = {"TRUE": True, "FALSE": False}
@@ -56,7 +55,7 @@ class FrameSentence:
     frame: str = ""  # name of the frame, "" if unknown
 
 
-def read_gap(path: str | Path) -> Iterator[Passage]:
+def gap_records(path: str | Path) -> Iterator[Passage]:
     """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text."""
     rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
     _, header = next(rows, (1, []))
@@ -100,10 +99,6 @@ def _passage(row: dict[str, str], where: str) -> Passage:
     )
 
 
-def gap_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Passage]:
-    return read_gap(raw)
-
-
 def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
     for passage in builder.records(start, stop):
         spans = (
@@ -118,7 +113,7 @@ def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Exa
         yield builder.example(passage.id, passage.words, passage.spaces, mentions=mentions, document=passage.document)
 
 
-def read_frames(path: str | Path) -> Iterator[FrameSentence]:
+def frames_records(path: str | Path) -> Iterator[FrameSentence]:
     """Yield the sentences of a JSON list."""
     content = read_json(path)
     if not isinstance(content, list):
@@ -145,10 +140,6 @@ def _text(value: Any, key: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise AtlasError(f"{where}: '{key}' is missing or empty.")
     return value.strip()
-
-
-def frames_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[FrameSentence]:
-    return read_frames(raw)
 
 
 def frames_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

@@ -2,43 +2,37 @@
 
 {"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., "answers": [{"text", "answer_start"}]}]}]}]}
     [{"context": ..., "question": ..., "answer": ...}, ...]
-    {"id": ..., "context": ..., "question": ..., "answers": {"text": [...], "answer_start": [...]}}
 
-The last is a row of the hub. Offsets count characters, as in the official files; without an offset, the answer is its first
-occurrence in the context.
+Offsets count characters, as in the official files; without an offset, the answer is its first occurrence in the context.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.records import Dropped, in_record_order
 from attention_atlas.corpora.text import WORD, last_that_fits, spaces_in
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import json_object, read_json, read_lines
+from attention_atlas.io.files import read_json
 
 if TYPE_CHECKING:
     from attention_atlas.corpora.alignment import WordPieces
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A stretch of the context: its text and its first character."""
 
     text: str
     start: int
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A question on a passage."""
 
     id: str  # its name, or its number in the file, from 1, if it has none
@@ -47,7 +41,7 @@ class Question:
     answers: tuple[Answer, ...]  # all reference answers, at least one
 
 
-def read_squad(path: str | Path) -> Iterator[Question | Dropped]:
+def squad_records(path: str | Path) -> Iterator[Question | Dropped]:
     """Yield the questions of a file in its order, those without an answer, or with one at another place, as dropped records."""
     seen: set[str] = set()
     for number, (place, entry) in enumerate(_entries(path), start=1):
@@ -68,10 +62,6 @@ def read_squad(path: str | Path) -> Iterator[Question | Dropped]:
 
 def _entries(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Place and content of each question, with its context."""
-    first = next((line.strip() for _, line in read_lines(path) if line.strip()), "")
-    if first.startswith("{") and first.endswith("}") and '"context"' in first and '"data"' not in first:
-        yield from ((f"{path}:{n}", json_object(line, f"{path}:{n}")) for n, line in read_lines(path) if line.strip())
-        return
     content = read_json(path)
     if isinstance(content, list):
         yield from ((f"{path}: question {number}", entry) for number, entry in enumerate(content, start=1))
@@ -89,9 +79,6 @@ def _answers(entry: Mapping[str, Any], context: str, place: str) -> Iterator[Ans
     answers = entry.get("answers")
     if "answer" in entry and answers is None:
         answers = [{"text": str(entry["answer"]), "answer_start": context.find(str(entry["answer"]))}]
-    elif isinstance(answers, dict):  # rows of the hub
-        columns = zip_longest(*(_listed(answers, key, place) for key in ("text", "answer_start")))
-        answers = [{"text": text, "answer_start": start} for text, start in columns]
     for answer in _listed({"answers": answers}, "answers", place):
         text = answer.get("text") if isinstance(answer, dict) else None
         if not isinstance(text, str):
@@ -113,10 +100,6 @@ def _text(entry: Any, key: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise AtlasError(f"{where}: '{key}' is missing or empty.")
     return value
-
-
-def squad_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Question | Dropped]:
-    return read_squad(raw)
 
 
 def squad_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

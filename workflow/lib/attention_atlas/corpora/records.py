@@ -8,6 +8,7 @@ file has several (official or random) parts, the order is over the records of th
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -35,11 +36,12 @@ READERS = {
     "parallel": "text",
     "edges": "edge_converters",
     "keyphrases": "keyphrases",
-    "sentences": "users_text",
+    "sentences": "text",
 }
-"""Reader -> its module in this package, with two functions: `{reader}_records` reads a file, `{reader}_examples` makes model
-inputs of its records. It is imported by its name, so that the examples of a corpus depend on no other reader's code."""
-_LINE_READERS = ("lines", "vectors")
+"""Reader -> its module in this package, imported by its name, so that examples of a corpus depend on no other reader's code.
+
+It has two functions: `{reader}_records` reads a file, with the keys of the corpus's entry that are called like its parameters;
+`{reader}_examples` makes model inputs of the records."""
 # What a document or question is cut into has at least one word: readers whose records depend on the tokenizer.
 _WORDS: dict[str, Callable[[Any], int]] = {
     "segments": lambda document: sum(len(sentence.split()) for sentence in document.sentences),
@@ -72,10 +74,11 @@ def reader_function(reader: str, kind: str) -> Any:
 
 def raw_records(entry: _Entry, raw: str | Path, companion: str | Path | None = None) -> Iterable[Any]:
     """What the reader of a corpus yields, in the order of the file; for trees and edges, functions that build a record."""
-    if entry["reader"] in _LINE_READERS:
+    if entry["reader"] in ("lines", "vectors"):
         return raw_lines(raw)
-    records: Iterable[Any] = reader_function(entry["reader"], "records")(entry, raw, companion)
-    return records
+    read: Callable[..., Iterable[Any]] = reader_function(entry["reader"], "records")
+    options = {**entry, "companion": companion}
+    return read(raw, **{name: options[name] for name in inspect.signature(read).parameters if name in options})
 
 
 def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, limit: int) -> int:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attention_atlas.corpora.records import Dropped, in_record_order
-from attention_atlas.corpora.text import TextDocument, read_documents, spaces_in
+from attention_atlas.corpora.text import TextDocument, spaces_in
+from attention_atlas.corpora.text import read_documents as segments_records  # noqa: F401 (the reader)
 from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
 # One word: its text and the ids of its remaining tokens.
@@ -142,10 +141,6 @@ def clean_recipe(
 
 
 RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
-
-
-def segments_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[TextDocument]:
-    return read_documents(raw, entry["lines"])
 
 
 def segments_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

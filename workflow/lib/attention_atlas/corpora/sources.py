@@ -1,4 +1,4 @@
-"""Sources of a corpus: a mirror folder, a pinned address, test sets of sacrebleu, or a hub of data sets.
+"""Sources of a corpus: a mirror folder, a pinned address, test sets of sacrebleu, or a hub of data sets (Parquet files).
 
 Sampled rows of a hub data set are kept in the user's cache: they are downloaded once and shared by all jobs.
 """
@@ -23,8 +23,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files, write_conll2012
-from attention_atlas.corpora.records import record_order
-from attention_atlas.corpora.text import read_parallel
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.io.hub_files import (
@@ -196,10 +195,17 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
     origins: list[dict[str, Any]] = []
 
     def noted() -> Iterator[Mapping[str, Any]]:
-        for row in _rows(islice(rows, source["rows"]), name):
-            if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
-                origins.append({"number": len(origins) + 1, "commit": commit, "id": row.get("id"), "title": row.get("title")})
-                yield row
+        try:
+            for row in islice(rows, source["rows"]):
+                if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
+                    about = {key: row.get(key) for key in ("id", "title")}
+                    origins.append({"number": len(origins) + 1, "commit": commit, **about})
+                    yield row
+        except Exception as error:  # row groups are downloaded while they are read
+            raise AtlasError(
+                f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
+                "Start again; without a network use a source of kind path."
+            ) from error
 
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         # Raised before the file gets its name, so that no empty file remains.
@@ -215,16 +221,11 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
 
     Parquet files are streamed: the row groups of all files in random order, and the rows of `_ROW_GROUPS` of them at a time in
     random order. A larger sample contains the smaller ones, and up to `_BUFFER` rows the order is a permutation of all of them.
-    Data sets in other formats are loaded completely, see `record_order`.
     """
     import datasets
 
-    options = {"path": source["hub"], "name": source.get("config"), "revision": source.get("revision")}
-    builder = datasets.load_dataset_builder(**options)
-    is_parquet = type(builder).__module__.startswith("datasets.packaged_modules.parquet")
-    rows = datasets.load_dataset(**options, split=source["split"], streaming=is_parquet)
-    if not is_parquet:
-        return rows.select(record_order(len(rows), order, seed))
+    where = {"path": source["hub"], "name": source.get("config"), "revision": source.get("revision")}
+    rows = datasets.load_dataset(**where, split=source["split"], streaming=True)
     if order == "file":
         return rows
     return rows.reshard().shuffle(seed=seed, buffer_size=_BUFFER, max_buffer_input_shards=_ROW_GROUPS)
@@ -273,22 +274,10 @@ def _write_rows(rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], st
 
 
 _WRITERS: dict[str, Callable[..., int]] = {
-    "squad": _write_rows,
     "glue": _write_rows,
-    "parallel": _write_rows,
     "conll2012": write_conll2012,
     "edges": write_conll2012,
 }
-
-
-def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
-    try:
-        yield from rows
-    except Exception as error:  # row groups are downloaded while they are read
-        raise AtlasError(
-            f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
-            "Start again; without a network use a source of kind path."
-        ) from error
 
 
 def _first_line(error: BaseException) -> str:
@@ -305,30 +294,23 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
     languages = pair.split("-")
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         for name in source["sacrebleu"]:
-            with _refusals(name, pair):
+            try:
                 _take_from_mirror(name)
                 files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
-            for translated in read_parallel(files[0], languages, files[1]):
+            except AtlasError:
+                raise
+            except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
+                for archive, md5 in _archives(name):
+                    if archive.is_file() and md5 not in (None, _md5(archive)):
+                        archive.unlink()  # sacrebleu would use it unchecked at the next start
+                raise AtlasError(
+                    f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {_first_line(error)}). "
+                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, "
+                    "or put that folder under data_mirror as sacrebleu."
+                ) from error
+            for translated in parallel_records(files[0], languages, files[1]):
                 row = dict(zip(languages, (translated.source, translated.target), strict=True))
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def _refusals(name: str, pair: str) -> Iterator[None]:
-    try:
-        yield
-    except AtlasError:
-        raise
-    except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
-        for archive, md5 in _archives(name):
-            if archive.is_file() and md5 not in (None, _md5(archive)):
-                archive.unlink()  # sacrebleu would use it unchecked at the next start
-        reason = _first_line(error)
-        raise AtlasError(
-            f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {reason}). Check its name; "
-            "without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, or put that folder under "
-            "data_mirror as sacrebleu."
-        ) from error
 
 
 def _archives(name: str) -> list[tuple[Path, str | None]]:

@@ -5,64 +5,25 @@ corpus. The conversion gives an open treebank the same labels and, above all, th
 phrases, names are headed by their last word. It approximates manual annotation; it is not the converter from
 constituents, and counts on converted text differ from the published ones.
 
-Rules, after the Stanford typed dependencies manual (de Marneffe and Manning 2008, revisions up to 2013) and the
-definitions of the relations in CoreNLP's `EnglishGrammaticalRelations`; left UD, right Stanford:
-
-==============================  =======================================================================================
-case + obl, nmod, ...           the adposition replaces the noun as `prep`, the noun is its `pobj`; an adverb or a
-                                clause is `pcomp`; an adposition that modifies a number to its right is `quantmod`
-several case words              a stack: prep(came, from), pcomp(from, behind), pobj(behind, house)
-case 's, nmod:poss              possessive(John, 's), poss(hat, John)
-fixed                           `mwe`; headed by the last word in because of, such as, instead of, due to, more than,
-                                up to, as well; by "well" in as well as; "according to", "prior to", "out of", "as
-                                of/to/for" are stacks; "of course" is prep and pobj; all others by the first word
-mark + clause                   `mark`, infinitival "to" is `aux`; a preposition ("by doing", "of whether") replaces
-                                the clause as `prep` and the clause is `pcomp`
-cop + phrase or adverb          "is in the house", "is here": the copula is the head, the phrase its prep or advmod
-cop + clause                    "is that ...", "is to ...": the copula is the head, the clause its `ccomp` or `xcomp`
-punct                           commas, colons and dashes at the edge of a phrase attach to what the phrase modifies
-conj, cc                        both attach to the first conjunct; coordinated phrases to the first preposition
-flat                            the last noun is the head, the words before it `nn`, numbers `num`
-dates                           "March 28, 2005" is headed by the month, the numbers are `num`
-obj, iobj                       dobj, iobj; an iobj without a sister obj is dobj
-nsubj, csubj, aux and :pass     the same with nsubjpass, csubjpass, auxpass; :outer is dropped
-expl                            "there" expl; "it" nsubj (nsubjpass, dobj), and its clause on the right ccomp or xcomp
-xcomp                           acomp for an adjective after a linking verb without object, else xcomp
-ccomp, advcl                    xcomp for a bare infinitive: all such ccomp, an advcl after an adjective ("ready to go")
-acl                             rcmod (acl:relcl), infmod (to), partmod (-ing, -ed), ccomp (a finite clause), amod
-advmod                          neg for not, n't, never; quantmod before a number; else advmod
-nummod, compound                num, and number inside a number; nn, prt (:prt), npadvmod or advmod on an adjective
-bare obl, nmod                  prep for a stranded preposition; num for a number; tmod for a time, npadvmod for other
-                                measures and amounts; nn for a title or another noun in front; else dep
-det, amod, appos, parataxis,    unchanged, with predet (det:predet), preconj (cc:preconj)
-discourse, goeswith
-vocative, dislocated, list,     dep
-orphan, reparandum, clf, dep
-==============================  =======================================================================================
-
-Remaining differences: the determiner "no" stays `det`; free relatives ("what he said") keep the pronoun as their
-head, as in UD; hyphenated words that UD splits stay split.
+The rules, with what differs from the treebank, are in docs/stanford-dependencies.md.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attention_atlas.corpora.conllu import UNKNOWN, SeveralRootsError, Tree, tree_builders
+from attention_atlas.corpora.conllu import UNKNOWN, SeveralRootsError, Tree
+from attention_atlas.corpora.conllu import tree_builders as conllu_records  # noqa: F401 (the reader)
 from attention_atlas.corpora.stanford_structure import NEGATIONS, TIME_NOUNS, Draft, restructure
 from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
     from attention_atlas.corpora.records import Dropped
 
-_log = logging.getLogger(__name__)
 _LAYERS = ("heads", "relations", "lemmas", "upos", "xpos")
 
 _UNIVERSAL = frozenset(
@@ -70,14 +31,6 @@ _UNIVERSAL = frozenset(
     "goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis punct reparandum root vocative xcomp".split()
 )
 """The relations of Universal Dependencies, version 2; treebanks can add subtypes only."""
-_OTHER_SCHEMES = {
-    "version 1 of Universal Dependencies": frozenset("auxpass csubjpass dobj foreign mwe name neg nsubjpass remnant".split()),
-    "Stanford Dependencies": frozenset(
-        "abbrev acomp agent attr auxpass complm csubjpass dobj infmod mwe neg nn npadvmod nsubjpass num number partmod pcomp "
-        "pobj poss possessive preconj predet prep prt purpcl quantmod rcmod ref rel tmod vmod xsubj".split()
-    ),
-}
-"""Other schemes, with the relations that version 2 of Universal Dependencies does not have."""
 _NOUNS = frozenset({"NOUN", "PROPN", "PRON", "X", "SYM", "NUM"})
 
 _BY_SUBTYPE = {
@@ -100,13 +53,8 @@ _UNCHANGED = frozenset("amod appos aux cc conj cop det discourse goeswith nsubj 
 _RENAMED = {"case": "prep", "fixed": "mwe", "flat": "nn", "obj": "dobj"}
 
 
-def conllu_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Callable[[], Tree]]:
-    return tree_builders(raw)
-
-
 def conllu_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
     """Sentences with their trees, converted to Stanford Dependencies if the corpus's entry says so."""
-    without_label: Counter[str] = Counter()
     for build in builder.records(start, stop):
         try:
             tree = build()
@@ -114,14 +62,10 @@ def conllu_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[
             yield error.dropped
             continue
         if builder.entry["view"] == "stanford":
-            relations, tree = tree.relations, to_stanford(tree, builder.raw)
-            without_label.update(ud for ud, stanford in zip(relations, tree.relations, strict=True) if stanford == "dep")
+            tree = to_stanford(tree, builder.raw)
         layers = {name: getattr(tree, name) for name in _LAYERS}
         layers = {name: values for name, values in layers.items() if any(value not in (UNKNOWN, "") for value in values)}
         yield builder.example(tree.id, tree.words, tree.spaces, layers=layers, document=tree.document)
-    if without_label:
-        counts = ", ".join(f"{relation} {count}" for relation, count in without_label.most_common())
-        _log.info("%s: words with the Stanford relation dep, by their UD relation: %s", builder.raw, counts)
 
 
 def to_stanford(tree: Tree, source: str | Path = "the treebank") -> Tree:
@@ -131,13 +75,11 @@ def to_stanford(tree: Tree, source: str | Path = "the treebank") -> Tree:
     labels mean little. `source` is the file, for messages.
     """
     draft = Draft(tree)
-    if foreign := {i: draft.main(i) for i in range(1, draft.size + 1) if draft.heads[i] and draft.main(i) not in _UNIVERSAL}:
-        schemes = [scheme for scheme, relations in _OTHER_SCHEMES.items() if relations.issuperset(foreign.values())]
-        word = min(foreign)
+    if foreign := [i for i in range(1, draft.size + 1) if draft.heads[i] and draft.main(i) not in _UNIVERSAL]:
+        word = f"word {foreign[0]} {tree.words[foreign[0] - 1]!r} has the relation {tree.relations[foreign[0] - 1]!r}"
         raise AtlasError(
-            f"{source}: sentence {tree.id!r}: word {word} {tree.words[word - 1]!r} has the relation "
-            f"{tree.relations[word - 1]!r} of {' or '.join(schemes) or 'another scheme'}, but view: stanford converts version "
-            "2 of Universal Dependencies. Use such a treebank, or view: none, which keeps heads and relations."
+            f"{source}: sentence {tree.id!r}: {word}, which version 2 of Universal Dependencies does not have. Use a treebank "
+            "in it, or view: none, which keeps heads and relations."
         )
     restructure(draft)
     labels = tuple(_label(draft, i) for i in range(1, draft.size + 1))

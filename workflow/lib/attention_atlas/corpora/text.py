@@ -1,13 +1,13 @@
-"""Plain text as documents, paragraphs and sentences, and sentences with their translations."""
+"""Plain text as documents, paragraphs and sentences, sentences with their translations, and a user's sentences."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sentencex
 
@@ -16,8 +16,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
 
 if TYPE_CHECKING:
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 WORD = re.compile(r"\w+|[^\w\s]")
 """Words of running text that comes without any: runs of letters and digits, and single other characters."""
@@ -105,41 +104,30 @@ def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
         yield block, lines != "sentences"
 
 
-def read_parallel(path: str | Path, languages: Sequence[str], translations: str | Path | None = None) -> Iterator[Translated]:
+def parallel_records(path: str | Path, languages: Sequence[str], companion: str | Path | None = None) -> Iterator[Translated]:
     """Yield the pairs of a file in its order.
 
-    `path`: one JSON object per line with both languages as keys (or under "translation", as on the hub), otherwise the
-    sentences of the first language, one per line; `translations`: the file with the translations, line by line; None if `path`
-    contains both.
+    `path`: one JSON object per line with both languages as keys, or the sentences of the first language, one per line, whose
+    translations are in the `companion`, line by line.
     """
-    if translations is None:
+    if companion is None:
         for number, line in read_lines(path):
             if line.strip():
-                yield _of_object(line, f"{path}:{number}", str(number), languages)
+                where = f"{path}:{number}"
+                row = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
+                for language in languages:
+                    if not isinstance(row.get(language), str):
+                        raise AtlasError(f"{where}: there is no text under '{language}'. Keys: {', '.join(map(str, row))}.")
+                yield Translated(str(number), *(row[language].strip() for language in languages))
         return
-    for count, (source, target) in enumerate(itertools.zip_longest(read_lines(path), read_lines(translations))):
+    for count, (source, target) in enumerate(itertools.zip_longest(read_lines(path), read_lines(companion))):
         if source is None or target is None:
-            longer, shorter = (translations, path) if source is None else (path, translations)
+            longer, shorter = (companion, path) if source is None else (path, companion)
             raise AtlasError(
                 f"{shorter}: the file ends after line {count}, but {longer} continues: a translation must have the same line "
                 "number as its sentence. Use two files of the same release."
             )
         yield Translated(str(source[0]), source[1].strip(), target[1].strip())
-
-
-def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Translated:
-    content = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
-    row = content.get("translation", content)
-    if not isinstance(row, Mapping):
-        raise AtlasError(f"{where}: expected one JSON object per line.")
-    for language in languages:
-        if not isinstance(row.get(language), str):
-            raise AtlasError(f"{where}: there is no text under '{language}'. Keys: {', '.join(map(str, row))}.")
-    return Translated(name, *(row[language].strip() for language in languages))
-
-
-def parallel_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Translated]:
-    return read_parallel(raw, entry["languages"], companion)
 
 
 def parallel_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
@@ -150,3 +138,22 @@ def parallel_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterato
             yield builder.example(pair.id, words, spaces_in(pair.source, words), label=pair.target)
         else:
             yield Dropped(pair.id, "empty sentence or translation")
+
+
+def sentences_records(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-blank lines of a text, stripped, with their 1-indexed line numbers."""
+    is_empty = True
+    for number, line in read_lines(path):
+        if "\t" in line or "\0" in line:
+            raise AtlasError(f"{path}:{number}: a tab or NUL byte: this is not plain text. Call CoNLL-U *.conllu.")
+        if sentence := line.strip():
+            is_empty = False
+            yield number, sentence
+    if is_empty:
+        raise AtlasError(f"{path}: the file has no text; write one sentence on each line.")
+
+
+def sentences_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for line, sentence in builder.records(start, stop):
+        words = sentence.split()
+        yield builder.example(f"line {line}", words, spaces_in(sentence, words))

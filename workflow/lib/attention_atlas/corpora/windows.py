@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_atlas.corpora.conll2012 import Document, read_conll2012, sentence_parse, sentence_starts
+from attention_atlas.corpora.conll2012 import (
+    Document,
+    conll2012_records,  # noqa: F401 (the reader)
+    sentence_parse,
+    sentence_starts,
+)
 from attention_atlas.corpora.conllu import Tree, tree_builders
-from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Mention, dependency_head, surface_head
+from attention_atlas.corpora.layers import BEST_HEAD_RULE, Mention, dependency_head, surface_head
 from attention_atlas.corpora.records import Dropped, in_record_order
 from attention_atlas.corpora.text import last_that_fits
 from attention_atlas.errors import AtlasError
@@ -20,8 +24,7 @@ from attention_atlas.errors import AtlasError
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
-    from attention_atlas.corpora.building import ExampleBuilder
-    from attention_atlas.corpora.examples import Example
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 _log = logging.getLogger(__name__)
 _Tree = TypeVar("_Tree")
@@ -43,16 +46,12 @@ _HEAD_RULES = {
 }
 
 
-def conll2012_records(entry: Mapping[str, Any], raw: str | Path, companion: str | Path | None) -> Iterator[Document]:
-    return read_conll2012(raw, entry["files"], entry["language"])
-
-
 def conll2012_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    return islice(_windows(builder), start, stop)
+
+
+def _windows(builder: ExampleBuilder) -> Iterator[Example | Dropped]:
     """The windows of all documents, in the order of the corpus."""
-    return islice(_all_windows(builder), start, stop)
-
-
-def _all_windows(builder: ExampleBuilder) -> Iterator[Example | Dropped]:
     entry, documents = builder.entry, iter(builder.all_records())
     room = builder.bound - builder.pieces.single.specials
     # Parse only the trees of the requested documents.
@@ -109,7 +108,7 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
                 "in the treebank of this corpus; both must contain the same sentences in the same order."
             )
     parsed: dict[int, Constituents] = {}
-    sizes = Counter(span.chain for span in document.spans)
+    sizes = Counter(span.label for span in document.spans)
     seen: set[str] = set()
     mentions = []
     for span in document.spans:
@@ -129,14 +128,14 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
             Mention(
                 span.start,
                 span.stop,
-                span.chain,
-                first=span.chain not in seen,
-                singleton=sizes[span.chain] == 1,
+                span.label,
+                first=span.label not in seen,
+                singleton=sizes[span.label] == 1,
                 heads=dict(sorted(heads.items())),
                 entity=next((entity.label for entity in document.entities if entity.start <= head < entity.stop), ""),
             )
         )
-        seen.add(span.chain)
+        seen.add(span.label)
     return mentions
 
 

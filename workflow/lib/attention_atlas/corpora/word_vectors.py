@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +16,7 @@ import numpy.typing as npt
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import raw_lines
-
-_log = logging.getLogger(__name__)
+from attention_atlas.io.files import decoded, raw_lines
 
 
 @dataclass(frozen=True)
@@ -48,54 +45,31 @@ class WordVectors:
         return float(np.mean(known)) if known else 0.0
 
 
-def read_vector_file(
-    path: str | Path, words: Collection[str] | None, encoding: str = "utf-8", lines: int | None = None
-) -> WordVectors:
-    """Read the vectors of `words` (lower-cased; None: of all words) from lines "word number number ...", compressed or not.
+def read_vector_file(path: str | Path, words: Collection[str] | None, lines: int | None = None) -> WordVectors:
+    """Read the vectors of `words` (lower-cased; None: of all words) from lines "word number number ...", at most `lines`.
 
-    The first line sets the number of dimensions d, and the last d fields of a line are the vector: in GloVe 840B some words
-    contain spaces (". . ."). Of several vectors of a word the first is kept. A first line of two integers (rows and dimensions,
-    as written by word2vec) is skipped. An incomplete last line is skipped with a warning, since samples of large files often
-    end this way. `lines`: read at most this many.
+    The first line sets the number of dimensions. Of several vectors of a word the first is kept.
     """
     index: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
-    dimensions = complete = 0
-    fault = ""
+    dimensions = 0
     for number, raw in islice(raw_lines(path), lines):
-        if fault:
-            raise AtlasError(fault)
-        try:
-            line = raw.decode(encoding)
-        except (UnicodeDecodeError, LookupError) as error:
-            raise AtlasError(f"{path}:{number}: not {encoding} ({error}). Set `encoding` of this corpus.") from error
-        fields = line.rstrip("\r\n").rstrip(" ").split(" ")
-        if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
-            continue
-        dimensions = dimensions or len(fields) - 1
-        if len(fields) <= dimensions or not dimensions:
+        word, *numbers = decoded(raw, f"{path}:{number}").rstrip("\r\n ").split(" ")
+        dimensions = dimensions or len(numbers)
+        if len(numbers) != dimensions or not numbers:
             wanted = dimensions or "at least one"
-            fault = f"{path}:{number}: {len(fields) - 1} numbers instead of {wanted}; the file is damaged."
-            continue
-        word, numbers = " ".join(fields[:-dimensions]), fields[-dimensions:]
+            raise AtlasError(f"{path}:{number}: {len(numbers)} numbers instead of {wanted}; the file is damaged.")
         if (words is not None and word not in words) or word in index:
-            complete += 1
             continue
         try:
             rows.append(np.asarray(numbers, dtype=np.float32))
-        except ValueError:
-            fault = f"{path}:{number}: the vector of '{word}' holds something that is not a number; the file is damaged."
-            continue
+        except ValueError as error:
+            raise AtlasError(f"{path}:{number}: the vector of '{word}' holds something that is not a number.") from error
         if not np.isfinite(rows[-1]).all():
             raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
         index[word] = len(rows)
-        complete += 1
-    if fault and not complete:
-        raise AtlasError(fault)
     if not dimensions:
         raise AtlasError(f"{path}: there is no vector in this file; each line is a word and its numbers, separated by spaces.")
-    if fault:
-        _log.warning("%s It is the last line, which is skipped.", fault)
     vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])
     return WordVectors(f"{Path(path).name}, {dimensions} dimensions", list(index), vectors)
 
@@ -132,10 +106,10 @@ def static_vectors(
     return WordVectors(label, names, vectors)
 
 
-def vector_file(paths: Sequence[str | Path]) -> Callable[[Collection[str], str], WordVectors]:
-    """`read_vector_file` of the only path, for words and an encoding."""
+def vector_file(paths: Sequence[str | Path]) -> Callable[[Collection[str]], WordVectors]:
+    """`read_vector_file` of the only path, for some words."""
     return functools.partial(read_vector_file, paths[0])
 
 
-VectorFile = Annotated[Callable[[Collection[str], str], WordVectors], vector_file]
+VectorFile = Annotated[Callable[[Collection[str]], WordVectors], vector_file]
 """A file of vectors, as a parameter of a function that a job calls."""

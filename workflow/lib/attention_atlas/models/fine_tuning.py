@@ -1,30 +1,37 @@
-"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint."""
+"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint.
+
+Random batches, as used in the papers, are padded to their longest example, about twice the mean length. The gradient of a mean
+loss is the sum of the gradients of parts, each weighted by its share of the targets; only the dropout masks differ.
+"""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers.trainer import TRAINER_STATE_NAME
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, sha256, whole_file, whole_files
+from attention_atlas.io.files import sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
+from attention_atlas.models import devices
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss, check_weights
-from attention_atlas.models.loading import class_with_head, configuration, initialised, locate
+from attention_atlas.models.loading import check_loss, check_weights, class_with_head, configuration, initialised, locate
 from attention_atlas.models.task_heads import TAGS, span_of_pieces, tag_numbers
-from attention_atlas.models.trainer import BertAdam
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
@@ -38,6 +45,7 @@ SECONDS_BETWEEN = 20 * 60
 """Seconds from the start of training, or from a stored state, after which the state at the end of an epoch is stored."""
 CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 """Files of a checkpoint, the weights last."""
+SUMMARY = ["step", "epoch", "loss", "learning_rate"]  # loss: mean since the previous row or the last start
 
 
 def fine_tune(
@@ -54,32 +62,13 @@ def fine_tune(
 ) -> None:
     """Train a model and write its checkpoint atomically; continue after the last epoch that a killed job of it stored.
 
-    `training`: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-    optimiser, seed; stored_dtype if the weights are stored in float16; label_smoothing and beta2 if they are not 0 and 0.999;
-    dropout if it differs from the model's; keep_epochs if checkpoints of some epochs are kept; batches, see `order_of_batches`;
-    freeze_word_embeddings if word piece embeddings are not trained; `summary_out`: table to write: step, epoch, loss (mean
-    since the previous row or the last start), learning_rate; `epochs_out`: file for the checkpoints of epochs that are kept,
-    see `load_epoch`; `code`: digest of the code; training does not continue from a state written by different code.
+    `training`: see the schema; `summary_out`: table `SUMMARY` to write; `epochs_out`: file for the checkpoints of epochs that
+    are kept, see `load_epoch`; `code`: digest of the code; training does not continue from a state of different code.
     """
-    import transformers
-    from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
-    from transformers.trainer import TRAINER_STATE_NAME
-
-    from attention_atlas.models.trainer import PARTS, PartsTrainer
-
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
-    classes: tuple[str, ...] | None = None
-    if training["task"] == "translation":
-        items = _translations(examples, locate(base_entry) / "tokenizer.json", card.max_tokens)
-    elif training["task"] == "tags":
-        classes, items = TAGS, _tags(examples)
-    elif training["task"] == "labels":
-        classes = label_names(examples, training["regression"])
-        items = _labels(examples, classes)
-    else:
-        items = _answers(examples)
+    items, classes = _items(examples, training, locate(base_entry) / "tokenizer.json", card.max_tokens)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes, training.get("dropout"))
     if training.get("freeze_word_embeddings"):
@@ -130,7 +119,7 @@ def fine_tune(
             args=arguments,
             train_dataset=items,
             data_collator=lambda batch: _in_parts(model, batch, card.pad or 0),
-            callbacks=[_reporter(), _keeper(model, training.get("keep_epochs", ()), states)],
+            callbacks=[_Keeper(model, training.get("keep_epochs", ()), states)],
             optimizer_cls_and_kwargs=(
                 (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
             ),
@@ -145,10 +134,9 @@ def fine_tune(
         if training.get("stored_dtype") == "float16":
             model.half()
         check_weights(model, "the training diverged", remedy)
-        _write_summary(trainer.state.log_history, summary_out)
+        history = pd.DataFrame([row for row in trainer.state.log_history if "loss" in row], columns=SUMMARY)
+        write_table(history.astype(float).astype({"step": int}), summary_out)
         if epochs_out is not None:
-            from safetensors.torch import load_file, save_file
-
             kept = [(path.stem, load_file(path)) for path in states.glob("*.safetensors")]
             with whole_file(epochs_out) as part:
                 save_file({f"{epoch}/{name}": values for epoch, weights in kept for name, values in weights.items()}, part)
@@ -182,53 +170,47 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
     return tuple(names)
 
 
-def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with their class number or score."""
-    targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
-    return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
+def _items(
+    examples: Sequence[Example], training: Mapping[str, Any], tokenizer: Path, longest: int
+) -> tuple[list[dict[str, Any]], tuple[str, ...] | None]:
+    """Examples with a training target, for the Trainer, and the classes of the model, () for a score, None without classes.
 
-
-def _tags(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: documents with the tag number of each token; only the first token of a word counts."""
-    if not examples:
-        raise AtlasError("there is nothing to train on: no document is left. Check the corpus, or raise its max_tokens.")
-    return [_item(example, labels=tag_numbers(example)) for example in examples]
-
-
-def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Training data for the Trainer: examples with the tokens of their answers; windows without the answer are skipped."""
-    spans = ((example, span_of_pieces(example)) for example in examples)
-    items = [_item(example, start_positions=span[0], end_positions=span[1]) for example, span in spans if span is not None]
+    Windows without their answer and translations that are too long have none; of tags, only the first token of a word counts.
+    """
+    task = training["task"]
+    classes: tuple[str, ...] | None = None
+    targets: list[dict[str, Any] | None]
+    if task == "translation":
+        targets = [{"labels": ids} if len(ids) <= longest else None for ids in translation_ids(examples, tokenizer)]
+    elif task == "tags":
+        classes, targets = TAGS, [{"labels": tag_numbers(example)} for example in examples]
+    elif task == "labels":
+        classes = label_names(examples, training["regression"])
+        targets = [{"labels": classes.index(e.label) if classes else float(e.label)} for e in examples if e.label is not None]
+    else:
+        spans = map(span_of_pieces, examples)
+        targets = [{"start_positions": span[0], "end_positions": span[1]} if span else None for span in spans]
+    # The Trainer groups examples by number of tokens.
+    items = [
+        {"input_ids": list(example.input_ids), "example": example, "targets": target}
+        for example, target in zip(examples, targets, strict=True)
+        if target
+    ]
     if len(items) < len(examples):
-        _log.warning("%d of %d windows do not contain their answer and are skipped", len(examples) - len(items), len(examples))
+        _log.warning("%d of %d examples have no target for %s and are skipped", len(examples) - len(items), len(examples), task)
     if not items:
-        raise AtlasError("there is nothing to train on: no example has an answer. Check the corpus, or raise its max_tokens.")
-    return items
-
-
-def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
-    """Training data for the Trainer: sentences with the tokens of their translations, except translations that are too long."""
-    targets = translation_ids(examples, tokenizer)
-    items = [_item(example, labels=ids) for example, ids in zip(examples, targets, strict=True) if len(ids) <= longest]
-    if len(items) < len(examples):
-        _log.warning("%d of %d translations are too long and are skipped", len(examples) - len(items), len(examples))
-    if not items:
-        raise AtlasError("there is nothing to train on: no example has a translation that is short enough.")
-    return items
-
-
-def _item(example: Example, **targets: Any) -> dict[str, Any]:
-    """An example with its training target; the Trainer groups examples by number of tokens."""
-    return {"input_ids": list(example.input_ids), "example": example, "targets": targets}
+        raise AtlasError(f"there is nothing to train on: no example has a target for {task}. Check corpus and max_tokens.")
+    return items, classes
 
 
 def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
     """A batch for a `PartsTrainer`; parts without a target are skipped, unless no part has one."""
-    from attention_atlas.models.trainer import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
-
-    pieces = pieces_of_a_part(next(model.parameters()))
-    places = parts_of_like_length([_length(item) for item in batch], pieces)
-    counts = [sum(_target_count(batch[place]["targets"]) for place in part) for part in places]
+    # Labels of the tokens of an example or of its translation; without such labels, an example is one target.
+    labels = [item["targets"].get("labels") for item in batch]
+    by_token = [numbers if isinstance(numbers, list) else [0] for numbers in labels]
+    lengths = [max(len(item["input_ids"]), len(numbers)) for item, numbers in zip(batch, by_token, strict=True)]
+    places = parts_of_like_length(lengths, pieces_of_a_part(next(model.parameters())))
+    counts = [sum(number != UNCOUNTED for place in part for number in by_token[place]) for part in places]
     if len(places) == 1 or not any(counts):
         return {PARTS: [_collated(model, batch, pad) | {SHARE: 1}]}
     return {
@@ -238,18 +220,6 @@ def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
             if count
         ]
     }
-
-
-def _length(item: Mapping[str, Any]) -> int:
-    """Number of tokens of an example, or of its translation if that is longer."""
-    labels = item["targets"].get("labels")
-    return max(len(item["input_ids"]), len(labels) if isinstance(labels, list) else 0)
-
-
-def _target_count(targets: Mapping[str, Any]) -> int:
-    """Number of targets of an example over which the loss is averaged: its tokens that count, or one."""
-    labels = targets.get("labels")
-    return sum(number != UNCOUNTED for number in labels) if isinstance(labels, list) else 1
 
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:
@@ -287,83 +257,129 @@ def _model(
     return model
 
 
-def _reporter() -> Any:
-    """A callback that writes the loss to the job's log."""
-    from transformers import TrainerCallback
+class _Keeper(TrainerCallback):
+    """Logs the loss, stores the weights after some epochs, and from time to time the state of the Trainer."""
 
-    class Reporter(TrainerCallback):
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-            if logs and "loss" in logs:
-                _log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
+    def __init__(self, model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> None:
+        self.model, self.epochs, self.folder = model, epochs, folder
+        self.due = time.monotonic() + SECONDS_BETWEEN
 
-    return Reporter()
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        if logs and "loss" in logs:
+            _log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
 
-
-def _keeper(model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> Any:
-    """A callback that stores the weights after these epochs in a folder, and from time to time the state of the Trainer."""
-    from safetensors.torch import save_file
-    from transformers import TrainerCallback
-
-    class Keeper(TrainerCallback):
-        def __init__(self) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        epoch = round(state.epoch)
+        if epoch in self.epochs:
+            # Each parameter once, even if two modules share it.
+            weights = {name: parameter.detach().cpu() for name, parameter in self.model.named_parameters()}
+            save_file(weights, self.folder / f"{epoch}.safetensors")
+        if time.monotonic() >= self.due:
+            control.should_save = True
             self.due = time.monotonic() + SECONDS_BETWEEN
 
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            epoch = round(state.epoch)
-            if epoch in epochs:
-                # Each parameter once, even if two modules share it.
-                weights = {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
-                save_file(weights, folder / f"{epoch}.safetensors")
-            if time.monotonic() >= self.due:
-                control.should_save = True
-                self.due = time.monotonic() + SECONDS_BETWEEN
 
-    return Keeper()
+PARTS, SHARE = "parts", "share"  # keys of a batch: its parts, and in each its share of the targets
+PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
+"""Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 
 
-def kept_epochs(path: str | Path) -> list[int]:
-    """Epochs whose weights are in a file of `fine_tune`."""
-    with _opened(path) as stored:
-        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
-    if not epochs:
-        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
-    return epochs
+def pieces_of_a_part(weights: torch.Tensor) -> int:
+    """Number of padded tokens that take as long as one more part, on the device of the model's weights."""
+    return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
 
 
-def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
-    """Load the weights that a model had after an epoch of its training."""
-    with _opened(path) as stored, torch.no_grad():
-        for name, parameter in model.named_parameters():
-            try:
-                parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
-            except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
-                raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
+def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
+    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part.
+
+    Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
+
+    `lengths`: [example] number of tokens; `part_pieces`: cost of one more part, in padded tokens.
+    """
+    places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    # least[n], first[n]: minimum number of tokens for the n longest examples, and the start of their last part.
+    least, first = [0], [0]
+    for end in range(1, len(places) + 1):
+        costs = [least[start] + part_pieces + lengths[places[start]] * (end - start) for start in range(end)]
+        first.append(min(range(end), key=costs.__getitem__))
+        least.append(costs[first[-1]])
+    parts: list[list[int]] = []
+    end = len(places)
+    while end:
+        parts.insert(0, places[first[end] : end])
+        end = first[end]
+    return parts if len(parts) > 1 else [list(range(len(lengths)))]
 
 
-def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
-    """Epoch -> function that loads the weights of this epoch into a model; errors of both as above."""
-    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in kept_epochs(path)}
+class PartsTrainer(Trainer):
+    """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
+        """The loss of a batch; its gradient is added to that of the weights."""
+        loss = torch.zeros((), device=self.args.device)
+        for part in inputs[PARTS]:
+            loss += super().training_step(model, part)
+        check_loss(loss, f"step {self.state.global_step + 1}", f"Lower learning_rate ({self.args.learning_rate:g})")
+        return loss
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> torch.Tensor:
+        """Contribution of a part to the mean loss of its batch."""
+        share = inputs[SHARE]
+        loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
+        assert isinstance(loss, torch.Tensor)
+        return loss if share == 1 else loss * share
+
+    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
+        """Number of operations of a batch, for the Trainer's count."""
+        return sum(int(super(PartsTrainer, self).floating_point_ops(part)) for part in inputs[PARTS])
 
 
-Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
-"""The epochs of a training, as a parameter of a function that a job calls."""
+class BertAdam(torch.optim.Optimizer):
+    """m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - lr (m / (sqrt(v) + eps) + decay w).
 
+    Source: the optimiser in the code of Devlin et al. (2019), on which that of Kovaleva et al. (2019) is based. torch's AdamW
+    divides m and v by 1 - b^t, which makes its first steps up to a third smaller, and leaves clipping to the caller.
+    """
 
-def _opened(path: str | Path) -> Any:
-    from safetensors import SafetensorError, safe_open
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        max_norm: float = 1.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "max_norm": max_norm})
 
-    try:
-        return safe_open(path, framework="pt")
-    except (*DAMAGED, SafetensorError) as error:
-        raise AtlasError(
-            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
-        ) from error
-
-
-def _write_summary(history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    import pandas as pd
-
-    rows = [
-        {key: float(entry[key]) for key in ("step", "epoch", "loss", "learning_rate")} for entry in history if "loss" in entry
-    ]
-    write_table(pd.DataFrame(rows, columns=["step", "epoch", "loss", "learning_rate"]).astype({"step": int}), path)
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take one step; the closure, if given, computes the loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                gradient = parameter.grad
+                norm = torch.linalg.vector_norm(gradient)
+                gradient = gradient * (group["max_norm"] / (norm + 1e-6)).clamp(max=1)
+                state = self.state[parameter]
+                if not state:
+                    state["mean"], state["square"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+                state["mean"].lerp_(gradient, 1 - first)
+                state["square"].mul_(second).addcmul_(gradient, gradient, value=1 - second)
+                update = state["mean"] / (state["square"].sqrt() + group["eps"]) + group["weight_decay"] * parameter
+                parameter.sub_(update, alpha=group["lr"])
+        return loss

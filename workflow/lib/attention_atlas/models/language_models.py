@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,7 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import TRAINED_HERE, ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss
-from attention_atlas.models.loading import in_evaluation, initialised, load_model
+from attention_atlas.models.loading import check_loss, in_evaluation, initialised, load_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -37,8 +36,7 @@ CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 """Share of the tokens that have a loss, and shares of these that become [MASK] and a random token."""
 
 
-@dataclass(frozen=True)
-class MaskedExample:
+class MaskedExample(NamedTuple):
     """One example with masked tokens."""
 
     input_ids: npt.NDArray[np.int64]  # [n] input of the model
@@ -120,10 +118,10 @@ class TiedHead(nn.Module):
 
 
 @dataclass(frozen=True)
-class MaskedModel:
-    """A model that predicts masked tokens."""
+class LanguageModel:
+    """A model that predicts masked tokens, or the next token at each position; the attention engine is installed."""
 
-    model: PreTrainedModel  # the observed module: the encoder, or the whole masked language model of the checkpoint
+    model: PreTrainedModel  # the observed module: the encoder, or the whole language model of the checkpoint
     head: TiedHead | None  # for an encoder, the head trained by the workflow
     facts: HeadFacts
 
@@ -175,7 +173,6 @@ def prepare_head(
 
 
 def read_head_facts(path: str | Path) -> HeadFacts:
-    """Read the facts of a head."""
     try:
         return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -184,21 +181,20 @@ def read_head_facts(path: str | Path) -> HeadFacts:
 
 def load_masked_model(
     model_entry: Mapping[str, Any], head_path: str | Path, facts: HeadFacts, device: str = "cpu"
-) -> MaskedModel:
+) -> LanguageModel:
     """Load a model with its head, with the attention engine installed, in evaluation mode and without gradients of weights."""
     if facts.origin == "checkpoint":
         model = _checkpoint_model(model_entry)
         if model is None:
             raise AtlasError(f"{head_path}: the checkpoint no longer has a head; delete this file and run again.")
-        install(model)
-        return MaskedModel(in_evaluation(model, device).requires_grad_(False), None, facts)
+        return LanguageModel(in_evaluation(model, device).requires_grad_(False), None, facts)
     encoder = load_model(model_entry, device).requires_grad_(False)
     head = _new_head(encoder)
     try:
         head.load_state_dict(load_file(head_path))
     except (OSError, RuntimeError, SafetensorError) as error:
         raise DamagedFile(head_path, f"not the head of this model ({type(error).__name__})") from error
-    return MaskedModel(encoder, head.to(device).eval().requires_grad_(False), facts)
+    return LanguageModel(encoder, head.to(device).eval().requires_grad_(False), facts)
 
 
 class HeadFile(NamedTuple):
@@ -207,7 +203,7 @@ class HeadFile(NamedTuple):
     path: str
     facts: HeadFacts
 
-    def load(self, entry: Mapping[str, Any], device: str = "cpu") -> MaskedModel:
+    def load(self, entry: Mapping[str, Any], device: str = "cpu") -> LanguageModel:
         """The model of a registry entry with this head, see `load_masked_model`."""
         return load_masked_model(entry, self.path, self.facts, device)
 
@@ -220,25 +216,24 @@ def read_mlm_head(path: str) -> HeadFile:
 MlmHead = Annotated[HeadFile, read_mlm_head]  # A masked-LM head, as a parameter of a function that a job calls
 
 
-def _with_head(kind: str, entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """A pre-trained model of a transformers class with its head; None if the files lack weights of the head.
+def _checkpoint_model(entry: Mapping[str, Any], causal: bool = False) -> PreTrainedModel | None:
+    """The masked or causal language model of a checkpoint, with the engine installed; None if its files have no such head.
 
-    transformers initialises missing weights at random; tied weights do not count as missing.
+    transformers initialises missing weights at random; tied weights do not count as missing. An encoder-decoder predicts
+    masked tokens from its decoder's states, and does not count.
     """
-    import transformers
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     if entry["init"] != "pretrained":
         return None
     try:
-        model, missing = initialised(getattr(transformers, kind), entry)
+        model, missing = initialised(AutoModelForCausalLM if causal else AutoModelForMaskedLM, entry)
     except AtlasError:  # the architecture has no such class; unreadable files are reported when the bare model is loaded
         return None
-    return None if missing or model.config.is_encoder_decoder else model
-
-
-def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """The masked language model of a checkpoint; an encoder-decoder predicts masked tokens from its decoder's states."""
-    return _with_head("AutoModelForMaskedLM", entry)
+    if missing or model.config.is_encoder_decoder or (causal and self_attention(model)[0] != DECODER_SELF):
+        return None
+    install(model)
+    return model
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:
@@ -334,46 +329,15 @@ def _masked_states(
     return torch.cat(states).clone(), torch.cat(targets).to(encoder.device)
 
 
-class LanguageModel(Protocol):
-    """A model with losses of single tokens; `model` is the observed module, with the attention engine installed."""
-
-    @property
-    def model(self) -> PreTrainedModel: ...
-
-    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of the prediction at each position with a target."""
-
-
-@dataclass(frozen=True)
-class CausalModel:
-    """A decoder with its language-model head, which predicts the next token at each position."""
-
-    model: PreTrainedModel
-
-    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """See `LanguageModel`."""
-        has_target = targets != -100
-        logits = self.model(**inputs).logits[has_target]
-        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return nn.functional.cross_entropy(wide, targets[has_target], reduction="none")
-
-
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
     """A model with its masked-LM head (of the checkpoint, or trained here) or causal head, and what head; or None, and why."""
     device = pick_device()
     if facts.origin != "none":
         names = {"checkpoint": "masked-LM head of the checkpoint", "trained": f"masked-LM {facts.words}"}
         return load_masked_model(entry, mlm_head, facts, device), names[facts.origin]
-    model = _causal(entry)
+    model = _checkpoint_model(entry, causal=True)
     if model is None:
         return None, "the model predicts neither masked tokens (it has no [MASK]) nor the next one (no causal head)"
-    return CausalModel(in_evaluation(model, device).requires_grad_(False)), "language-model head of the checkpoint"
-
-
-def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
-    """A decoder with the head of its checkpoint and the engine installed; None if there is no such head."""
-    model = _with_head("AutoModelForCausalLM", entry)
-    if model is None or self_attention(model)[0] != DECODER_SELF:
-        return None
-    install(model)
-    return model
+    return LanguageModel(
+        in_evaluation(model, device).requires_grad_(False), None, facts
+    ), "language-model head of the checkpoint"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import read_json, sha256, whole_file
+from attention_atlas.io.files import DAMAGED, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
 from attention_atlas.models.devices import pick_device, use_float32_on_gpu
-from attention_atlas.models.loaded_weights import INDEXES, first_names, new_parts
-from attention_atlas.models.tokenizer_files import byte_tokenizer, is_marian, marian_tokenizer
+from attention_atlas.models.marian import is_marian, marian_tokenizer
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
 _log = logging.getLogger(__name__)
@@ -28,10 +28,10 @@ _HEADS = {
     "translation": "AutoModelForSeq2SeqLM",
     "tags": "AutoModelForTokenClassification",
 }
-WEIGHT_FILES = ("model.safetensors", INDEXES[0], "pytorch_model.bin", INDEXES[1])
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 """Files of which a model with weights has one; of several, transformers reads the first."""
-# Only one set of PyTorch weights is needed from the hub.
-_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
+_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", WEIGHT_FILES[0]]
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 def locate(entry: Mapping[str, Any]) -> Path:
@@ -56,8 +56,8 @@ def fetch_model(entry: Mapping[str, Any]) -> Path:
     source = entry["source"]
     if "hub" in source:
         folder = fetch(MODELS, source, _NEEDED)
-        if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in WEIGHT_FILES[:2]):
-            fetch(MODELS, source, [*_NEEDED, "pytorch_model*.bin"])
+        if not is_placed(MODELS, source) and not (folder / WEIGHT_FILES[0]).is_file():
+            fetch(MODELS, source, [*_NEEDED, WEIGHT_FILES[1]])
     return locate(entry)
 
 
@@ -68,8 +68,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     folder = fetch_model(entry)
     weights = _checked_weights(name, folder, entry)
     settings = configuration(folder)
-    by_bytes = entry.get("tokenizer") == "bytes"
-    tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
+    tokenizer = _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which is needed to align words with word pieces.")
     part = empty_model(settings, folder)
@@ -234,8 +233,8 @@ def class_with_head(task: str) -> Any:
     return getattr(transformers, _HEADS[task])
 
 
-def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> PreTrainedModel:
-    """Load a model with its trained head for a task, with the attention engine installed, in evaluation mode."""
+def load_trained(entry: Mapping[str, Any], task: str) -> PreTrainedModel:
+    """A model with its trained head for a task, with the engine installed, in evaluation mode on the configured device."""
     from attention_atlas.attention.engine import install
 
     model, missing = initialised(class_with_head(task), entry)
@@ -246,7 +245,43 @@ def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> Pr
             f"training: {{task: {task}, ...}}), or name a fine-tuned one."
         )
     install(model)
-    return in_evaluation(model, device).requires_grad_(False)
+    return in_evaluation(model, pick_device()).requires_grad_(False)
+
+
+def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
+    """Load the weights that a model had after an epoch of its training."""
+    import torch
+
+    with _opened(path) as stored, torch.no_grad():
+        for name, parameter in model.named_parameters():
+            try:
+                parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
+            except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
+                raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
+
+
+def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
+    """Epoch -> function that loads its weights into a model, for the epochs in a file of `fine_tuning.fine_tune`."""
+    with _opened(path) as stored:
+        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
+    if not epochs:
+        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
+    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in epochs}
+
+
+Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
+"""The epochs of a training, as a parameter of a function that a job calls."""
+
+
+def _opened(path: str | Path) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        return safe_open(path, framework="pt")
+    except (*DAMAGED, SafetensorError) as error:
+        raise AtlasError(
+            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
+        ) from error
 
 
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
@@ -284,24 +319,10 @@ def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
         if entry["init"] == "random":
             return ""
         raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(WEIGHT_FILES)}) in this folder.")
-    checksum = _checksum(file)
+    checksum = sha256(file)
     if "sha256" in entry and checksum != entry["sha256"]:
         raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, but the file's is {checksum}.")
     return checksum
-
-
-def _checksum(file: Path) -> str:
-    """SHA-256 of a weights file; of an index, that of the lines that sha256sum prints for it and for the files it names."""
-    if file.name not in INDEXES:
-        return sha256(file)
-    try:
-        names = [file.name, *sorted(set(read_json(file)["weight_map"].values()))]
-        lines = [f"{sha256(file.with_name(name))}  {name}\n" for name in names]
-    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise AtlasError(
-            f"{file}: this index of weights cannot be used ({first_line(error, 200)}). Fetch the model again."
-        ) from error
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _longest_input(settings: Any, tokenizer: Any) -> int:
@@ -333,3 +354,63 @@ def _read(action: Any, folder: Path, what: str) -> Any:
                 "architecture is part of transformers."
             ) from error
         raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {first_line(error, 300)}).") from error
+
+
+def check_loss(loss: torch.Tensor, when: str, remedy: str) -> None:
+    """Check that the losses of a training, of any shape, are finite."""
+    if not loss.isfinite().all():
+        raise AtlasError(f"the training diverged: at {when} the loss is not finite. {remedy}.")
+
+
+def check_weights(model: torch.nn.Module, where: str, remedy: str) -> None:
+    """Check that all weights of a model are finite."""
+    weights = dict(model.named_parameters())
+    infinite = [name for name, values in weights.items() if not values.isfinite().all()]
+    if infinite:
+        raise AtlasError(
+            f"{where}: {len(infinite)} of {len(weights)} weights are not finite ({first_names(infinite)}). {remedy}."
+        )
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first names in alphabetical order, for a message."""
+    listed = sorted(names)
+    return ", ".join(listed[:3]) + (", ..." if len(listed) > 3 else "")
+
+
+def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: Path) -> list[str]:
+    """Names of the weights that were not in the checkpoint and are random: those of a new head or pooler."""
+    shapes = {
+        name: f"{name} {list(stored)} instead of {list(built)}" for name, stored, built in loading_info["mismatched_keys"]
+    }
+    if shapes:
+        raise AtlasError(
+            f"{folder}: {len(shapes)} weights of the checkpoint have another shape than config.json says "
+            f"({first_names(shapes.values())}). Correct config.json, or name a checkpoint with a head of this size or none."
+        )
+    missing = {name for name in loading_info["missing_keys"] if not _is_computed(model, name)}
+    base = f"{model.base_model_prefix}."
+    has_head = model.base_model is not model
+    new = {name for name in missing if "pooler" in name.split(".") or (has_head and not name.startswith(base))}
+    lacking, names = missing - new, model.state_dict().keys()
+    unexpected = [name.removeprefix(base) for name in loading_info["unexpected_keys"]]
+    if lacking:
+        raise AtlasError(
+            f"{folder}: {len(lacking)} of the model's {len(names)} weights are not in the checkpoint ({first_names(lacking)}): "
+            f"it is incomplete, or has other names ({first_names(unexpected) or 'none'}). Correct model_type or the number of "
+            "layers in config.json, rename the weights, or fetch the checkpoint again."
+        )
+    numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
+    further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
+    if further:
+        raise AtlasError(
+            f"{folder}: the checkpoint has {len(further)} weights of layers that config.json does not have "
+            f"({first_names(further)}). Correct the number of layers there."
+        )
+    check_weights(model, str(folder), "The checkpoint is damaged, or its training diverged: name another one")
+    return sorted(new)
+
+
+def _is_computed(model: PreTrainedModel, name: str) -> bool:
+    """Whether a weight is a table of sinusoids, which checkpoints need not contain."""
+    return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from attention_atlas.corpora.examples import Example, question_of
 from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, in_evaluation, initialised, load_trained
 from attention_atlas.models.translating import UNCOUNTED
 
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def load_classifier(entry: Mapping[str, Any]) -> PreTrainedModel:
-    """A model that gives labels, from its registry entry, on the device of the configuration; errors of `load_trained`."""
-    return load_trained(entry, "labels", pick_device())
+load_classifier = functools.partial(load_trained, task="labels")
+load_answering = functools.partial(load_trained, task="questions")
+
+
+def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
+    """A tagger in float32 (derivatives by head gates are small)."""
+    return load_trained({**entry, "dtype": "float32"}, "tags")
 
 
 @torch.inference_mode()
@@ -124,11 +128,6 @@ def _output_names(model: PreTrainedModel) -> list[str]:
 LONGEST_ANSWER = 30  # maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD
 
 
-def load_answering(entry: Mapping[str, Any]) -> PreTrainedModel:
-    """A model that answers questions, from its registry entry, on the device of the configuration; errors of `load_trained`."""
-    return load_trained(entry, "questions", pick_device())
-
-
 def span_of_pieces(example: Example) -> tuple[int, int] | None:
     """First and last token of the first reference answer, None if the window does not contain it."""
     if example.question is None or example.question.span is None:
@@ -168,19 +167,11 @@ def answer_texts(
     batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
 ) -> list[tuple[str, float]]:
     """Answer (whole words of the passage) and score for each example of a batch."""
-    firsts, lasts, scores = best_spans(start, end, allowed)
-    answers = []
-    for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
-        answers.append((question_of(example).text(example.word[first], example.word[last] + 1), score))
-    return answers
+    spans = zip(batch, *(values.tolist() for values in best_spans(start, end, allowed)), strict=True)
+    return [(question_of(e).text(e.word[first], e.word[last] + 1), score) for e, first, last, score in spans]
 
 
 TAGS = (BEGIN, INSIDE, OUTSIDE)  # tags in the order of a model's outputs
-
-
-def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
-    """A tagger in float32 (derivatives by head gates are small), on the configured device; errors of `load_trained`."""
-    return load_trained({**entry, "dtype": "float32"}, "tags", pick_device())
 
 
 def gold_tags(example: Example) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.records import sampled
-from attention_atlas.corpora.text import read_parallel
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_files
 from attention_atlas.io.messages import progress
@@ -123,7 +123,7 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     special = [_PAD, _END, _UNKNOWN]
-    read = partial(read_parallel, texts[0], settings["languages"], *texts[1:])
+    read = partial(parallel_records, texts[0], settings["languages"], *texts[1:])
     first = settings["skip"]
     pairs = sampled(read, settings["order"], settings["seed"], first, first + settings["records"])
     sentences = [text for _, pair in pairs for text in (pair.source, pair.target)]

@@ -93,8 +93,7 @@ class Attempt(NamedTuple):
 
 def first_records(entry: Mapping[str, Any], records: int, path: Path, companion: Path | None = None) -> Attempt:
     """Read the first records of a file (and its second file) with its own reader, and compare them with the resolved entry."""
-    from attention_atlas.corpora.building import build_shard
-    from attention_atlas.corpora.examples import read_examples
+    from attention_atlas.corpora.examples import build_shard, read_examples
     from attention_atlas.corpora.records import RECORD
     from attention_atlas.corpora.word_vectors import read_vector_file
     from attention_atlas.io.tables import read_table
@@ -103,7 +102,7 @@ def first_records(entry: Mapping[str, Any], records: int, path: Path, companion:
         files = Path(folder, "examples.parquet"), Path(folder, "dropped.tsv")
         try:
             if entry["reader"] == "vectors":
-                return Attempt(records=len(read_vector_file(path, None, entry["encoding"], records).index))
+                return Attempt(records=len(read_vector_file(path, None, records).index))
             first = {**entry, "shard": records, "order": "file", "skip": 0}
             build_shard(first, path, _tokenizer(), _LONGEST, 0, *files, companion)
         except AtlasError as error:

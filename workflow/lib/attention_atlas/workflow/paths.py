@@ -152,9 +152,7 @@ def tokenised_by(config: Config, model: str) -> str:
     models = config["models"]
     while is_fine_tuned(config, model):
         model = base_of(config, model)
-    files = {key: models[model].get(key) for key in ("source", "tokenizer")}
-    same = (name for name, entry in models.items() if all(entry.get(key) == value for key, value in files.items()))
-    return str(next(same))
+    return str(next(name for name, entry in models.items() if entry["source"] == models[model]["source"]))
 
 
 def is_fine_tuned(config: Config, model: str) -> bool:

@@ -26,7 +26,7 @@ from attention_atlas.workflow.resources import model_megabytes
 
 Wildcards = Any  # wildcards of a job: attributes by name (`snakemake.io.Wildcards`)
 Parameter = Callable[[Wildcards], Any]
-WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
+WEIGHTS_KEYS = ("source", "sha256", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""
 MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 """Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
@@ -39,7 +39,7 @@ NOT_IN_EXAMPLES = frozenset(
         # Cached maps.
         "level",
         # Files that are inputs of the job.
-        *("source", "trees", "translations", "encoding"),
+        *("source", "trees", "translations"),
     )
 )
 """Keys of a corpus's registry entry on which its examples do not depend, except through input files."""

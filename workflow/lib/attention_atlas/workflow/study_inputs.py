@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from snakemake.iocontainers import Wildcards as JobWildcards
 
-from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.workflow.artifacts import Links, built_tables, listed_artifacts, page_links
@@ -38,11 +37,6 @@ Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
 """Function from wildcards to files by one or several levels of keys, or lists of these; numbers are no files."""
-_KEYPHRASE_SETS = {
-    UNCONTROLLED: "uncontrolled keyphrases",
-    CONTROLLED: "controlled keyphrases",
-    BOTH: "uncontrolled and controlled keyphrases",
-}
 
 
 _Self = TypeVar("_Self")
@@ -113,11 +107,9 @@ class StudyInputs(SharedInputs):
         return name, (model, corpus)
 
     def title_of(self, corpus: str) -> str:
-        """Name of a corpus in tables and figures: its title; for keyphrases also the set and the documents in its entry."""
+        """Name of a corpus in tables and figures: its title; for keyphrases also the documents in its entry."""
         entry = self.config["corpora"][corpus]
         parts = [str(entry.get("title", corpus))]
-        if "keyphrase_set" in entry:
-            parts.append(_KEYPHRASE_SETS[entry["keyphrase_set"]])
         if ranges := entry.get("document_names"):
             parts.append(f"documents {' and '.join(' to '.join(bounds) for bounds in ranges)}")
         return ", ".join(parts)
@@ -343,12 +335,6 @@ class StudyInputs(SharedInputs):
     def model(self, wildcards: Wildcards, key: str = "") -> dict[str, Any]:
         """Registry entry of that model."""
         return self.weights_entry(wildcards.run, self.model_name(key)(wildcards))
-
-    @of_job
-    def corpus_value(self, wildcards: Wildcards, role: str, key: str) -> Any:
-        """A key of the registry entry of a role's corpus; empty if the run names no such corpus."""
-        corpus = self.study_settings(wildcards).get(role)
-        return self.config["corpora"][corpus][key] if corpus else ""
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

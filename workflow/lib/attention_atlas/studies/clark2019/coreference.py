@@ -13,7 +13,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, with_attention
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.mentions import (
+from attention_atlas.corpora.layers import (
     BEST_HEAD_RULE,
     MENTION_TYPES,
     Features,

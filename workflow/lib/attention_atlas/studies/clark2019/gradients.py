@@ -28,7 +28,7 @@ from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, independent
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.language_models import MaskedExample, MaskedModel, MlmHead, mask_pieces, unmasked
+from attention_atlas.models.language_models import LanguageModel, MaskedExample, MlmHead, mask_pieces, unmasked
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.stats.levels import level_of_parts
 from attention_atlas.studies.clark2019.claims import first_late_layer
@@ -77,7 +77,7 @@ def gradients(
 
 
 def segment_gradients(
-    masked_model: MaskedModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int
+    masked_model: LanguageModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int
 ) -> dict[tuple[str, str], Floats]:
     """Gradients by target class: (rows, measure) -> [segment, target, layer, head] in the order of `examples`.
 
@@ -98,7 +98,7 @@ def segment_gradients(
 
 
 def attention_gradients(
-    masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
+    masked_model: LanguageModel, batch: Sequence[Example], masked_batch: Sequence[MaskedExample], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Attention maps and the derivatives of the summed loss by them: for each layer a padded tensor [batch, head, n, n]."""
     model = masked_model.model

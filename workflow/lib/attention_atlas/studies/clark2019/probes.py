@@ -27,8 +27,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loaded_weights import check_loss
-from attention_atlas.models.loading import load_model
+from attention_atlas.models.loading import check_loss, load_model
 from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, BIAS_FREE, DISTANCES_WORDS, correct_words
 
 LEGACY, FIXED = "legacy", "fixed"
@@ -50,7 +49,6 @@ def probes(
     evaluation: Attention,
     evaluation_examples: Examples,
     embeddings: Mapping[str, Any],
-    encoding: str,
     dimensions: int,
     recipe: Mapping[str, Any],
     file: VectorFile | None = None,
@@ -62,7 +60,7 @@ def probes(
     """
     if file is not None:
         words = {word.lower() for example in (*training_examples, *evaluation_examples) for word in example.words}
-        vectors = file(words, encoding)
+        vectors = file(words)
     else:
         weights = load_model(embeddings).get_input_embeddings().get_parameter("weight").detach().float().numpy()
         both = [*training_examples, *evaluation_examples]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL, PAPER_RELATIONS
+from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.simultaneous import holm
 from attention_atlas.studies.clark2019.coreference import BEST_HEAD

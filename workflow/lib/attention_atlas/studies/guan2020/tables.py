@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import (
     DENSE,
     DENSE_VERTICAL,

@@ -27,8 +27,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
-from attention_atlas.corpora.building import ExampleBuilder
-from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.examples import Example, ExampleBuilder, Examples
 from attention_atlas.corpora.glue import Labelled, labelled_example
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import RESOURCES, read_lines

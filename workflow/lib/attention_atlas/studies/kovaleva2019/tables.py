@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column

@@ -42,12 +42,10 @@ from attention_atlas.methods.masked_heads import (
     steps,
 )
 from attention_atlas.models.card import Card, read_card
-from attention_atlas.models.devices import pick_device
-from attention_atlas.models.fine_tuning import Epochs
 from attention_atlas.models.head_weights import prune_heads
-from attention_atlas.models.loading import load_trained, locate
+from attention_atlas.models.loading import Epochs, load_trained, locate
+from attention_atlas.models.marian import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
-from attention_atlas.models.tokenizer_files import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
@@ -128,7 +126,7 @@ def open_experiment(opened: Mapping[str, Any]) -> Experiment:
     entry = {**opened["model"], "dtype": "float32"}
     if opened["reader"] == "glue":
         return Classification(load_classifier(entry), pad)
-    model = load_trained(entry, "translation", pick_device())
+    model = load_trained(entry, "translation")
     shape = attention_shape(model)
     if ENCODER_SELF not in shape or len(shape) != len(KINDS):
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")

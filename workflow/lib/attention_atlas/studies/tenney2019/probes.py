@@ -23,8 +23,8 @@ from torch import nn
 from attention_atlas.corpora.examples import Example
 from attention_atlas.io.messages import progress
 from attention_atlas.models import devices
-from attention_atlas.models.hidden_states import Half
-from attention_atlas.models.loaded_weights import check_loss
+from attention_atlas.models.extraction import Half
+from attention_atlas.models.loading import check_loss
 from attention_atlas.studies.tenney2019.targets import (
     EARLY,
     EMBEDDINGS,

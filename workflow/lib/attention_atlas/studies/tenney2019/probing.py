@@ -21,7 +21,7 @@ from attention_atlas.io.files import scratch_folder
 from attention_atlas.methods.head_tables import Units, independent_units
 from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.hidden_states import Half, HiddenStates
+from attention_atlas.models.extraction import Half, HiddenStates
 from attention_atlas.models.loading import load_encoder
 from attention_atlas.studies.tenney2019.probes import Counts, ProbeKey, States, Trained, answers, count_answers, train_probes
 from attention_atlas.studies.tenney2019.targets import (

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.examples import RecordsByCorpus, dropped_records
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.compare import (
     CLOSE,
     EXACT,

@@ -1,28 +1,103 @@
-"""Conversion of fairseq translation models to transformers, such as the model of Michel et al. (2019).
+"""Translation models that transformers cannot open as they are published: Marian's on the hub, and fairseq's.
+
+Marian models have a SentencePiece vocabulary for each language and joint ids in `vocab.json`; subwords without an id are
+unknown tokens. The tokenizers made here equal transformers' MarianTokenizer without its optional Moses step, except for runs of
+several characters that the SentencePiece model lacks: they are looked up one by one, not as a whole.
 
 fairseq's transformer (post-norm, sinusoids, one dictionary and one embedding for both languages, as in
-`wmt14.en-fr.joined-dict.transformer`) has the architecture of Marian. They differ in the sinusoids, which are stored as weights
-here, and in the first token of a translation, which is the end-of-sentence token. The tokenizer expects text tokenised like the
-model's training text (Moses), and splits it into the subwords of subword-nmt.
+`wmt14.en-fr.joined-dict.transformer` of Michel et al. 2019) has the architecture of Marian. They differ in the sinusoids, which
+are stored as weights here, and in the first token of a translation, which is the end-of-sentence token. The tokenizer expects
+text tokenised like the model's training text (Moses), and splits it into the subwords of subword-nmt.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import logging
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import read_lines, whole_files
 
+if TYPE_CHECKING:
+    import torch
+    from tokenizers import Tokenizer
+
+_log = logging.getLogger(__name__)
+SOURCE, TARGET = "source.spm", "target.spm"
+_VOCABULARY = "vocab.json"
+_UNIGRAM, _NORMAL, _USER = 1, 1, 4  # constants of SentencePiece's format: the kind of model, and kinds of subwords
+PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
+_UNLIKELY = -1e4  # log-probability of a subword of the other language: far below any segmentation without it
+
+
+def is_marian(folder: Path) -> bool:
+    """Whether a model's folder has these files, and no tokenizer of the tokenizers library."""
+    return (
+        all((folder / name).is_file() for name in (SOURCE, TARGET, _VOCABULARY)) and not (folder / "tokenizer.json").is_file()
+    )
+
+
+def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
+    """The tokenizer of one language."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = _vocabulary(folder / _VOCABULARY)
+    proto = _sentencepiece(folder / pieces)
+    scores = {piece.piece: piece.score for piece in proto.pieces if piece.type in (_NORMAL, _USER)}
+    lost = sum(piece not in vocabulary for piece in scores)
+    if lost:
+        _log.warning("%s: %d subwords have no entry in %s and become unknown tokens", folder / pieces, lost, _VOCABULARY)
+    # Subwords of the other language keep their ids; a text gets one only for characters that this language lacks.
+    entries = [(piece, scores.get(piece, _UNLIKELY)) for piece in vocabulary]
+    tokenizer = Tokenizer(models.Unigram(entries, unk_id=vocabulary[UNKNOWN], byte_fallback=False))
+    steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()]
+    if proto.normalizer_spec.precompiled_charsmap:
+        steps.insert(0, normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap))
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens([PAD, END, UNKNOWN])
+    end = vocabulary[END]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[(END, end)]
+    )
+    return tokenizer
+
+
+def _vocabulary(path: Path) -> dict[str, int]:
+    """Subword -> id, in the order of the ids."""
+    try:
+        id_of_piece = json.loads(path.read_text(encoding="utf-8"))
+        ids = sorted(id_of_piece.values())
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise AtlasError(f"{path}: this is not the vocabulary of a Marian model ({error}). Fetch the model again.") from error
+    if ids != list(range(len(ids))) or not {PAD, END, UNKNOWN} <= set(id_of_piece):
+        raise AtlasError(f"{path}: the vocabulary must have ids from 0 on, and {PAD}, {END} and {UNKNOWN}.")
+    return dict(sorted(id_of_piece.items(), key=lambda item: item[1]))
+
+
+def _sentencepiece(path: Path) -> Any:
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    try:
+        proto.ParseFromString(path.read_bytes())
+    except Exception as error:  # of protobuf
+        raise AtlasError(f"{path}: this SentencePiece model cannot be read ({error}). Fetch the model again.") from error
+    if proto.trainer_spec.model_type != _UNIGRAM or not proto.pieces:
+        raise AtlasError(f"{path}: only unigram models of SentencePiece are supported, as in OPUS-MT.")
+    return proto
+
+
 FILES = ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json")
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # first entries of every dictionary, which its file does not list
-_PAD, _END, _UNKNOWN = 1, 2, 3
+_PAD, _END, _UNKNOWN = 1, 2, 3  # ids of the last three
 _CONTINUED = "@@"  # end of a subword inside a word, in fairseq's dictionary
 _WORD_END = "</w>"  # end of a subword at the end of a word, in the list of merges
 _NORMS = {
@@ -50,6 +125,8 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
 
 def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
     """Settings and weights of a checkpoint, read without running code that it may contain."""
+    import torch
+
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -81,6 +158,8 @@ def marian_weights(
 
     `size`: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
     """
+    import torch
+
     weights: dict[str, torch.Tensor] = {}
     for name, value in state.items():
         if _UNUSED.match(name) or name.endswith("embed_tokens.weight") or name == "decoder.embed_out":
@@ -115,6 +194,8 @@ def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
 
 def sinusoids(positions: int, size: int) -> torch.Tensor:
     """[position, size] fairseq's sinusoids: wavelengths from 2 pi to 20,000 pi, starting after the position of padding."""
+    import torch
+
     half = size // 2
     rates = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
     angles = (torch.arange(positions, dtype=torch.float32) + _PAD + 1)[:, None] * rates[None]

@@ -1,0 +1,18 @@
+"""Records of edge probing from a file, one after the other, as jobs build those of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.corpora.edge_converters import edges_records
+from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
+
+
+def read_edge_records(form: str, tasks: Sequence[str], raw: Path, *companion: Path, **options: Any) -> Iterator[EdgeRecord]:
+    return (build() for build in edges_records(raw, form, tasks, *companion, **options))
+
+
+def read_edges(path: Path) -> Iterator[EdgeRecord]:
+    return (build() for build in edge_line_builders(path))

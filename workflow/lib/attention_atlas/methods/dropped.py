@@ -1,0 +1,83 @@
+"""Records that were dropped from the corpora of a study, and text that yielded no record, with the reasons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from attention_atlas.corpora.records import RECORD
+from attention_atlas.io.html_tables import Layout, Table
+from attention_atlas.io.tables import read_table
+
+WINDOW = "window"
+"""The unit of a record in a corpus of questions: a stretch of the passage, with the question."""
+
+
+class CorpusRecords(NamedTuple):
+    """Records of a corpus: those kept (record, question), those dropped (record, unit, reason, n), and its limit."""
+
+    kept: pd.DataFrame
+    dropped: pd.DataFrame
+    limit: int
+
+
+def read_records(files: tuple[Sequence[str | Path], Sequence[str | Path], int]) -> CorpusRecords:
+    """The records of a corpus from its example files and its tables of dropped records; with its limit."""
+    example_files, dropped_files, limit = files
+    kept = [pd.DataFrame(columns=["record", "question"])]
+    for path in example_files:
+        examples = pq.read_table(path, columns=["record", "question"])
+        question = pc.struct_field(examples["question"], "question")
+        kept.append(pd.DataFrame({"record": examples["record"].to_numpy(), "question": question.to_pandas()}))
+    columns = ["record", "unit", "reason", "n"]
+    dropped = [pd.DataFrame(columns=columns), *(read_table(path, columns)[columns] for path in dropped_files)]
+    joined = [pd.concat([*filter(len, frames)] or frames[:1]) for frames in (kept, dropped)]
+    return CorpusRecords(joined[0], joined[1], limit)
+
+
+RecordsByCorpus = Mapping[str, Annotated[CorpusRecords, read_records]]
+"""Corpus -> its records, as a parameter of a function that a job calls."""
+
+
+def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, str]] | None = None) -> Table:
+    """corpus, outcome (kept, or the reason of dropping), unit, n and share (of the records) for every corpus of a study.
+
+    scored: corpus -> number of its records that were scored, and why the others were not; default: all kept records.
+    """
+    rows: list[dict[str, Any]] = []
+    for corpus, (examples, dropped, limit) in corpora.items():
+        kept = examples[examples["record"] < limit]
+        questions = int(kept["question"].nunique())
+        counted = WINDOW if questions else RECORD
+        # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
+        dropped = dropped[dropped["record"] < limit]
+        reasons = dropped.groupby(["unit", "reason"])["n"].sum()
+        outcomes = {(RECORD, "kept"): len(kept), **{key: int(n) for key, n in reasons.items()}}
+        total = sum(n for (unit, _), n in outcomes.items() if unit == RECORD)
+        for (unit, outcome), n in sorted(outcomes.items(), key=lambda item: item[0][0] != RECORD):
+            share = n / total if unit == RECORD else math.nan
+            rows.append(
+                {"corpus": corpus, "outcome": outcome, "unit": counted if unit == RECORD else unit, "n": n, "share": share}
+            )
+        if questions:
+            rows.append({"corpus": corpus, "outcome": "kept", "unit": "question", "n": questions})
+        if scored and corpus in scored:
+            number, reason = scored[corpus]
+            n = len(kept) - number
+            outcome = f"kept, but not scored: {reason}"
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": n, "share": n / total})
+        if total < limit:
+            outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})
+    notes = [
+        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
+        "that became no record is counted in its own unit, without a share. In a corpus of questions a record is a window: a "
+        "question on a long passage has several."
+    ]
+    return Table(pd.DataFrame(rows), notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))
