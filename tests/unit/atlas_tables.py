@@ -10,7 +10,7 @@ from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import atlas
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 
 MOST_BYTES = 8_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 
 LAYERS, HEADS = 24, 16
 MODEL = "bert-large-uncased-whole-word-masking-finetuned-squad"

@@ -8,7 +8,7 @@ from compared_models import compared_model
 
 from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.page import data_of_page
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 
 DRAWS = {"resamples": 200, "shuffles": 300, "seed": 1}
 LABELS = {"sentences": RunLabel("Test run", "step2", "text")}

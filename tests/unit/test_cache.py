@@ -12,8 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 from small_shards import write_shard
 
-from attention_atlas.attention.cache import CachedExample, read_attention
-from attention_atlas.attention.words import to_words
+from attention_atlas.attention.cache import CachedExample, read_attention, to_words
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import FORMAT, check_shard, read_description
 

@@ -8,7 +8,7 @@ from math import nan
 import pytest
 
 from attention_atlas.published.compare import CLAIM_COLUMNS, Claim, all_hold, claim_frame
-from attention_atlas.stats.levels import level_of_parts
+from attention_atlas.stats.intervals import level_of_parts
 
 CLAIM = Claim("heads gain", "1.0", "gain, percentage points", 1.0, 0.2, 1.8, 40, "examples")
 

@@ -14,9 +14,8 @@ from page_cells import cells, headings
 
 from attention_atlas.figures.by_layer import RANDOM, draw_by_layer, layer_legend
 from attention_atlas.figures.marks import LEFT, RIGHT, draw_attention_lines
-from attention_atlas.figures.quantities import SEP_TO_SEP, TO_PUNCTUATION, Quantity
-from attention_atlas.figures.style import GREY, VERMILION, plt
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.figures.style import GREY, SEP_TO_SEP, TO_PUNCTUATION, VERMILION, Quantity, plt
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.studies.clark2019 import figures as clark_figures
 from attention_atlas.studies.clark2019.figures import figure2, figure4

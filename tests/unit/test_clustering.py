@@ -9,8 +9,7 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import RunLabel, read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
     behaviours,
     clusters,

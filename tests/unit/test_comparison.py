@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_atlas.io.run_label import RunLabel, joint_lines
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import RunLabel, joint_lines, read_table, write_table
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.published.compare import (
     CLAIM_COLUMNS,

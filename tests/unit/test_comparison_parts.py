@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from test_comparison import PUBLISHED, SAMPLE, SEGMENTS, TREEBANK, claim_rows, published_tables, run
 
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import RunLabel, read_table
 from attention_atlas.models.language_models import HeadFacts
 from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, SETTING
 

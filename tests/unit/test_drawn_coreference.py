@@ -11,7 +11,7 @@ from test_coreference import WORDS, example
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.studies.clark2019.coreference import DEFAULT, DIRECTIONS, judge, picked_words, task_of
 from attention_atlas.studies.clark2019.figures import figure5
 from attention_atlas.studies.clark2019.maps import coreference_panels, figure5_weights

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
-from attention_atlas.attention.cache import read_attention
-from attention_atlas.attention.words import to_words
+from attention_atlas.attention.cache import read_attention, to_words
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import ShardWriter, tensor_name

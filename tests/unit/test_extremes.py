@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
-from attention_atlas.stats.extremes import (
+from attention_atlas.stats.simultaneous import (
     largest_interval,
     mean_deviations,
     simultaneous_widths,
     smallest_interval,
+    two_sided_p,
     widths,
 )
-from attention_atlas.stats.simultaneous import two_sided_p
 
 
 def test_a_value_beyond_the_width_is_one_that_the_test_rejects():

@@ -11,7 +11,7 @@ from tiny_models import HEADS, LAYERS, PAD, tiny
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.models.card import read_card
 from attention_atlas.models.language_models import (

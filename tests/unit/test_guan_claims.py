@@ -9,8 +9,7 @@ from scipy.stats import binom
 
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL, shares_by_half
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
-from attention_atlas.stats.intervals import expanded_level
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import LEVEL, expanded_level
 from attention_atlas.studies.guan2020.ablations import COLUMNS
 from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, passage_interval, sentences_of
 from attention_atlas.studies.guan2020.tables import drops_of, paired_parts

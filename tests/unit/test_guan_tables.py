@@ -15,7 +15,7 @@ from matplotlib.image import imread
 from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TYPES, UNNAMED, VERTICAL, alternatives
 from attention_atlas.models.card import ModelCard
 from attention_atlas.published.values import load_published

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import widened
 
 
 def test_every_half_that_is_not_negative_is_the_same_number():

@@ -12,7 +12,7 @@ from text_boxes import words_in
 from workspaces import ROOT
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import ANSWERS
 from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges
 from attention_atlas.studies.stefanik2021 import figures

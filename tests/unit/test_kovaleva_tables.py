@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from text_boxes import words_in
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.kovaleva2019 import CLASSES, MODES, TASK_TITLES, figures

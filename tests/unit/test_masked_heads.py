@@ -14,7 +14,7 @@ from text_boxes import words_in
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.methods.masked_heads import masks
 from attention_atlas.stats.intervals import resampled_counts

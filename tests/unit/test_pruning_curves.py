@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 from text_boxes import words_in
 
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import RunLabel, read_table, write_table
 from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.masked_heads import heads_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, obstacle, verdict
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Cell, Number, Published

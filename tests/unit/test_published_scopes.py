@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO
 from attention_atlas.published.matching import sameness
 from attention_atlas.published.values import Published, load_published

@@ -1,6 +1,6 @@
 """Lines of several settings: each setting is named once, and so is each caveat."""
 
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.io.tables import RunLabel, joint_lines
 
 SAMPLE = RunLabel("Run", "m", "text", sample=True)
 CAVEAT = "Generated text: not the papers' data, numbers are not comparable."

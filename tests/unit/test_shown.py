@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 import attention_atlas.studies
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.run import arguments, run
 from attention_atlas.workflow.shown import STUDIES, shown

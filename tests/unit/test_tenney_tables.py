@@ -14,7 +14,7 @@ from shipped_runs import shipped, wildcards
 from text_boxes import words_in
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3, figure_a3
 from attention_atlas.studies.tenney2019.probing import Plan, probe_tables

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.attention.words import WORD_MODES, to_words, unit_starts
+from attention_atlas.attention.cache import WORD_MODES, to_words, unit_starts
 
 
 def units(word: list[int]) -> list[list[int]]:

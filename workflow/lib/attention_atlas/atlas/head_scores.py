@@ -27,8 +27,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.atlas.head_measures import Pattern, parse_patterns
+from attention_atlas.attention.cache import widened
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
-from attention_atlas.attention.words import widened
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError, first_line

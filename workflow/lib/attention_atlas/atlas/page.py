@@ -20,13 +20,12 @@ from matplotlib.colors import to_hex
 
 from attention_atlas.atlas.measures import inside_null, measure_rows, read_measures, takes_few_values, why_not_ranked
 from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
-from attention_atlas.attention.cache import CachedExample, read_attention
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import CachedExample, read_attention, widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of
 from attention_atlas.methods.head_relations import above_baseline
 from attention_atlas.workflow.shown import page

@@ -23,8 +23,8 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
+from attention_atlas.attention.cache import to_words, unit_starts, widened
 from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
-from attention_atlas.attention.words import to_words, unit_starts, widened
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError

@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.quantities import LAYER, Quantity
-from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
+from attention_atlas.figures.style import BLACK, GREY, LAYER, NOTE, PUBLISHED, Quantity
 
 HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean and range"
 """Labels of marks, lines and bands in legends."""

@@ -14,8 +14,7 @@ import pandas as pd
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES, write_text
-from attention_atlas.io.run_label import RunLabel, joint_lines
-from attention_atlas.io.tables import write_table
+from attention_atlas.io.tables import RunLabel, joint_lines, write_table
 
 LONG = 50  # tables with more rows can be filtered and collapsed
 GOOD, BAD, OPEN, NONE = "good", "bad", "open", "none"

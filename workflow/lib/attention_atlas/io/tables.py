@@ -1,10 +1,11 @@
-"""Tables as files: tab-separated, byte-identical for the same numbers, and Parquet; and as Markdown."""
+"""Tables as files: tab-separated, byte-identical for the same numbers, and Parquet; as Markdown; and labels of runs in them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,54 @@ import pandas as pd
 
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
+
+
+@dataclass(frozen=True)
+class RunLabel:
+    """Names of a run, its model and its corpus."""
+
+    run: str
+    model: str  # model, corpus: names of the model and of the corpus
+    corpus: str
+    # model_reference, corpus_reference: the published model and data set, if these are used exactly, otherwise ""
+    model_reference: str = ""
+    corpus_reference: str = ""
+    sample: bool = False
+    converted: bool = False  # whether its relations were converted from Universal Dependencies
+    stand_in: bool = False  # whether model and corpus are generated stand-ins for the published ones with the same names
+
+    @property
+    def line(self) -> str:
+        """One line below figures and above tables."""
+        return " ".join(filter(None, (self.names, *self.caveats)))
+
+    @property
+    def names(self) -> str:
+        """Run, model and corpus in one sentence."""
+        return f"{self.run}: {self.model} on {self.corpus}."
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Reasons why the numbers cannot be compared with the papers', one sentence each."""
+        origin = ("Relations converted from Universal Dependencies, not annotated as such.",) if self.converted else ()
+        if self.stand_in:
+            return *origin, "Generated text and a small random model stand for those named: numbers are not comparable."
+        return (*origin, "Generated text: not the papers' data, numbers are not comparable.") if self.sample else origin
+
+
+def joint_lines(labels: Iterable[RunLabel]) -> list[str]:
+    """The lines of several settings: those that differ only in the corpus share a line; then each caveat once."""
+    groups: dict[RunLabel, list[str]] = {}
+    for label in labels:
+        corpora = groups.setdefault(replace(label, corpus="", corpus_reference=""), [])
+        if label.corpus not in corpora:
+            corpora.append(label.corpus)
+    if len(groups) == 1:
+        return [replace(label, corpus="; ".join(corpora)).line for label, corpora in groups.items()]
+    names = [replace(label, corpus="; ".join(corpora)).names for label, corpora in groups.items()]
+    caveats = dict.fromkeys(caveat for label in groups for caveat in label.caveats)
+    return [*dict.fromkeys(names), *([" ".join(caveats)] if caveats else [])]
+
 
 _SPECIAL = re.compile(r"([\\`*_|\[\]])")
 
@@ -28,14 +77,10 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
         frame.to_parquet(part, index=False)
 
 
-def read_parquet(path: str | Path, columns: Sequence[str], equal: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Read columns of a Parquet table.
-
-    `equal`: column -> value: read only rows with these values; others are never in memory.
-    """
+def read_parquet(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Read columns of a Parquet table."""
     try:
-        filters = [(name, "==", value) for name, value in equal.items()] if equal else None
-        return pd.read_parquet(path, columns=list(columns), filters=filters)
+        return pd.read_parquet(path, columns=list(columns))
     except (OSError, ValueError, KeyError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 

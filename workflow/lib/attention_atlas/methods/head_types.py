@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.attention.cache import CachedExample
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import CachedExample, widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
-from attention_atlas.stats.extremes import widths
+from attention_atlas.stats.simultaneous import widths
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]

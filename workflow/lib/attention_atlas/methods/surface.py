@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import entr
 
-from attention_atlas.attention.cache import CachedExample
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import CachedExample, widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, independent_units, mean_rows

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import torch
 
 from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
+from attention_atlas.attention.cache import to_words, unit_starts
 from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
-from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.examples import Corpus, Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file

@@ -18,9 +18,9 @@ import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
+from attention_atlas.attention.cache import widened
 from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention
 from attention_atlas.attention.plans import SiteKind
-from attention_atlas.attention.words import widened
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
+from attention_atlas.attention.cache import unit_starts
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.attention.words import unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, question_of
 from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE

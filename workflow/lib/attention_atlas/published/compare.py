@@ -11,7 +11,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, Table
 from attention_atlas.published.values import Number, Published, half_unit
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import LEVEL
 
 COLUMNS = (
     *("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict", "obstacle"),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, Measured
 from attention_atlas.published.values import Cell, Number, Published, Scalar, joined, scalar
 

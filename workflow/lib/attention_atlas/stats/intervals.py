@@ -9,6 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
+LEVEL = 0.95
+"""Coverage of the interval of a claim."""
+
+
+def level_of_parts(parts: int, level: float = LEVEL) -> float:
+    """Coverage of each of several intervals so that all of them cover with at least `level` (Bonferroni)."""
+    return 1 - (1 - level) / parts
+
+
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
 

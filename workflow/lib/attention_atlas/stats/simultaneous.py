@@ -6,6 +6,10 @@ Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More accurate tests
 differences). All heads share the exchanges, which gives the null distribution of the largest statistic over heads (Westfall
 and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws + 1) for any number of heads; Holm and
 Bonferroni multiply that by the number of heads.
+
+The most extreme of many heads is partly extreme by chance, so its ordinary interval misses the largest true value too often.
+`largest_interval` has the right coverage at both ends: the one towards the other heads comes from simultaneous intervals of all,
+the far one from the interval of each alone.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
+
+from attention_atlas.stats.intervals import resampled_counts
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
@@ -178,3 +185,47 @@ def too_few_draws(column: str, tests: int, level: float, setting: str = "resampl
 def enough_draws(tests: int, level: float) -> int:
     """The smallest number of draws for which `corrected_p` can correct this number of tests."""
     return math.floor(tests * _MARGIN / level + 1e-9)
+
+
+def widths(deviations: Floats, level: float) -> Floats:
+    """[statistic] half-width of the interval of each alone from deviations [statistic, draw]; NaN with too few draws."""
+    draws = deviations.shape[1]
+    # The observed value counts as a draw: a value beyond the width has p <= 1 - level (`simultaneous.two_sided_p`).
+    beyond = math.floor((1 - level) * (1 + draws) + 1e-9) - 1
+    if beyond < 0:
+        return np.full(len(deviations), np.nan)
+    sizes = np.abs(deviations)
+    return np.partition(sizes, draws - 1 - beyond, axis=1)[:, draws - 1 - beyond] * (1 + _ROUNDING)
+
+
+def simultaneous_widths(deviations: Floats, level: float) -> Floats:
+    """[statistic] half-widths of simultaneous intervals (maximum statistic, in units of spread); all share the draws."""
+    spread = np.sqrt((deviations**2).mean(axis=1))
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
+    largest = (np.abs(deviations) * scale[:, None]).max(axis=0)
+    return spread * widths(largest[None], level)[0]
+
+
+def largest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
+    """Interval of the largest of several true values: [statistic] observed, deviations [statistic, draw]."""
+    low = (values - simultaneous_widths(deviations, level)).max()
+    return float(low), float((values + widths(deviations, level)).max())
+
+
+def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
+    """Interval of the smallest of several true values; see `largest_interval`."""
+    low, high = largest_interval(-values, deviations, level)
+    return -high, -low
+
+
+def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
+    """[statistic, draw] bootstrap means of values [unit, statistic] minus their mean, rescaled to Student's t for few units.
+
+    Resampled means of few units have too small a variance and too light tails; both are corrected.
+    """
+    units = len(values)
+    spread = values.std(axis=0, ddof=1) / math.sqrt(units)
+    centred = (values - values.mean(axis=0)) * math.sqrt(units / (units - 1))
+    drawn = np.concatenate([counts @ centred for counts in resampled_counts(units, resamples, seed)]).T / units
+    scores = np.divide(drawn, spread[:, None], out=np.zeros_like(drawn), where=spread[:, None] > 0)
+    return spread[:, None] * np.sign(scores) * -stdtrit(units - 1, ndtr(-np.abs(scores)))

@@ -21,8 +21,7 @@ import pandas as pd
 
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.files import whole_file, write_text
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table, write_parquet, write_table
+from attention_atlas.io.tables import RunLabel, read_table, write_parquet, write_table
 from attention_atlas.workflow.shown import OF_RUN, Marked, call_function
 
 _OF_PAGE = ("heading", "caption", "links", "run_title")

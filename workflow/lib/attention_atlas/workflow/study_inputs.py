@@ -115,7 +115,7 @@ class StudyInputs(SharedInputs):
         return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str, name: str = "") -> dict[str, Any]:
-        """Label of the run in a table or figure, see `io.run_label`; with another name of the model."""
+        """Label of the run in a table or figure, see `io.tables.RunLabel`; with another name of the model."""
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.models.card import TRAINED_HERE
 from attention_atlas.published.compare import NO, QUALITATIVE, Claim, Measured, all_hold
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import LEVEL
 from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, RANDOM
 
 BROAD_ENTROPY = 3.8

@@ -29,8 +29,7 @@ from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
 from attention_atlas.methods.options import in_words
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
-from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
-from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, expanded_level, level_of_parts
 
 Floats = npt.NDArray[np.float64]
 BEST_HEAD, CHANCE = "best_head", "chance"

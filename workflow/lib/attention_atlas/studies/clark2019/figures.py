@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.figures import quantities, style
+from attention_atlas.figures import style
 from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, values_from_zero
 from attention_atlas.figures.marks import draw_attention_lines, label_points, shortened
 from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
@@ -37,15 +37,15 @@ _KINDS = {
 PUBLISHED_MODEL = "BERT-base"
 """The model of the paper's figures."""
 PANELS = {
-    **{"cls": quantities.TO_CLS, "sep": quantities.TO_SEP, "punct": quantities.TO_PUNCTUATION},
-    **{"rest_sep": quantities.OTHERS_TO_SEP, "sep_sep": quantities.SEP_TO_SEP},
+    **{"cls": style.TO_CLS, "sep": style.TO_SEP, "punct": style.TO_PUNCTUATION},
+    **{"rest_sep": style.OTHERS_TO_SEP, "sep_sep": style.SEP_TO_SEP},
 }
 """Target (a measure of the surface) -> how it is drawn."""
 _SERIES = (
-    ("sep", quantities.TO_SEP),
-    ("cls", quantities.TO_CLS),
-    ("punct", quantities.TO_PUNCTUATION),
-    ("other", quantities.TO_OTHERS),
+    ("sep", style.TO_SEP),
+    ("cls", style.TO_CLS),
+    ("punct", style.TO_PUNCTUATION),
+    ("other", style.TO_OTHERS),
 )
 _GRADIENTS = (
     ("masked", "per_weight", "Masked tokens, mean over weights", "Gradient |dL/dA| (nats)"),
@@ -68,12 +68,12 @@ _LINE, _TITLE = 0.125, 0.52
 """Height of a word, and of a title with the space below a panel, in inches."""
 BEHAVIOURS = {
     "none": ("no clear behaviour", style.GREY, "o"),
-    "next": (f"to the {quantities.TO_NEXT.name}", quantities.TO_NEXT.colour, quantities.TO_NEXT.marker),
-    "previous": (f"to the {quantities.TO_PREVIOUS.name}", quantities.TO_PREVIOUS.colour, quantities.TO_PREVIOUS.marker),
+    "next": (f"to the {style.TO_NEXT.name}", style.TO_NEXT.colour, style.TO_NEXT.marker),
+    "previous": (f"to the {style.TO_PREVIOUS.name}", style.TO_PREVIOUS.colour, style.TO_PREVIOUS.marker),
     "broad": ("broad attention", style.SKY, "X"),
-    "cls": ("to [CLS]", quantities.TO_CLS.colour, "D"),
-    "sep": ("to [SEP]", quantities.TO_SEP.colour, quantities.TO_SEP.marker),
-    "punctuation": ("to . and ,", quantities.TO_PUNCTUATION.colour, quantities.TO_PUNCTUATION.marker),
+    "cls": ("to [CLS]", style.TO_CLS.colour, "D"),
+    "sep": ("to [SEP]", style.TO_SEP.colour, style.TO_SEP.marker),
+    "punctuation": ("to . and ,", style.TO_PUNCTUATION.colour, style.TO_PUNCTUATION.marker),
 }
 _MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "legend": False}
 
@@ -138,12 +138,12 @@ def figure2(surface: pd.DataFrame, random: pd.DataFrame | None = None) -> DrawnF
         axes.set_title(quantity.title)
     values_from_zero(grid[0, 0], [*every["mean_attention"], *published["value"]])
     for row in grid:
-        row[0].set_ylabel(quantities.ATTENTION.axis)
+        row[0].set_ylabel(style.ATTENTION.axis)
     # The last slot of the grid holds the legend; the panel above it shows its layers.
     grid[0, -1].tick_params(labelbottom=True)
     grid[0, -1].xaxis.label.set_visible(True)
     grid[-1, -1].axis("off")
-    handles = layer_legend([quantities.TO_SEP], control is not None, PUBLISHED_MODEL)
+    handles = layer_legend([style.TO_SEP], control is not None, PUBLISHED_MODEL)
     for handle in [*handles[:2], handles[-1]]:
         handle.set_color(style.BLACK)
     grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
@@ -213,14 +213,14 @@ def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure
     published = published[published["layer"] != "last"].astype({"layer": int})
     uniform = float(surface_summary.set_index("quantity")["value"]["uniform_entropy"])
     drawn, grid = page_figure(1, 2, PAGE, 2.9, sharey=True)
-    panels = (("all", "From all tokens", quantities.ENTROPY), ("cls", "From [CLS]", quantities.ENTROPY_OF_CLS))
+    panels = (("all", "From all tokens", style.ENTROPY), ("cls", "From [CLS]", style.ENTROPY_OF_CLS))
     for axes, (source, title, quantity) in zip(grid[0], panels, strict=True):
         draw_by_layer(axes, table, [(source, quantity)], "source", "entropy", published)
         axes.axhline(uniform, color=style.GREY, linestyle="--", linewidth=1.0, zorder=1)
         axes.set_title(title)
     values_from_zero(grid[0, 0], [uniform, *table["entropy"], *published["value"]])
-    grid[0, 0].set_ylabel(quantities.ENTROPY.axis)
-    handles = layer_legend([quantities.ENTROPY], published=PUBLISHED_MODEL)
+    grid[0, 0].set_ylabel(style.ENTROPY.axis)
+    handles = layer_legend([style.ENTROPY], published=PUBLISHED_MODEL)
     for handle in handles[:3]:
         handle.set_color(style.BLACK)
     handles.append(
@@ -354,5 +354,5 @@ def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
     shown = ListedColormap(list(palette.values()))
     scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
-    figure.colorbar(scale, ax=axes, label=quantities.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
+    figure.colorbar(scale, ax=axes, label=style.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
     axes.set_title("By layer")

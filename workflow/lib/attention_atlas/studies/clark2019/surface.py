@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention, CachedExample
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import Attention, CachedExample, widened
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, head_rows, independent_units
@@ -22,8 +21,7 @@ from attention_atlas.methods.options import AS_PUBLISHED, alternatives, options_
 from attention_atlas.methods.surface import GROUPS, mean_frame, token_classes
 from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import choosing_half
-from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import LEVEL, expanded_level, percentile_interval, resampled_counts
 from attention_atlas.studies.clark2019.claims import BROAD_ENTROPY, middle_layers
 from attention_atlas.studies.clark2019.maps import WINDOW, figure1_weights
 

@@ -33,7 +33,7 @@ from attention_atlas.methods.head_tables import UNIT_COLUMNS, interval_of_mean
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives, options_of
 from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half
-from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, level_of_parts
 
 OVER_75 = ("dobj", "det", "pobj", "poss")
 """Relations whose best heads are right in over 75 %, as the paper says in its introduction."""

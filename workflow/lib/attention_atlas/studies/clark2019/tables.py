@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL, PAPER_RELATIONS
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.values import load_published, printed

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.options import in_words
 from attention_atlas.published.compare import VERDICT_NOTE, claim_frame, claim_table, compare, value_table, verdict_counts

@@ -15,12 +15,13 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.marks import draw_cells, label_points, number_ticks
-from attention_atlas.figures.quantities import HEAD, LAYER
 from attention_atlas.figures.style import (
     BLUE,
     COLUMN,
     GREEN,
     GREY,
+    HEAD,
+    LAYER,
     NOTE,
     ORANGE,
     PAGE,

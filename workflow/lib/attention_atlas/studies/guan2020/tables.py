@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import (
     DENSE,
@@ -30,8 +30,7 @@ from attention_atlas.methods.head_types import fits as fits_of
 from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
-from attention_atlas.stats.intervals import expanded_level
-from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
 from attention_atlas.studies.guan2020.rows import (
     BASELINE,
     MODEL_TITLES,

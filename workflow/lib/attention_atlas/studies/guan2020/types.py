@@ -18,8 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from attention_atlas.attention.cache import Attention, CachedExample
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import Attention, CachedExample, widened
 from attention_atlas.corpora.examples import Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress

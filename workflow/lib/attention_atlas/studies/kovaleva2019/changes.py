@@ -13,9 +13,8 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attention_atlas.methods.head_tables import head_rows, mean_rows
-from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths, smallest_interval
-from attention_atlas.stats.intervals import bootstrap_ratio
-from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, level_of_parts
+from attention_atlas.stats.simultaneous import mean_deviations, simultaneous_widths, smallest_interval
 from attention_atlas.studies.kovaleva2019 import (
     ANNOTATORS,
     CLASSES,

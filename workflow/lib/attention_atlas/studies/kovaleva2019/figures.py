@@ -17,22 +17,29 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
 from attention_atlas.figures.marks import draw_cells, draw_head_grid, number_ticks
-from attention_atlas.figures.quantities import ATTENTION, COSINE, HEAD, LAYER, LOSS, SHARE_OF_MAPS, UNCHANGED, WEIGHT
 from attention_atlas.figures.style import (
+    ATTENTION,
     BLACK,
     BLUE,
     COLUMN,
+    COSINE,
     DIVERGING,
     GREEN,
     GREY,
+    HEAD,
+    LAYER,
+    LOSS,
     ORANGE,
     PAGE,
     PUBLISHED,
     REVERSED,
     SEQUENTIAL,
+    SHARE_OF_MAPS,
     SKY,
     SMALLEST,
     TALLEST,
+    UNCHANGED,
+    WEIGHT,
     DrawnFigure,
     minus_signs,
     page_figure,

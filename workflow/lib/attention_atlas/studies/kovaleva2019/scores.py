@@ -10,10 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.stats.extremes import largest_interval, widths
-from attention_atlas.stats.intervals import expanded_level, percentile_interval, resampled_counts, with_seed_variation
-from attention_atlas.stats.levels import level_of_parts
-from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges, two_sided_p
+from attention_atlas.stats.intervals import (
+    expanded_level,
+    level_of_parts,
+    percentile_interval,
+    resampled_counts,
+    with_seed_variation,
+)
+from attention_atlas.stats.simultaneous import adjusted_p, largest_interval, random_exchanges, two_sided_p, widths
 from attention_atlas.studies.kovaleva2019 import FRAME_HEADS, LEVEL, STATES, TASKS
 
 Floats = npt.NDArray[np.float64]

@@ -11,12 +11,12 @@ import pandas as pd
 
 from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.stats.levels import LEVEL
+from attention_atlas.stats.intervals import LEVEL
 from attention_atlas.studies.kovaleva2019 import (
     ANNOTATORS,
     CHANNELS,

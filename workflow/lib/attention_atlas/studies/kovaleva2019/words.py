@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention, with_attention
-from attention_atlas.attention.words import widened
+from attention_atlas.attention.cache import Attention, widened, with_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET

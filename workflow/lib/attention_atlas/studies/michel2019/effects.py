@@ -32,9 +32,14 @@ from attention_atlas.methods.head_measures import (
     TRANSLATION,
 )
 from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
-from attention_atlas.stats.intervals import expanded_level, percentile_interval, predicted_difference, resampled_counts
-from attention_atlas.stats.levels import LEVEL as COVERAGE
-from attention_atlas.stats.levels import level_of_parts
+from attention_atlas.stats.intervals import LEVEL as COVERAGE
+from attention_atlas.stats.intervals import (
+    expanded_level,
+    level_of_parts,
+    percentile_interval,
+    predicted_difference,
+    resampled_counts,
+)
 from attention_atlas.stats.ranks import pearson, spearman, weighted_pearson
 from attention_atlas.stats.significance import mcnemar
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, simultaneous_largest, two_sided_p

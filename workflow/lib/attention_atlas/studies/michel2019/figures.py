@@ -12,9 +12,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from attention_atlas.figures.quantities import ACCURACY, BLEU, change
 from attention_atlas.figures.style import (
+    ACCURACY,
     BLACK,
+    BLEU,
     BLUE,
     GREEN,
     GREY,
@@ -26,12 +27,13 @@ from attention_atlas.figures.style import (
     VERMILION,
     DrawnFigure,
     centred_edges,
+    change,
     legend_below,
     minus_signs,
     panels,
     plain,
 )
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.studies.michel2019.effects import (

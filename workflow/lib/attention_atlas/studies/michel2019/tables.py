@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, OTHERS, TRANSLATION
 from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts

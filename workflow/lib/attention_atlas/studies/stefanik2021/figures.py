@@ -12,14 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.marks import draw_head_grid
-from attention_atlas.figures.quantities import F1, HEAD, LAYER, change
 from attention_atlas.figures.style import (
     BLACK,
     BLUE,
     DIVERGING,
+    F1,
     GREEN,
     GREY,
+    HEAD,
     INTERVAL,
+    LAYER,
     ORANGE,
     PAGE,
     PUBLISHED,
@@ -29,6 +31,7 @@ from attention_atlas.figures.style import (
     VERMILION,
     DrawnFigure,
     centred_edges,
+    change,
     interval_rows,
     legend_below,
     page_figure,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
 from attention_atlas.published.compare import Claim, claim_frame, claim_table, compare, value_table, verdict_counts

@@ -18,8 +18,7 @@ from scipy.stats import ttest_ind
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.published.compare import Claim, all_hold
 from attention_atlas.published.values import Published
-from attention_atlas.stats.intervals import expanded_level
-from attention_atlas.stats.levels import LEVEL, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
 from attention_atlas.stats.ranks import spearman
 from attention_atlas.studies.tenney2019.summary import (
     Floats,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.compare import (
     CLOSE,

@@ -12,7 +12,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.figures.marks import draw_head_grid
 from attention_atlas.figures.style import DrawnFigure, panels
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.published.compare import compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
