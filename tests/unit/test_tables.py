@@ -7,7 +7,7 @@ from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
+from attention_atlas.io.tables import read_table, write_table
 
 
 def test_bytes_of_a_table(tmp_path):
@@ -109,11 +109,3 @@ def test_page_stands_alone_and_is_stable(tmp_path):
     assert "charset='utf-8'" in page
     assert "http" not in page
     assert "src=" not in page
-
-
-def test_only_rows_with_a_value_are_read(tmp_path):
-    path = tmp_path / "t.parquet"
-    write_parquet(pd.DataFrame({"action": ["a", "b", "a"], "n": [1, 2, 3]}), path)
-    assert read_parquet(path, ["n"], {"action": "a"})["n"].tolist() == [1, 3]
-    assert read_parquet(path, ["n"], {"action": "none"}).empty
-    assert read_parquet(path, ["n"])["n"].tolist() == [1, 2, 3]

@@ -8,7 +8,7 @@ and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws
 Bonferroni multiply that by the number of heads.
 
 The most extreme of many heads is partly extreme by chance, so its ordinary interval misses the largest true value too often.
-`largest_interval` has the right coverage at both ends: the one towards the other heads comes from simultaneous intervals of all,
+`largest_interval` covers at both ends: the one towards the other heads comes from simultaneous intervals of all heads,
 the far one from the interval of each alone.
 """
 
