@@ -36,7 +36,7 @@ def run() -> None:
         for layer in range(LAYERS)
         for head in range(HEADS)
     }
-    rows = [c for c in conditions(types, HEADS, 0, "stops", False, 0) if c.sentences in ("", "segments")]
+    rows = [c for c in conditions(types, HEADS, 0, 0, "stops", False, 0) if c.sentences in ("", "segments")]
     answers_by_method: dict[str, Answers] = {}
 
     def together() -> None:

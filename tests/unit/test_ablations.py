@@ -32,10 +32,11 @@ from attention_atlas.studies.guan2020.ablations import (
     baselines,
     conditions,
     other_sets,
+    permuted_sets,
     scored_rows,
     sentence_of_pieces,
 )
-from attention_atlas.studies.guan2020.rows import BASELINE, ROWS
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS
 from attention_atlas.studies.guan2020.tables import table2, table3
 
 LAYERS, HEADS = 3, 4
@@ -100,19 +101,20 @@ def test_rows_are_those_of_the_paper():
 
 
 def test_conditions_change_the_heads_of_their_types(types):
-    row_conditions = conditions(types, HEADS, 3, "stops", False, 0)
+    row_conditions = conditions(types, HEADS, 3, 5, "stops", False, 0)
     rows = {row.number: row for row in ROWS}
     for number, row in rows.items():
         type_heads = sorted(place for place, name in types.items() if name in row.types)
         own = [c for c in row_conditions if c.row == number]
         assert {c.sentences for c in own} == set(("segments", "stops") if row.item == "Table 3" else ("",))
         assert [list(c.heads) for c in own if c.drawn_from == "type"] == [type_heads] * len({c.sentences for c in own})
+        assert sum(c.drawn_from == "permuted" for c in own) == (5 if number in PRUNED.values() else 0)
         for condition in own:
             assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
             assert len(set(condition.heads)) == len(type_heads)
             assert (condition.drawn_from != "others") or not set(condition.heads) & set(type_heads)
     assert sum(c.drawn_from == "others" for c in row_conditions) > 0
-    assert conditions(types, HEADS, 3, "stops", False, 0)[7].heads == row_conditions[7].heads
+    assert conditions(types, HEADS, 3, 5, "stops", False, 0)[7].heads == row_conditions[7].heads
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
@@ -135,6 +137,13 @@ def test_other_heads_are_drawn_evenly_and_all_of_them_where_they_are_few():
     assert sorted(other_sets(((0, 0), (1, 3)), 4, 20, 0)) == [((0, a), (1, b)) for a in (1, 2, 3) for b in (0, 1, 2)]
     counts = Counter(head for seed in range(300) for heads in other_sets(((0, 5),), 6, 1, seed) for _, head in heads)
     assert sorted(counts) == [0, 1, 2, 3, 4]
+    assert chisquare(list(counts.values())).pvalue > 0.001
+
+
+def test_permuted_types_may_be_those_of_any_head_of_a_layer():
+    drawn = permuted_sets(((0, 0), (0, 1), (1, 2)), 4, 3000, 0)
+    counts = Counter(drawn)
+    assert len(counts) == comb(4, 2) * 4
     assert chisquare(list(counts.values())).pvalue > 0.001
 
 
@@ -187,7 +196,7 @@ def test_abbreviations_and_numbers_end_no_sentence():
 @pytest.mark.parametrize("special_tokens", ["none", "segment"])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
-    row_conditions = conditions(types, HEADS, 1, "sentencex", renormalise, 0)
+    row_conditions = conditions(types, HEADS, 1, 1, "sentencex", renormalise, 0)
     answers = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
@@ -206,7 +215,7 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
 
 
 def test_shards_together_answer_as_all_questions_at_once(model, types):
-    row_conditions = conditions(types, HEADS, 1, "stops", False, 0)
+    row_conditions = conditions(types, HEADS, 1, 0, "stops", False, 0)
     whole, shards = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
     for part in (EXAMPLES[:1], EXAMPLES[1:], []):
         shards.append(answered(answer_all(model, part, row_conditions, 0, "none")))
@@ -240,6 +249,7 @@ def test_tables_have_drops_intervals_and_the_control():
         (2, "", "type", 0, 0.2),
         (2, "", "others", 1, 0.8),
         (2, "", "others", 2, 0.7),
+        (2, "", "permuted", 1, 0.1),
         (4, "", "type", 0, 0.3),
         (12, "stops", "type", 0, 0.5),
     ]
@@ -253,7 +263,7 @@ def test_tables_have_drops_intervals_and_the_control():
     rows = [(*place, UNNAMED if kind == DENSE else kind, kind) for place, kind in zip(places, of_heads, strict=True)]
     head_types = pd.DataFrame(rows, columns=["layer", "head", "type", "cluster"])
     table = table2(answers, head_types, pd.DataFrame(), 200, 0).frame.set_index("row")
-    means = answers.groupby(["row", "draw"])["em"].mean()
+    means = answers[answers["drawn_from"] != "permuted"].groupby(["row", "draw"])["em"].mean()
     assert list(table.index) == [1, 2, 4]
     row = table.loc[2]
     assert row["em"] == pytest.approx(means[2, 0], abs=1e-3)

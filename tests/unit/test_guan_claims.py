@@ -12,8 +12,8 @@ from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, 
 from attention_atlas.stats.intervals import LEVEL, expanded_level
 from attention_atlas.studies.guan2020.ablations import COLUMNS
 from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, passage_interval, sentences_of
-from attention_atlas.studies.guan2020.tables import drops_of, paired_parts
-from attention_atlas.studies.guan2020.tables import tested_claims as claims
+from attention_atlas.studies.guan2020.tables import beside_permutations, drops_of, paired_parts, permuted_drops
+from attention_atlas.studies.guan2020.tables import tested_claims as claims_of
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
 CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row, "stops")]
@@ -24,6 +24,7 @@ TYPES_BY_LAYER = pd.DataFrame(
     columns=["layer", "head", "type"],
 )
 TYPES_BY_LAYER["cluster"] = TYPES_BY_LAYER["type"]
+MATTERS = "The type matters, not the number and layers of its heads: pruning Dense heads"
 
 
 def made_up(drop_of_row, passages=PASSAGES, noise=5.0, seed=0):
@@ -36,8 +37,12 @@ def made_up(drop_of_row, passages=PASSAGES, noise=5.0, seed=0):
     return pd.DataFrame(values, index=numbers, columns=pd.MultiIndex.from_tuples(CHANGES))
 
 
-def verdict_of(text, drops, types=TYPES_BY_LAYER):
-    return next(claim for claim in claims(drops, types, RESAMPLES, 0) if claim.statement.startswith(text))
+def claims(drops, types=TYPES_BY_LAYER, resamples=RESAMPLES, permuted=()):
+    return claims_of(drops, dict.fromkeys(TYPES, np.asarray(permuted, dtype=float)), types, resamples, 0)
+
+
+def verdict_of(text, drops, types=TYPES_BY_LAYER, permuted=()):
+    return next(claim for claim in claims(drops, types, permuted=permuted) if claim.statement.startswith(text))
 
 
 def level_for(verdict, plain=10.0, moved=40.0):
@@ -73,7 +78,7 @@ def test_heads_matter_within_or_between_sentences(verdict, kind, more):
     for sentences in ("question and passage as the two sentences", "sentences of the passage, split at full stops"):
         (claim,) = [
             claim
-            for claim in claims(made_up({more: level_for(verdict)}), TYPES_BY_LAYER, RESAMPLES, 0)
+            for claim in claims(made_up({more: level_for(verdict)}))
             if claim.statement.startswith(f"{TITLES[kind]} heads matter more") and sentences in claim.statement
         ]
         assert claim.verdict == verdict
@@ -134,11 +139,34 @@ def test_types_of_layers_that_differ_have_no_order(data_sets):
     assert fewest <= outside <= most
 
 
+@pytest.mark.parametrize(
+    ("drop", "number", "verdict"),
+    [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, NOT_TESTED), (50.0, 0, NOT_TESTED)],
+)
+def test_a_type_matters_beside_permuted_types(drop, number, verdict):
+    permuted = np.linspace(5, 15, number)
+    drops = made_up({PRUNED[DENSE]: drop}, noise=0.0)
+    claim = verdict_of(MATTERS, drops, permuted=permuted)
+    assert claim.verdict == verdict
+    assert claim.n == number
+    if number < 39:
+        assert "39 are needed (setting permutations)" in claim.ours
+    else:
+        assert (claim.ci_low, claim.ci_high) == pytest.approx((drop - 15, drop - 5))
+
+
+def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
+    permuted = [10.0] * 38 + [50.0]
+    drops = made_up({PRUNED[DENSE]: 50.0}, noise=0.0)
+    assert verdict_of(MATTERS, drops, permuted=permuted).holds is None
+
+
 def test_a_type_that_no_cluster_fits_is_not_tested():
     drops = made_up(dict.fromkeys(UNIFORMED.values(), 90.0) | {PRUNED[DIAGONAL]: 50.0, 15: 90.0})
+    permuted = np.linspace(5, 6, 39)
     types = TYPES_BY_LAYER.assign(type=TYPES_BY_LAYER["type"].replace(DENSE_VERTICAL, UNNAMED))
-    all_named = {claim.statement: claim for claim in claims(drops, TYPES_BY_LAYER, RESAMPLES, 0)}
-    for claim in claims(drops, types, RESAMPLES, 0):
+    all_named = {claim.statement: claim for claim in claims(drops, permuted=permuted)}
+    for claim in claims(drops, types, permuted=permuted):
         if "four types" in claim.statement or "every type" in claim.statement or "Dense & vertical" in claim.statement:
             assert all_named[claim.statement].verdict == HOLDS
             assert claim.verdict == NOT_TESTED
@@ -177,7 +205,7 @@ def test_questions_on_one_passage_are_drawn_together():
     numbers = np.repeat(np.arange(15), 6)
     frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), index=numbers, columns=pd.MultiIndex.from_tuples(CHANGES))
     frame[12, "segments"] = 10 + generator.normal(3, 6, 15)[numbers] + generator.normal(0, 1, 90)
-    tested = claims(frame, TYPES_BY_LAYER, 4000, 0)
+    tested = claims(frame, resamples=4000)
     claim = next(claim for claim in tested if "rows 12 and 13; question and passage as the two sentences" in claim.statement)
     tails = 1 - expanded_level(0.95, 15)
     difference = (frame[12, "segments"] - frame[13, "segments"]).to_numpy()
@@ -192,13 +220,16 @@ def test_questions_on_one_passage_are_drawn_together():
     assert claim.value == pytest.approx(difference.mean())
 
 
-def test_drops_by_question():
+def test_drops_by_question_and_by_permutation():
     rows = []
     for number, sentences in CHANGES:
         rows += [(number, sentences, "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
         rows += [(number, sentences, "others", 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
     rows += [(BASELINE, "", "type", 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
-    drops = drops_of(pd.DataFrame(rows, columns=COLUMNS))
+    rows += [(PRUNED[DENSE], "", "permuted", draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
+    answers = pd.DataFrame(rows, columns=COLUMNS)
+    drops, permuted = drops_of(answers), permuted_drops(answers)
+    assert {kind: values.tolist() for kind, values in permuted.items()} == {kind: [] for kind in TYPES} | {DENSE: [9, 8]}
     assert drops[12, "stops"].tolist() == [12, 13, 14]
     assert drops.index.tolist() == [0, 0, 1]
     assert drops[PRUNED[VERTICAL], ""].mean() == 6
@@ -208,6 +239,20 @@ def within_bounds(alarms, data_sets, level=0.05, discrete=False):
     low, high = binom.interval(0.999, data_sets, level)
     assert alarms <= high, f"{alarms} of {data_sets} decided though nothing differs"
     assert discrete or alarms >= low, f"only {alarms} of {data_sets} decided: the interval is too wide"
+
+
+@REPETITIONS
+def test_types_that_say_nothing_of_heads_are_seldom_said_to_matter(data_sets):
+    """Types are drawn at random. One head of the layer has a large effect, the others small ones."""
+    decided = {0.0: 0, 60.0: 0}
+    for planted in decided:
+        for seed in range(data_sets):
+            generator = np.random.default_rng(seed)
+            effects = np.where(np.arange(12) == 0, 30.0, generator.exponential(2.0, 12))
+            typed, *permuted = generator.permuted(np.tile(effects, (100, 1)), axis=1)[:, :4].sum(axis=1)
+            decided[planted] += beside_permutations(DENSE, typed + planted, np.array(permuted)).holds is not None
+    within_bounds(decided[0.0], data_sets, discrete=True)
+    assert decided[60.0] > 0.9 * data_sets
 
 
 @REPETITIONS

@@ -25,7 +25,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import answer_texts, load_answering, passage_pieces
-from attention_atlas.studies.guan2020.rows import BASELINE, ROWS, SCORES, passage_interval, sentences_of
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, SCORES, passage_interval, sentences_of
 
 _log = logging.getLogger(__name__)
 KEY = ["row", "sentences", "drawn_from", "draw"]
@@ -37,7 +37,8 @@ Heads = tuple[tuple[int, int], ...]
 class Condition(NamedTuple):
     """One evaluation of a row (its number), under a definition of a sentence: the (layer, head) from 0 to change, and how.
 
-    drawn_from: type (the heads of the row's types, draw 0) or others (as many other heads of the same layers, the control).
+    drawn_from: type (the heads of the row's types, draw 0), others (as many other heads of the same layers, the control) or
+    permuted (those that have the types after a permutation within each layer, the null distribution).
     """
 
     row: int
@@ -84,21 +85,30 @@ def conditions_of(card: Card, head_types: pd.DataFrame, settings: Mapping[str, A
     types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in head_types.itertuples()}
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"the types are those of {len(types)} heads, the model {card.name} has {card.layers * card.heads}.")
-    random_sets, splitter, renormalise = (settings[name] for name in ("random_sets", "sentences", "renormalise"))
-    return conditions(types, card.heads, random_sets, splitter, renormalise, seed)
+    numbers = settings["random_sets"], settings["permutations"]
+    return conditions(types, card.heads, *numbers, settings["sentences"], settings["renormalise"], seed)
 
 
 def conditions(
-    types: Mapping[tuple[int, int], str], heads_a_layer: int, random_sets: int, splitter: str, renormalise: bool, seed: int
+    types: Mapping[tuple[int, int], str],
+    heads_a_layer: int,
+    random_sets: int,
+    permutations: int,
+    splitter: str,
+    renormalise: bool,
+    seed: int,
 ) -> list[Condition]:
-    """Every row under every definition of a sentence, for the heads of its types and for random sets of other heads of the
-    same layers. types: (layer, head) from 0 -> type.
+    """Every row under every definition of a sentence, for the heads of its types, for random sets of other heads of the same
+    layers, and, where it prunes one type, for permutations of the types. types: (layer, head) from 0 -> type.
     """
     row_conditions = []
     for row in ROWS:
         type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
         sets = [("type", 0, type_heads)]
         sets += [("others", n, heads) for n, heads in enumerate(other_sets(type_heads, heads_a_layer, random_sets, seed), 1)]
+        if row.number in PRUNED.values():
+            permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
+            sets += [("permuted", n, heads) for n, heads in enumerate(permuted, 1)]
         row_conditions += [
             Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, renormalise))
             for sentences in sentences_of(row, splitter)
@@ -116,15 +126,33 @@ def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[
         return []
     changed = set(heads)
     others = {layer: [head for head in range(heads_a_layer) if (layer, head) not in changed] for layer in sizes}
-    generator = np.random.default_rng([seed, *(number for pair in heads for number in pair)])
+    generator = _generator(heads, seed)
     if math.prod(math.comb(len(others[layer]), size) for layer, size in sizes.items()) <= count:
         by_layer = ([tuple((layer, head) for head in c) for c in combinations(others[layer], n)] for layer, n in sizes.items())
         return [tuple(head for layer_heads in chosen for head in layer_heads) for chosen in product(*by_layer)]
     sets: dict[Heads, None] = {}
     while len(sets) < count:
-        chosen = {layer: sorted(generator.choice(others[layer], size, replace=False)) for layer, size in sizes.items()}
-        sets[tuple((layer, int(head)) for layer in chosen for head in chosen[layer])] = None
+        sets[_drawn(sizes, others, generator)] = None
     return list(sets)
+
+
+def permuted_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
+    """Heads that have the types of `heads` after random permutations of the types within each layer."""
+    sizes, generator = Counter(layer for layer, _ in heads), _generator(heads, seed + 1)
+    all_heads = dict.fromkeys(sizes, range(heads_a_layer))
+    return [_drawn(sizes, all_heads, generator) for _ in range(count)] if heads else []
+
+
+def _generator(heads: Heads, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, *(number for pair in heads for number in pair)])
+
+
+def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], generator: np.random.Generator) -> Heads:
+    return tuple(
+        (layer, int(head))
+        for layer, size in sizes.items()
+        for head in sorted(generator.choice(drawn_from[layer], size, replace=False))
+    )
 
 
 def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
