@@ -271,11 +271,11 @@ def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
 
 def test_a_model_of_the_hub_without_weights_is_refused(folder, monkeypatch):
     on_the_hub(folder, monkeypatch, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, pytorch"):
+    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
         overlay("someone/some-model")
 
 
-@pytest.mark.parametrize("files", [["pytorch_model.bin"], None])
+@pytest.mark.parametrize("files", [["pytorch_model.bin"], ["model.safetensors.index.json"], None])
 def test_other_names_of_weights_and_hubs_that_list_no_files_are_accepted(folder, monkeypatch, files):
     on_the_hub(folder, monkeypatch, files)
     assert overlay("someone/some-model")[0] == "atlas-someone-some-model"

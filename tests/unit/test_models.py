@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
 import sys
+from functools import partial
 
 import huggingface_hub
 import pytest
@@ -169,7 +171,7 @@ def test_the_checksum_of_the_weights_is_compared(folder, tmp_path):
 def test_weights_may_be_missing_only_where_they_are_not_used(folder, tmp_path):
     bare = copied(folder, tmp_path, leave_out=("model.safetensors",))
     message = not_described(tmp_path, entry_for(bare))
-    files = "model.safetensors or pytorch_model.bin"
+    files = "model.safetensors or model.safetensors.index.json or pytorch_model.bin or pytorch_model.bin.index.json"
     assert message == f"{bare}: model tiny has no weights ({files}) in this folder."
     assert described(tmp_path, entry_for(bare, init="random")).weights_sha256 == ""
 
@@ -251,13 +253,21 @@ def test_weights_that_cannot_be_read_are_a_sentence(folder, tmp_path):
     assert refusal(load_model, entry_for(bad)).startswith(f"{bad}: the weights cannot be read (")
 
 
-def stored(model: str, folder, settings: dict = {}, rename=lambda name: name, keep=lambda name: True):  # noqa: B006
-    """A folder with a tiny model: its configuration changed, its weights renamed, some left out."""
+def stored(model: str, folder, settings: dict = {}, rename=lambda name: name, index="", keep=lambda name: True):  # noqa: B006
+    """A folder with a tiny model: its configuration changed, its weights renamed, as .bin, or in two files with an index."""
     tiny(model).save_pretrained(folder)
     config, weights = folder / "config.json", load_file(folder / "model.safetensors")
     config.write_text(json.dumps(json.loads(config.read_text()) | settings))
-    weights = {rename(name): values for name, values in weights.items() if keep(name)}
+    weights = {rename(name): values for name, values in weights.items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    if index:
+        (folder / "model.safetensors").unlink()
+        shards = {name: index.replace(".", f"-{2 * number // len(weights)}.", 1) for number, name in enumerate(sorted(weights))}
+        save = torch.save if index.endswith(".bin") else partial(save_file, metadata={"format": "pt"})
+        for shard in set(shards.values()):
+            save({name: weights[name] for name in weights if shards[name] == shard}, folder / shard)
+        listed = {name: shard for name, shard in shards.items() if keep(name)}
+        (folder / f"{index}.index.json").write_text(json.dumps({"metadata": {}, "weight_map": listed}))
     return folder
 
 
@@ -270,14 +280,14 @@ ROBERTA = {"model_type": "roberta"}
         ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 55 weights .*has other names .module.embeddings"),
         (
             "bert",
-            {"rename": lambda n: f"transformer.{n}"},
+            {"rename": lambda n: f"transformer.{n}", "index": "pytorch_model.bin"},
             r"embeddings\.LayerNorm\.bias, .*\.\.\.\): .* other names .transformer\.",
         ),
         ("bert", {"rename": lambda n: n.replace("layer.", "layers.")}, "48 of .*other names .encoder.layers.0"),
         (
             "bert",
-            {"keep": lambda n: n < "encoder.layer.1.attention.self.q"},
-            "it is incomplete, or has other names .none.. .* fetch the checkpoint again",
+            {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.1.attention.self.q"},
+            "it is incomplete, or has other names .none.. .* fetch the checkpoint with its index again",
         ),
         ("bert_mlm", {"settings": ROBERTA | {"architectures": None}}, "has other names .bert.* Correct model_type"),
         ("bert", {"settings": ROBERTA}, "model_type: roberta, but architectures: BertModel, which is of type bert"),
@@ -311,6 +321,8 @@ CLASSIFIER = ["classifier.bias", "classifier.weight"]
         ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, AutoModel, []),
         ("bert", {"settings": {"attn_implementation": "flash_attention_2"}}, AutoModel, []),
         ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, AutoModel, []),
+        ("bert", {"index": "pytorch_model.bin"}, AutoModel, []),
+        ("bert", {"index": "model.safetensors"}, AutoModel, []),
         ("bert", {}, AutoModelForSequenceClassification, CLASSIFIER),
         ("bert_mlm", {}, AutoModel, POOLER),
         ("bert_mlm", {}, AutoModelForMaskedLM, []),
@@ -344,6 +356,20 @@ def test_weights_that_are_not_finite_are_an_error(tmp_path):
     model.encoder.layer[1].output.dense.bias.data[3] = float("nan")
     message = refusal(load_model, saved_model(model, tmp_path))
     assert message.startswith(f"{tmp_path}: 1 of 55 weights are not finite (encoder.layer.1.output.dense.bias). ")
+
+
+@pytest.mark.parametrize("index", ["model.safetensors", "pytorch_model.bin"])
+def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp_path, index):
+    sharded = stored("bert", copied(folder, tmp_path), index=index)
+    first, second = sorted(path.name for path in sharded.glob(f"{index.partition('.')[0]}-*"))
+    lines = [f"{sha256(sharded / name)}  {name}\n" for name in (f"{index}.index.json", first, second)]
+    checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
+    with (sharded / second).open("ab") as stream:
+        stream.write(b" ")
+    assert "wrong checksum" in not_described(tmp_path, entry_for(sharded, sha256=checksum))
+    (sharded / second).unlink()
+    assert second in not_described(tmp_path, entry_for(sharded))
 
 
 def test_cards_come_back_as_they_were_written(tmp_path):

@@ -1,14 +1,16 @@
-"""Models of a folder: the atlas of a decoder with causal attention, without [CLS], [SEP] and a tokenizer; changed weights."""
+"""Models of a folder: the atlas of a decoder with causal attention, without [CLS] and [SEP]; changed weights."""
 
 from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pandas as pd
 import torch
 import yaml
-from transformers import LlamaConfig, LlamaModel
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
 
 from attention_atlas.atlas.page import data_of_page
 from tools.atlas import overlay
@@ -24,16 +26,23 @@ runs:
 """
 
 
-def decoder(seed: int = 0) -> LlamaModel:
+def save_decoder(folder: Path, seed: int = 0) -> None:
+    """A small decoder with a tokenizer that encodes text as <s> and its bytes."""
     torch.manual_seed(seed)
     sizes = {"vocab_size": 300, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 512}
     shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-    return LlamaModel(LlamaConfig(**sizes, **shape))
+    LlamaModel(LlamaConfig(**sizes, **shape)).save_pretrained(folder)
+    pieces = ["<unk>", "<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE(vocab={piece: number for number, piece in enumerate(pieces)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
+    names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
 
 
 def test_changed_weights_of_a_folder_are_described_again(workspace):
     folder = workspace.folder / "decoder"
-    decoder().save_pretrained(folder)
+    save_decoder(folder)
     run, added = overlay(str(folder))
     (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
     card = f"results/{run}/models/{added['runs'][run]['model']}/card.json"
@@ -41,7 +50,7 @@ def test_changed_weights_of_a_folder_are_described_again(workspace):
     workspace.snakemake(*start)
     first = json.loads((workspace.folder / card).read_text())
     assert "Nothing to be done" in workspace.snakemake("-n", *start).stdout
-    decoder(seed=1).save_pretrained(folder)
+    save_decoder(folder, seed=1)
     # Times of change of some file systems are whole seconds.
     later = (workspace.folder / card).stat().st_mtime + 2
     os.utime(folder / "model.safetensors", (later, later))
@@ -52,7 +61,7 @@ def test_changed_weights_of_a_folder_are_described_again(workspace):
 
 
 def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
-    decoder().save_pretrained(workspace.folder / "decoder")
+    save_decoder(workspace.folder / "decoder")
     # As bytes the second sentence is longer than the model can read.
     (workspace.folder / "my.txt").write_text(f"Dogs bark.\n\n{'word ' * 130}\nIt rains.\n", encoding="utf-8")
     run, added = overlay(str(workspace.folder / "decoder"), workspace.folder / "my.txt")

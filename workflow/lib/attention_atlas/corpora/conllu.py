@@ -1,8 +1,9 @@
 """Dependency trees, and their readers: CoNLL-U (https://universaldependencies.org/format.html) and Universal PropBank.
 
-The file is streamed, and every fault is reported with its line. In Universal PropBank the ten columns of CoNLL-U are followed
-by the roleset of a predicate ("_" for other words), and by one column per predicate of the sentence with the roles of the head
-words of its arguments ("V" for the predicate itself).
+The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every fault of a
+file with its line. In Universal PropBank the ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other
+words), and by one column per predicate of the sentence with the roles of the head words of its arguments ("V" for the predicate
+itself).
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import conllu
+from conllu.exceptions import ParseException
 
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
@@ -22,9 +26,10 @@ UNKNOWN = "_"  # value of a missing lemma, tag or feature
 COLUMNS = 10
 _PREDICATE = "V"
 _BOM = b"\xef\xbb\xbf"
-_SENTENCE_NAME = re.compile(r"#\s*sent_id\s*=\s*(.*?)\s*")
 _NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")
+_SPACES = re.compile(" {2,}")
 _NEW_DOCUMENT = re.compile(rb"#\s*newdoc(?:\s+id\s*=\s*(.*?))?\s*")
+_AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "head", "deps")}
 
 
 @dataclass(frozen=True)
@@ -121,39 +126,53 @@ def _has_words(lines: list[bytes]) -> bool:
 
 def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     """The tree of the sentence at a position (from 0) of a file."""
-    name = ""
-    tokens: list[tuple[str, list[str]]] = []
+    numbers, lines = [], []
     for number, raw in enumerate(block.lines, start=block.first_line):
-        where = f"{path}:{number}"
         if b"\0" in raw:
-            raise AtlasError(f"{where}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
-        line = decoded(raw, where).rstrip("\r\n")
-        if comment := _SENTENCE_NAME.fullmatch(line):
-            name = comment[1]
-        elif not line.startswith("#"):
-            _check_columns(line, where, cut_off=not raw.endswith(b"\n"))
-            tokens.append((where, line.split("\t")))
-    words = [(where, cells) for where, cells in tokens if not _NOT_A_WORD.fullmatch(cells[0])]
+            raise AtlasError(f"{path}:{number}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
+        line = decoded(raw, f"{path}:{number}").rstrip("\r\n")
+        if not line.startswith("#"):
+            _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
+            numbers.append(number)
+        # The library treats two spaces as a column break, but CoNLL-U allows spaces in some columns.
+        lines.append(_SPACES.sub(" ", line))
+    try:
+        sentence = conllu.parse("\n".join(lines), field_parsers=_AS_TEXT)[0]
+    except ParseException as error:
+        raise AtlasError(f"{path}:{block.first_line}: {error}; correct the sentence that starts here.") from error
+    tokens = list(zip(numbers, sentence, strict=True))
+    words = [(number, token) for number, token in tokens if not _NOT_A_WORD.fullmatch(token["id"])]
     if not words:
         raise AtlasError(
-            f"{tokens[0][0]}: this sentence has only multiword tokens or empty nodes and no word; "
+            f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
             "add the words or remove the sentence."
         )
-    for where, cells in tokens:
-        first, last = _word_range(cells[0])
+    for number, token in tokens:
+        first, last = _word_range(token["id"])
         if not 1 <= first <= last:
-            raise AtlasError(f"{where}: the id {cells[0]!r} is not a range of words; write ranges as in 3-4.")
-    for expected, (where, cells) in enumerate(words, start=1):
-        _check_word(cells, expected, where)
-    _, forms, lemmas, upos, xpos, feats, heads, relations, *_ = zip(*(cells for _, cells in words), strict=True)
-    spaces = _spaces([cells for _, cells in tokens], forms) if block.spaces else ()
-    positions = tuple(map(int, heads))
+            raise AtlasError(f"{path}:{number}: the id {token['id']!r} is not a range of words; write ranges as in 3-4.")
+    for expected, (number, token) in enumerate(words, start=1):
+        _check_word(token, expected, f"{path}:{number}")
+
+    def column(name: str) -> tuple[Any, ...]:
+        return tuple(token[name] for _, token in words)
+
     tree = Tree(
-        name or f"s{position + 1}", forms, positions, relations, lemmas, upos, xpos, feats, spaces, document=block.document
+        id=sentence.metadata.get("sent_id") or f"s{position + 1}",
+        words=column("form"),
+        heads=tuple(map(int, column("head"))),
+        relations=column("deprel"),
+        lemmas=column("lemma"),
+        upos=column("upos"),
+        xpos=column("xpos"),
+        feats=column("feats"),
+        spaces=_spaces([token for _, token in tokens], column("form")) if block.spaces else (),
+        document=block.document,
     )
     if fault := tree_fault(tree):
         word, text = fault
-        message = f"{words[word - 1][0]}: {text}; correct column 7 (HEAD) or remove the sentence."
+        number = words[word - 1][0]
+        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
         dropped = Dropped(tree.id, "several roots", text)
         raise SeveralRootsError(message, dropped) if fault == several_roots(tree) else AtlasError(message)
     return tree
@@ -172,21 +191,20 @@ def _check_columns(line: str, where: str, cut_off: bool) -> None:
     raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {COLUMNS}; {cause}.")
 
 
-def _check_word(cells: Sequence[str], expected: int, where: str) -> None:
-    identifier, form, *_, head, relation, _, _ = cells
-    if identifier != str(expected):
+def _check_word(token: conllu.Token, expected: int, where: str) -> None:
+    if token["id"] != str(expected):
         raise AtlasError(
-            f"{where}: the word id is {identifier!r} where {expected} was expected; number the words of a sentence 1, 2, 3, "
+            f"{where}: the word id is {token['id']!r} where {expected} was expected; number the words of a sentence 1, 2, 3, "
             "and separate sentences by a blank line."
         )
-    if not form:
+    if not token["form"]:
         raise AtlasError(f"{where}: the word (column 2, FORM) is empty; fill it in.")
-    if not (head.isascii() and head.isdigit()):
+    if not (token["head"].isascii() and token["head"].isdigit()):
         raise AtlasError(
-            f"{where}: the head (column 7) is {head!r}, not a number; write the position of the head, "
+            f"{where}: the head (column 7) is {token['head']!r}, not a number; write the position of the head, "
             "0 for the root, or use a treebank with dependency trees."
         )
-    if relation in ("", UNKNOWN):
+    if not token["deprel"] or token["deprel"] == "_":
         raise AtlasError(f"{where}: the relation (column 8, DEPREL) is empty; fill it in.")
 
 
@@ -196,7 +214,7 @@ def _word_range(identifier: str) -> tuple[int, int]:
     return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
 
 
-def _spaces(tokens: Sequence[Sequence[str]], words: Sequence[str]) -> tuple[bool, ...]:
+def _spaces(tokens: list[conllu.Token], words: Sequence[str]) -> tuple[bool, ...]:
     """Whether a space stands before each word.
 
     The words of a multiword token have none between them if they make up its form (do and n't of don't), otherwise they have
@@ -204,12 +222,14 @@ def _spaces(tokens: Sequence[Sequence[str]], words: Sequence[str]) -> tuple[bool
     """
     after = [True] * len(words)
     held_until = 0
-    for identifier, form, *_, misc in tokens:
-        follows = "SpaceAfter=No" not in misc.split("|")
+    for token in tokens:
+        # The library omits an empty column at the end of the text.
+        follows = (token.get("misc") or {}).get("SpaceAfter") != "No"
+        identifier = token["id"]
         if "-" in identifier:
             first, last = _word_range(identifier)
             held_until = min(last, len(words))
-            apart = "".join(words[first - 1 : last]) != form
+            apart = "".join(words[first - 1 : last]) != token["form"]
             after[first - 1 : held_until] = [apart] * (held_until - first + 1)
             after[held_until - 1] = follows
         elif identifier.isdigit() and int(identifier) > held_until:

@@ -48,17 +48,22 @@ class WordVectors:
 def read_vector_file(path: str | Path, words: Collection[str] | None, lines: int | None = None) -> WordVectors:
     """Read the vectors of `words` (lower-cased; None: of all words) from lines "word number number ...", at most `lines`.
 
-    The first line sets the number of dimensions. Of several vectors of a word the first is kept.
+    The first line sets the number of dimensions d, and the last d fields of a line are the vector: in GloVe 840B some words
+    contain spaces (". . ."). Of several vectors of a word the first is kept. A first line of two integers (rows and dimensions,
+    as written by word2vec) is skipped.
     """
     index: dict[str, int] = {}
     rows: list[npt.NDArray[np.float32]] = []
     dimensions = 0
     for number, raw in islice(raw_lines(path), lines):
-        word, *numbers = decoded(raw, f"{path}:{number}").rstrip("\r\n ").split(" ")
-        dimensions = dimensions or len(numbers)
-        if len(numbers) != dimensions or not numbers:
+        fields = decoded(raw, f"{path}:{number}").rstrip("\r\n ").split(" ")
+        if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
+            continue
+        dimensions = dimensions or len(fields) - 1
+        if len(fields) <= dimensions or not dimensions:
             wanted = dimensions or "at least one"
-            raise AtlasError(f"{path}:{number}: {len(numbers)} numbers instead of {wanted}; the file is damaged.")
+            raise AtlasError(f"{path}:{number}: {len(fields) - 1} numbers instead of {wanted}; the file is damaged.")
+        word, numbers = " ".join(fields[:-dimensions]), fields[-dimensions:]
         if (words is not None and word not in words) or word in index:
             continue
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import logging
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.io.files import DAMAGED, sha256, whole_file
+from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
 from attention_atlas.models.devices import pick_device, use_float32_on_gpu
@@ -28,9 +29,11 @@ _HEADS = {
     "translation": "AutoModelForSeq2SeqLM",
     "tags": "AutoModelForTokenClassification",
 }
-WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")  # files that list weights stored in several files
+WEIGHT_FILES = ("model.safetensors", _INDEXES[0], "pytorch_model.bin", _INDEXES[1])
 """Files of which a model with weights has one; of several, transformers reads the first."""
-_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", WEIGHT_FILES[0]]
+# Only one set of PyTorch weights is needed from the hub.
+_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -56,8 +59,8 @@ def fetch_model(entry: Mapping[str, Any]) -> Path:
     source = entry["source"]
     if "hub" in source:
         folder = fetch(MODELS, source, _NEEDED)
-        if not is_placed(MODELS, source) and not (folder / WEIGHT_FILES[0]).is_file():
-            fetch(MODELS, source, [*_NEEDED, WEIGHT_FILES[1]])
+        if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in WEIGHT_FILES[:2]):
+            fetch(MODELS, source, [*_NEEDED, "pytorch_model*.bin"])
     return locate(entry)
 
 
@@ -319,10 +322,24 @@ def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
         if entry["init"] == "random":
             return ""
         raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(WEIGHT_FILES)}) in this folder.")
-    checksum = sha256(file)
+    checksum = _checksum(file)
     if "sha256" in entry and checksum != entry["sha256"]:
         raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, but the file's is {checksum}.")
     return checksum
+
+
+def _checksum(file: Path) -> str:
+    """SHA-256 of a weights file; of an index, that of the lines that sha256sum prints for it and for the files it names."""
+    if file.name not in _INDEXES:
+        return sha256(file)
+    try:
+        names = [file.name, *sorted(set(read_json(file)["weight_map"].values()))]
+        lines = [f"{sha256(file.with_name(name))}  {name}\n" for name in names]
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AtlasError(
+            f"{file}: this index of weights cannot be used ({first_line(error, 200)}). Fetch the model again."
+        ) from error
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _longest_input(settings: Any, tokenizer: Any) -> int:
@@ -398,7 +415,7 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
         raise AtlasError(
             f"{folder}: {len(lacking)} of the model's {len(names)} weights are not in the checkpoint ({first_names(lacking)}): "
             f"it is incomplete, or has other names ({first_names(unexpected) or 'none'}). Correct model_type or the number of "
-            "layers in config.json, rename the weights, or fetch the checkpoint again."
+            "layers in config.json, rename the weights, or fetch the checkpoint with its index again."
         )
     numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
     further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
