@@ -109,7 +109,7 @@ class CachedExample:
         return np.asarray(self.word)[unit_starts(self.word)] == SPECIAL
 
     def word_maps(self, mode: str = "mean") -> npt.NDArray[np.float32]:
-        """[layer, head, m, m] over words and special tokens; see `words.to_words`."""
+        """[layer, head, m, m] over words and special tokens; see `to_words`."""
         if self.level == "tokens":
             return to_words(self.maps, self.word, mode)
         if mode != "mean":
