@@ -17,6 +17,7 @@ from tools.atlas import overlay
 
 SMALLER = """
 sample: {documents: 16, train_documents: 12}
+corpora: {sample-keyphrases: {max_tokens: 512}}  # in bytes
 runs:
   any:
     clark2019: {min_count: 5, resamples: 100}
