@@ -38,8 +38,8 @@ def test_a_page_links_to_its_table_and_to_files_of_its_run(study, artifact, name
 
 
 def test_a_page_links_to_the_figure_of_its_artefact():
-    pictures = [name for name in addresses(studies()["stefanik2021"], "baselines.html") if name.endswith((".svg", ".pdf"))]
-    assert pictures == ["baselines.svg", "baselines.pdf"]
+    pictures = [name for name in addresses(studies()["atlas"], "findings.html") if name.endswith((".svg", ".pdf"))]
+    assert pictures == ["correlations.svg", "correlations.pdf"]
 
 
 def test_the_atlas_and_what_is_no_page_of_an_artefact_have_no_links():

@@ -365,7 +365,7 @@ def corpora(folder):
 def run_on(training, evaluation, vectors, name, recipe):
     """Results and summary of the probes of a model; that of the name r has random weights."""
     data = StoredAttention(training[0], 6), training[1], read_attention(evaluation[0], 2), evaluation[1]
-    tables = module.probes(name, "m", CARD, *data, {}, "utf-8", D, vars(recipe), lambda words, encoding: vectors)
+    tables = module.probes(name, "m", CARD, *data, {}, D, vars(recipe), lambda words: vectors)
     return tables["table"], tables["training"]
 
 

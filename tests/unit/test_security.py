@@ -121,14 +121,15 @@ def test_code_that_comes_with_a_model_does_not_run(folder, tmp_path, monkeypatch
 
 def test_names_and_links_in_archives_lead_nowhere(tmp_path):
     secret = tmp_path / "secret.conll"
-    secret.write_text("secret secret (0)\n")
+    secret.write_text("secret 0 0 secret NN * - - - - * (0)\n")
     packed = tmp_path / "inside" / "x.tar"
     packed.parent.mkdir()
     with tarfile.open(packed, "w") as out:
         for number, name in enumerate(("../up.conll", "/tmp/atlas-absolute.conll", "a.conll")):
             info = tarfile.TarInfo(name)
-            info.size = len(b"0 a (0)\n")
-            out.addfile(info, io.BytesIO(b"%d a (0)\n" % number))
+            line = b"#begin document (%d); part 000\n%d 0 0 a NN * - - - - * (0)\n#end document\n" % (number, number)
+            info.size = len(line)
+            out.addfile(info, io.BytesIO(line))
         for kind, name in ((tarfile.SYMTYPE, "link.conll"), (tarfile.LNKTYPE, "hard.conll")):
             info = tarfile.TarInfo(name)
             info.type, info.linkname = kind, "../secret.conll"
