@@ -34,7 +34,9 @@ from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 try:
     # The registries are read here, since Snakemake's reader of configuration files takes ten times as long.
-    named = resolve(merged(read_configuration(folder), config)) | {ENVIRONMENTS: bool(workflow.deployment_settings.deployment_method)}
+    named = resolve(merged(read_configuration(folder), config)) | {
+        ENVIRONMENTS: bool(workflow.deployment_settings.deployment_method)
+    }
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
 # A new dictionary: that of a `module` statement is read again by each of its `use rule` statements.

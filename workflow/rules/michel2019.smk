@@ -12,22 +12,14 @@ from attention_atlas.workflow.resources import gpus, memory, minutes
 michel2019 = StudyInputs(config, "michel2019")
 MASKED = "results/{run}/michel2019/masked/{experiment}.parquet"
 FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
+further_examples_of = {name: michel2019.if_named(role, michel2019.examples(role)) for name, role in FURTHER.items()}
+further_limits = {name: michel2019.if_named(role, michel2019.limit(role)) for name, role in FURTHER.items()}
 tested = "{wildcards.experiment}"
 second = "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
 importance = {"definition": "importance.definition", "batch": "importance.batch"}
 scored_dynamics = ("dynamics_importance", "importance", "records")
 of_experiments = partial(expand, experiment=(TRANSLATION, CLASSIFICATION), allow_missing=True)  # files of both experiments
-
-
-def of_further(method, absent):
-    """What a method says of the further corpus of an experiment; `absent` if the run names none."""
-
-    def of_job(wildcards):
-        role = FURTHER[wildcards.experiment]
-        return method(role)(wildcards) if role in michel2019.study_settings(wildcards) else absent
-
-    return of_job
 
 
 wildcard_constraints:
@@ -40,7 +32,7 @@ use rule measured_by_model as michel2019_masked with:
         michel2019.tokenizer(tested),
         examples=michel2019.examples(tested),
         second_examples=michel2019.examples(second),
-        further_examples=of_further(michel2019.examples, []),
+        further_examples=lambda wildcards: further_examples_of[wildcards.experiment](wildcards),
     output:
         answers=MASKED,
         second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
@@ -58,7 +50,7 @@ use rule measured_by_model as michel2019_masked with:
         experiment=michel2019.opened(tested, "beams"),
         limit=lambda wildcards: {
             **michel2019.limits(examples=tested, second_examples=second)(wildcards),
-            "further_examples": of_further(michel2019.limit, 0)(wildcards),
+            "further_examples": further_limits[wildcards.experiment](wildcards) or 0,
         },
 
 
