@@ -12,8 +12,8 @@ from attention_atlas.workflow.resources import gpus, memory, minutes
 michel2019 = StudyInputs(config, "michel2019")
 MASKED = "results/{run}/michel2019/masked/{experiment}.parquet"
 FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
-further_examples_of = {name: michel2019.if_named(role, michel2019.examples(role)) for name, role in FURTHER.items()}
-further_limits = {name: michel2019.if_named(role, michel2019.limit(role)) for name, role in FURTHER.items()}
+further_examples_of = {kind: michel2019.if_named(role, michel2019.examples(role)) for kind, role in FURTHER.items()}
+further_limits = {kind: michel2019.if_named(role, michel2019.limit(role)) for kind, role in FURTHER.items()}
 tested = "{wildcards.experiment}"
 second = "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
