@@ -79,8 +79,10 @@ def hand_made(low, high, rows=None):
     orders = ((IMPORTANCE, 0), (ABLATION, 0), (HELDOUT, 0), (RANDOM, 0), (RANDOM, 1))
     curve = {"percent": [0, 40, 100], "score": [40.0, 30.0, 0.0]}
     columns = ["experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads"]
+    measured = pd.DataFrame(rows if rows is not None else statistics, columns=STATISTICS)
     return {
-        "statistics": pd.DataFrame(rows if rows is not None else statistics, columns=STATISTICS),
+        "statistics": measured,
+        "training_statistics": measured,
         "table1": heads.assign(p=0.5, p_adjusted=1.0, p_count=1.0),
         "table2": best,
         "table3": best,

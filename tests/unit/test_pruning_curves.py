@@ -39,6 +39,7 @@ from attention_atlas.studies.michel2019.effects import (
     heldout_effects,
     masked_scores,
     on_two_corpora,
+    training_curves,
 )
 from attention_atlas.studies.michel2019.tables import PUBLISHED, curve_of, in_words, mean_score, prunable
 
@@ -131,7 +132,9 @@ def frames(tmp_path_factory):
         for percent in (0, 20, 40, 100)
     ]
     pruned, training = [pruned_table(name) for name in SHAPES], pd.concat(epochs, ignore_index=True)
-    measured = effects([*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0, training)
+    measured = effects([*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0) | training_curves(
+        training, 100, 0
+    )
     frames = {name: reread(frame, folder) for name, frame in measured.items()}
     frames |= masked | {f"{name}_further": masked_table(name, 5) for name in SHAPES}
     for name in ("table1", "table2", "table3", "table5", "table6"):

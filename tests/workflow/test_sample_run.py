@@ -448,7 +448,7 @@ STYLES = {
 
 CAPTION = ("studies/clark2019/figures.py", "fifteen tokens of one segment", "fifteen tokens of a segment")
 """Module of a figure, and an edit of its caption."""
-MEASUREMENT = ("studies/clark2019/surface.py", '"shortest": sizes.min()', '"shortest": sizes.min() + 0')
+MEASUREMENT = ("studies/clark2019/surface.py", '"shortest": min(lengths)', '"shortest": min(lengths) + 0')
 """Module of a measurement, and an edit of its code."""
 
 

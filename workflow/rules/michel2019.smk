@@ -119,7 +119,6 @@ use rule measured as michel2019_effects with:
         second_answers=of_experiments("results/{run}/michel2019/masked/{experiment}_other.parquet"),
         derivatives=of_experiments("results/{run}/michel2019/pruned/{experiment}_derivatives.parquet"),
         pruned=of_experiments("results/{run}/michel2019/pruned/{experiment}.parquet"),
-        dynamics=michel2019.table_if("dynamics", "dynamics.parquet"),
     output:
         ablation="results/{run}/michel2019/ablation.tsv",
         ablation_best_translation="results/{run}/michel2019/ablation_best_translation.tsv",
@@ -129,7 +128,6 @@ use rule measured as michel2019_effects with:
         head_importance="results/{run}/michel2019/head_importance.tsv",
         pruning_curves="results/{run}/michel2019/pruning_curves.tsv",
         pruning_curves_by_kind="results/{run}/michel2019/pruning_curves_by_kind.tsv",
-        training_curves="results/{run}/michel2019/training_curves.tsv",
         statistics="results/{run}/michel2019/statistics.tsv",
     log:
         "results/{run}/logs/michel2019/effects.log",
@@ -139,3 +137,17 @@ use rule measured as michel2019_effects with:
         **michel2019.parameters(
             "effects:effects", "same_file", "excluded_extremes", "resamples", "seed", batch="importance.batch"
         ),
+
+
+use rule measured as michel2019_training with:
+    input:
+        dynamics="results/{run}/michel2019/dynamics.parquet",
+    output:
+        training_curves="results/{run}/michel2019/training_curves.tsv",
+        training_statistics="results/{run}/michel2019/training_statistics.tsv",
+    log:
+        "results/{run}/logs/michel2019/training.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/training.tsv"
+    params:
+        **michel2019.parameters("effects:training_curves", "resamples", "seed"),

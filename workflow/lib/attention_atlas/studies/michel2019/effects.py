@@ -241,13 +241,12 @@ def effects(
     batch: int,
     resamples: int,
     seed: int,
-    dynamics: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """All tables and statistics, of what the jobs of `experiments` write, in the order of `EXPERIMENTS`.
 
     same_file, excluded_extremes: see `on_two_corpora`; batch: examples of a batch, for definitions of importance over batches.
     """
-    parts = [training_curves(dynamics, resamples, seed)]
+    parts = []
     files = zip(EXPERIMENTS, answers, second_answers, derivatives, pruned, strict=True)
     for name, first, second, slopes, steps in files:
         parts.append(masked_heads(name, first, second, same_file[name], excluded_extremes, resamples, seed))
@@ -414,19 +413,20 @@ def pruning_curves(name: str, pruned: pd.DataFrame, resamples: int, seed: int) -
     }
 
 
-def training_curves(dynamics: pd.DataFrame | None, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+def training_curves(dynamics: pd.DataFrame, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """Scores of pruning by importance after several epochs of training (`FIGURE5`; share: of the full model's score after the
-    same epoch, from `LEAST_BLEU` on); empty without a training.
+    same epoch, from `LEAST_BLEU` on), and their statistics.
     """
-    if dynamics is None:
-        return {"training_curves": pd.DataFrame(columns=FIGURE5)}
     keys = ["epoch", "percent", "count"]
     epochs = {int(str(epoch)): masked_scores(answers, keys, TRANSLATION) for epoch, answers in dynamics.groupby("epoch")}
     resampled = {epoch: resampled_scores(masked, resamples, seed) for epoch, masked in epochs.items()}
     table = pd.concat([curve_rows(masked, resampled[epoch]) for epoch, masked in epochs.items()], ignore_index=True)
     share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
     statistics = statistics_table(training_statistics(epochs, resampled, TRANSLATION))
-    return {"training_curves": table.assign(heads=table["count"].max(), share=share)[FIGURE5], "statistics": statistics}
+    return {
+        "training_curves": table.assign(heads=table["count"].max(), share=share)[FIGURE5],
+        "training_statistics": statistics,
+    }
 
 
 def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:

@@ -31,7 +31,8 @@ ROLES = {
 EVALUATED = tuple(name for name, role in ROLES.items() if role.required)
 """Roles of both experiments, which results need that name no others."""
 _FIGURE5 = ("trained_translator", "dynamics", "dynamics_importance")
-OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | {"translation_test": (), "classification_selection": ()}
+FURTHER = ("translation_test", "classification_selection")
+OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | dict.fromkeys(FURTHER, ())
 """Optional keys of a run -> keys that are dropped with them."""
 
 
@@ -91,7 +92,10 @@ STUDY = Study(
     description="Michel et al. 2019, Are Sixteen Heads Really Better than One?",
     paper=Paper("Michel et al. (2019)", "https://arxiv.org/abs/1905.10650"),
     roles=ROLES,
-    artifacts=tuple(replace(artifact, needs=artifact.needs or EVALUATED) for artifact in shown_artifacts(ID)),
+    artifacts=tuple(
+        artifact if artifact.needs else replace(artifact, needs=EVALUATED, uses=artifact.uses or FURTHER)
+        for artifact in shown_artifacts(ID)
+    ),
     examples=examples,
     optional=OPTIONAL,
     check=check,

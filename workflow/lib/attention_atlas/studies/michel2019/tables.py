@@ -261,7 +261,7 @@ def _selected_elsewhere(
         "figure3",
         "figure4",
     ),
-    optional={"figure5": ("dynamics", "figure5.tsv")},
+    optional={"figure5": ("dynamics", "figure5.tsv"), "training_statistics": ("dynamics", "training_statistics.tsv")},
     settings=("importance",),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
@@ -308,7 +308,7 @@ def claims_of(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[C
             [_claim(row, "", "", f"{statistic}, {row.part}", _LEAST_AGREEMENT) for row in rows],
         )
     if "figure5" in frames:
-        yield from _training_claims(statistics, frames["figure5"])
+        yield from _training_claims(frames["training_statistics"], frames["figure5"])
 
 
 def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Iterator[Claim]:
