@@ -38,9 +38,9 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
-    """The model of the embedding ranker, for the artefacts that show it."""
+    """The model of the embedding ranker, for what is scored in its job: all artefacts on test documents."""
     encoder = config["runs"][run][ID].get("sentence_encoder")
-    return [encoder] if encoder and artifact.id in ("baselines", "claims", "comparison") else []
+    return [encoder] if encoder and "test" in artifact.needs else []
 
 
 def taggers(config: Config, run: str) -> dict[str, Pair]:
