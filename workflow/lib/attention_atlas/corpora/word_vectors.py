@@ -88,6 +88,7 @@ def static_vectors(
     vocabulary of `fitted_on`. `model` is its name, for the label.
     """
     from sklearn.decomposition import PCA
+    from threadpoolctl import threadpool_limits
 
     pieces: dict[str, list[int]] = {}
     for example in examples:
@@ -102,8 +103,9 @@ def static_vectors(
     seen = {word.lower() for example in fitted_on for word in example.words}
     chosen = np.asarray([name in seen for name in names])
     count = min(dimensions, means.shape[1], int(chosen.sum()))
-    components = PCA(count, svd_solver="full").fit(means[chosen].astype(np.float64))
-    reduced = components.transform(means.astype(np.float64)).astype(np.float32)
+    with threadpool_limits(1, user_api="blas"):  # sums of several threads differ in the last digit
+        components = PCA(count, svd_solver="full").fit(means[chosen].astype(np.float64))
+        reduced = components.transform(means.astype(np.float64)).astype(np.float32)
     # Scaled like published vectors, so that the same learning rate suits both.
     reduced /= np.float32(reduced[chosen].std() / 0.4)
     vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
