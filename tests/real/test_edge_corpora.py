@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edge_records import read_edge_records, read_edges
 
-from attention_atlas.corpora.edge_converters import coin_flips
+from attention_atlas.corpora.edges import coin_flips
 from attention_atlas.corpora.edges import edge_line
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.workflow.config import read_configuration

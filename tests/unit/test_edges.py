@@ -14,7 +14,7 @@ from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.conllu import proposition_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, role_targets
+from attention_atlas.corpora.edges import FORM_TASKS, coin_flips, role_targets
 from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.layers import EdgeTarget

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.keyphrases import keyphrases_records
 from attention_atlas.corpora.word_vectors import read_vector_file

@@ -11,7 +11,7 @@ import pytest
 from edge_records import read_edge_records
 
 from attention_atlas.corpora.conll2012 import conll2012_records
-from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of

@@ -19,7 +19,7 @@ from rules_text import ROOT
 
 from attention_atlas.corpora.conll2012 import conll2012_records
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.glue import Labelled, glue_records
 from attention_atlas.corpora.keyphrases import keyphrases_records
 from attention_atlas.corpora.marked_text import frames_records, gap_records

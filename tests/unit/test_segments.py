@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.corpora.records import Dropped, record_order
-from attention_atlas.corpora.segments import RECIPES, Segment, authors_recipe, clean_recipe
+from attention_atlas.corpora.text import RECIPES, Segment, authors_recipe, clean_recipe
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 

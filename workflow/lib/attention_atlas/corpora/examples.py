@@ -221,8 +221,7 @@ class ExampleBuilder:
 
     def assembled(self, name: str, spelled: Sequence[Sequence[tuple[int, ...]]], words: Sequence[str], **gold: Any) -> Example:
         """An example of one or two texts, each the word pieces of its words, and of the words of both."""
-        pieces = self.pieces.assemble(spelled)
-        return Example(0, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), **gold)
+        return Example(0, name, *self.pieces.assemble(spelled), tuple(words), **gold)
 
 
 def build_shard(
@@ -251,9 +250,6 @@ def build_shard(
     _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, *counts)
     for reason in _reasons(dropped):
         _log.warning("%s: dropped %s", raw, reason)
-    if record < stop:
-        # Whether this is before the limit of a run is not known here: shards are the same for all limits.
-        _log.info("%s: the corpus ends after record %d, within this shard", raw, record - 1)
     write_examples(out, examples)
     write_table(pd.DataFrame([asdict(item) for item in dropped], columns=_DROPPED_COLUMNS), dropped_out)
 

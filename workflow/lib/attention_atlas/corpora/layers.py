@@ -182,8 +182,7 @@ class Features(NamedTuple):
     person: int
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """First names in lower case by gender, in addition to the built-in words; they count only if capitalised in the text."""
 
     masculine: frozenset[str] = frozenset()
