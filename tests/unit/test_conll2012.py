@@ -66,20 +66,14 @@ def test_litbanks_columns_with_tabs_and_an_empty_last_one(tmp_path):
     assert document.spans == (Span(1, 2, "4"),)
 
 
-def test_mentions_of_one_chain_can_be_nested(tmp_path):
-    rows = ["d a (0", "d b (0", "d c 0)", "d e 0)"]
-    (document,) = read(tmp_path, twelve("\n".join(rows)))
-    assert document.spans == (Span(0, 4, "0"), Span(1, 3, "0"))
-
-
-def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
-    text = "\ufeff" + FULL.replace("\n", "\r\n") + "#begin document (empty); part 000\r\n#end document\r\n"
-    assert [d.id for d in read(tmp_path, text)] == ["bn/abc/1"]
-
-
 @pytest.mark.parametrize(
     ("text", "documents"),
     [
+        (twelve("d a (0\nd b (0\nd c 0)\nd e 0)"), {"d": ([*"abce"], [Span(0, 4, "0"), Span(1, 3, "0")])}),
+        (
+            "\ufeff" + twelve("d a (0)\r") + twelve("d").replace("d 0 0  - - - - - - - \n", ""),
+            {"d": (["a"], [Span(0, 1, "0")])},
+        ),
         # Columns end at tabs and spaces; all other white space is part of a word.
         (twelve("d New\u00a0York -"), {"d": (["New\u00a0York"], [])}),
         (
@@ -124,12 +118,6 @@ def test_malformed_files_are_named_with_their_line(tmp_path, text, expected):
     assert refusal(tmp_path, text).startswith(expected)
 
 
-def test_bytes_that_are_no_utf8_are_named(tmp_path):
-    (tmp_path / "a.conll").write_bytes(b"#begin document (d);\nd caf\xe9 -\n")
-    with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 \(0xe9\) is not UTF-8"):
-        list(conll2012_records(tmp_path / "a.conll"))
-
-
 def archive(path, files):
     with tarfile.open(path, "w:xz") as out:
         for name, text in files.items():
@@ -155,18 +143,6 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
     (folder / "a.conll").write_text(twelve("a a (0)"))
     assert [d.id for d in conll2012_records(folder, "*conll")] == ["a", "b"]
-
-
-def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
-    caplog.set_level("INFO")
-    files = {"x/a.v4_gold_conll": twelve("a a (0)"), "x/._a.v4_gold_conll": "\0\5\x16", "__MACOSX/x/b.v4_gold_conll": "\0"}
-    packed = archive(tmp_path / "x.tar.xz", files)
-    for name, text in files.items():
-        (tmp_path / "folder" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "folder" / name).write_text(text)
-    for source in (packed, tmp_path / "folder"):
-        assert [document.id for document in conll2012_records(source)] == ["a"]
-        assert f"{source}: 2 attribute files of macOS (._*) are ignored" in caplog.text
 
 
 def official_tree(folder):

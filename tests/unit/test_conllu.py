@@ -1,8 +1,9 @@
 """The CoNLL-U reader: what it reads, what it passes over, and the line that each complaint names."""
 
+import numpy as np
 import pytest
 
-from attention_atlas.corpora.conllu import Tree, read_conllu, tree_builders
+from attention_atlas.corpora.conllu import Tree, find_cycle, read_conllu, tree_builders
 from attention_atlas.errors import AtlasError
 
 
@@ -89,7 +90,7 @@ def test_a_sentence_is_parsed_when_it_is_needed(tmp_path):
 BAD = [
     pytest.param("", "trees.conllu: there is no sentence", id="empty"),
     pytest.param("# only\n\n# comments\n", "trees.conllu: there is no sentence", id="comments"),
-    pytest.param(SHORT.replace("\t", " "), ":1: 1 column instead of 10; the columns are separated by spaces", id="spaces"),
+    pytest.param(SHORT.replace("\t", " "), ":1: 1 column instead of 10; give each word ten columns", id="spaces"),
     pytest.param(GOOD + "1\tx\t_\n\n" + SHORT, ":11: 3 columns instead of 10; give each word", id="few-columns"),
     pytest.param(row(1, "x", 0, "root\t_"), ":1: 11 columns", id="many-columns"),
     pytest.param(GOOD + SHORT[:-30], ":12: 3 columns instead of 10; the file ends within this line", id="cut-off"),
@@ -155,8 +156,21 @@ def test_faults_name_the_line(tmp_path, content, message):
     assert str(caught.value).startswith(str(tmp_path))
 
 
-def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(AtlasError, match=r"nowhere\.conllu: there is no such file"):
-        list(read_conllu(tmp_path / "nowhere.conllu"))
-    with pytest.raises(AtlasError, match="this is a directory"):
-        list(read_conllu(tmp_path))
+def test_find_cycle_agrees_with_walking_up_from_every_word():
+    random = np.random.default_rng(7)
+    cyclic = 0
+    for _ in range(500):
+        size = int(random.integers(1, 8))
+        heads = [int(random.integers(0, size + 1)) for _ in range(size)]
+        stuck = False
+        for start in range(1, size + 1):
+            word = start
+            for _ in range(size):
+                word = heads[word - 1] if word else 0
+            stuck |= word != 0
+        cycle = find_cycle(heads)
+        assert bool(cycle) == stuck
+        for word, head in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            assert heads[word - 1] == head
+        cyclic += stuck
+    assert 50 < cyclic < 450

@@ -41,13 +41,6 @@ def test_records_are_counted_over_shards(tmp_path):
     assert frame["outcome"].iloc[0] == "kept"
 
 
-def test_records_behind_the_limit_do_not_count(tmp_path):
-    examples, dropped = write_shard(tmp_path, 0, [0, 2, 4, 5], {1: "too long", 3: "too long"})
-    frame = table({"trees": ([examples], [dropped], 3)})
-    assert outcomes(frame, "trees") == {"kept": 2, "too long": 1}
-    assert outcomes(table({"trees": ([examples], [dropped], 4)}), "trees") == {"kept": 2, "too long": 2}
-
-
 def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     examples, dropped = write_shard(tmp_path, 0, [0, 1, 3], {2: "too long"})
     frame = table({"trees": ([examples], [dropped], 10)})
@@ -85,14 +78,6 @@ def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):
     assert frame["unit"].tolist() == ["record", "record", "sentence", "record"]
     assert frame["share"].round(3).tolist()[:2] == [0.667, 0.333]
     assert frame["share"].isna().tolist() == [False, False, True, True]
-
-
-def test_corpora_are_counted_apart(tmp_path):
-    first, second = write_shard(tmp_path, 0, [0, 1], {}), write_shard(tmp_path, 1, [0], {1: "too long"})
-    corpora = {name: ([files[0]], [files[1]], 2) for name, files in (("segments", first), ("trees", second))}
-    frame = table(corpora)
-    assert outcomes(frame, "segments") == {"kept": 2}
-    assert outcomes(frame, "trees") == {"kept": 1, "too long": 1}
 
 
 def test_windows_and_questions_are_counted_apart(tmp_path):

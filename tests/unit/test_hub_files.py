@@ -92,37 +92,6 @@ def test_a_model_of_the_hub_needs_its_shape_until_its_configuration_is_at_hand(c
     assert message.startswith("config: models.tiny.layers: 7 contradicts config.json in ")
 
 
-def places(folder: Path) -> dict[str, Path]:
-    return {
-        "the folder models": folder / "models" / "b",
-        "the mirror": folder / "mirror" / "hub" / "models" / "a" / "b",
-        "the hub's cache": folder / "hub_cache" / "models--a--b" / "snapshots" / FIRST,
-    }
-
-
-@pytest.mark.parametrize("place", places(Path()))
-def test_files_at_hand_say_the_shape(without_files, cache, monkeypatch, place):
-    moved(cache, FIRST)
-    monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
-    tiny("distilbert").save_pretrained(places(without_files)[place])
-    expected = {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
-    assert shape(NAMED) == expected
-    pinned = NAMED | {"revision": FIRST}
-    if place == "the folder models":
-        # It need not be that commit.
-        assert "the shape of a/b is not known yet" in sentence(changed("models/tiny", {"source": pinned}))
-    else:
-        assert shape(pinned) == expected
-
-
-def test_fine_tuned_models_have_the_shape_of_their_base():
-    raw = changed("models/tiny", {"source": NAMED, "layers": 2, "heads": 4, "hidden_size": 8})
-    raw["corpora"]["questions"] = {"reader": "squad", "source": {"path": "q.json"}, "limit": 10}
-    raw["models"]["tuned"] = {"source": {"fine_tuned": "tiny"}, "training": {"task": "questions", "corpus": "questions"}}
-    tuned = resolve(raw)["models"]["tuned"]
-    assert {key: tuned[key] for key in SHAPE} == {"layers": 2, "heads": 4, "hidden_size": 8}
-
-
 # --- where files are --------------------------------------------------------------------------------------------------
 
 
@@ -159,7 +128,7 @@ def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:
 
 def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_files, monkeypatch):
     monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
-    folder = places(without_files)["the mirror"]
+    folder = without_files / "mirror" / "hub" / "models" / "a" / "b"
     noted_download(folder, FIRST, {"config.json": json.dumps({"n_layer": 1}).encode(), "notes.txt": b"x"})
     pinned = NAMED | {"revision": FIRST}
     assert hub_files.fetch(MODELS, pinned, ["*"]) == folder

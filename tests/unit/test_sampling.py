@@ -25,8 +25,6 @@ def test_an_order_is_a_permutation_that_the_seed_decides():
     assert all(sorted(order) == list(range(SIZE)) != order for order in orders)
     assert record_order(SIZE, "file", 3).tolist() == list(range(SIZE))
     assert list(in_record_order(NAMES, "shuffled", 1)) == [NAMES[k] for k in orders[2]]
-    with pytest.raises(ValueError, match="order must be one of shuffled, file: 'first'"):
-        record_order(3, "first", 0)
 
 
 def test_every_record_is_as_likely_to_be_drawn():
@@ -148,14 +146,6 @@ def test_what_is_skipped_and_what_is_used_share_no_record(reader, tokenizer, tmp
     second = build(tmp_path, tokenizer, reader, 14, 14, order="shuffled", skip=9)
     whole = build(tmp_path, tokenizer, reader, SIZE, order="shuffled")
     assert [example.id for example in [*first, *second]] == [example.id for example in whole]
-
-
-def test_parts_are_cut_before_a_sample_is_drawn(tokenizer, tmp_path):
-    parts = {part: build(tmp_path, tokenizer, "edges", SIZE, part=part) for part in ("training", "development")}
-    assert sum(map(len, parts.values())) == SIZE
-    for part, in_file in parts.items():
-        drawn = build(tmp_path, tokenizer, "edges", 2, 2, part=part, order="shuffled")
-        assert [e.id for e in drawn] == [in_file[k].id for k in record_order(len(in_file), "shuffled", 0)[:2]]
 
 
 def test_windows_of_a_document_stay_together_in_their_order(tokenizer, tmp_path):
