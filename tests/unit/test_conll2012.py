@@ -57,15 +57,6 @@ def test_twelve_columns(tmp_path):
     assert "(-LRB- -LRB-)" in document.parses[1]
 
 
-def test_litbanks_columns_with_tabs_and_an_empty_last_one(tmp_path):
-    rows = ["d\t0\t0\tIn" + "\t_" * 8 + "\t", "d\t0\t1\tLondon" + "\t_" * 8 + "\t(4)", "d\t0\t2\t." + "\t_" * 8 + "\t"]
-    (document,) = read(tmp_path, "#begin document (d); part 0\n" + "\n".join(rows) + "\n\n#end document\n")
-    assert (document.id, document.words) == ("d", ("In", "London", "."))
-    assert document.tags == ("_", "_", "_")
-    assert document.parses == ("",)
-    assert document.spans == (Span(1, 2, "4"),)
-
-
 @pytest.mark.parametrize(
     ("text", "documents"),
     [
@@ -76,9 +67,10 @@ def test_litbanks_columns_with_tabs_and_an_empty_last_one(tmp_path):
         ),
         # Columns end at tabs and spaces; all other white space is part of a word.
         (twelve("d New\u00a0York -"), {"d": (["New\u00a0York"], [])}),
+        # Tabs, as in LitBank, with an empty last column.
         (
-            "#begin document (d);\n" + "\t".join(["d", "0", "0", "\u3000", *"-------", "(0)"]),
-            {"d": (["\u3000"], [Span(0, 1, "0")])},
+            "#begin document (d);\nd\t0\t0\tIn" + "\t_" * 8 + "\t\nd\t0\t1\t\u3000" + "\t_" * 8 + "\t(4)\n",
+            {"d": (["In", "\u3000"], [Span(1, 2, "4")])},
         ),
         (
             twelve("0 x (1|(2)\n0 y (3)|1)|(2)"),
@@ -142,7 +134,11 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
     (folder / "a.conll").write_text(twelve("a a (0)"))
-    assert [d.id for d in conll2012_records(folder, "*conll")] == ["a", "b"]
+    (folder / "._a.conll").write_text("\0\5")
+    for pattern, names in (("*conll", ["a", "b"]), ("*gold_conll", ["b"])):
+        assert [d.id for d in conll2012_records(folder, pattern)] == names
+    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 2 other files whose names end in conll; name them"):
+        list(conll2012_records(folder, "*.txt"))
 
 
 def official_tree(folder):
@@ -164,15 +160,6 @@ def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, capl
     assert "1 files match *gold_conll, of 4 with coreference columns" in caplog.text
     # A folder above the source is none of it.
     assert len(list(conll2012_records(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
-
-
-def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
-    for name in ("a.conll", "b_brat.conll", "c.v4_gold_conll"):
-        (tmp_path / name).write_text(twelve(f"{name[0]} x (0)"))
-    for pattern, names in (("*gold_conll", ["c"]), ("*_brat.conll", ["b"]), ("*.conll", ["a", "b"])):
-        assert [d.id for d in conll2012_records(tmp_path, pattern)] == names
-    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
-        list(conll2012_records(tmp_path, "*.txt"))
 
 
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):

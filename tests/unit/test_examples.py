@@ -10,10 +10,7 @@ import pytest
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import SCHEMA, Example, build_shard, read_examples, write_examples
-from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.errors import AtlasError
 
 ENTRY = {
@@ -102,21 +99,6 @@ def test_a_tree_with_two_roots_is_dropped_with_its_words(build, caplog):
         build(sound.replace("1\ta\ta\tNOUN\tNN\t_\t0\troot", "1\ta\ta\tNOUN\tNN\t_\t2\troot"))
 
 
-def test_the_view_converts_the_trees(build, tmp_path, caplog):
-    text = (
-        "1\tcats\tcat\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tsat\tsit\tVERB\tVBD\t_\t0\troot\t_\t_\n"
-        "3\tin\tin\tADP\tIN\t_\t4\tcase\t_\t_\n4\tit\tit\tPRON\tPRP\t_\t2\tobl\t_\t_\n\n"
-    )
-    (plain,), _ = build(text)
-    (converted,), _ = build(text, view="stanford")
-    assert plain.layers["relations"] == ("nsubj", "root", "case", "obl")
-    assert converted.layers["relations"] == ("nsubj", "root", "prep", "pobj")
-    assert converted.layers["heads"] == to_stanford(next(read_conllu(tmp_path / "raw"))).heads == (2, 0, 2, 3)
-    assert converted.input_ids == plain.input_ids
-    with pytest.raises(AtlasError, match=r"raw: sentence 's1': word 1 'cats' has the relation 'nsubjpass', which"):
-        build(text.replace("nsubj", "nsubjpass"), view="stanford")
-
-
 def test_one_word_and_the_longest_that_fits_are_kept_and_one_piece_more_is_dropped(build):
     fits, longer, far_too_long = "a " * 9 + "a", "a " * 10 + "a", "a " * 599 + "a"
     examples, dropped = build(trees("cat", fits, longer, far_too_long), shard=4)
@@ -150,36 +132,6 @@ def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_no
 
 
 SENTENCES = "".join(("the cat x\ncats a b c\ncatss the\n" * (1 + i % 3)) + "\n" for i in range(12))
-
-
-@pytest.mark.parametrize(("entry", "text"), [(ENTRY, trees(*["cat", "the cats"] * 8)), (SEGMENTS, SENTENCES)])
-def test_a_shard_is_the_same_file_under_a_smaller_and_a_larger_limit(tmp_path, tokenizer, entry, text):
-    (tmp_path / "raw").write_text(text, encoding="utf-8")
-    for shard in range(4):
-        written = []
-        for limit in (4, 400):
-            out, dropped = tmp_path / f"{limit}.parquet", tmp_path / f"{limit}.tsv"
-            build_shard(entry | {"limit": limit}, tmp_path / "raw", tokenizer, 512, 3 * shard, out, dropped)
-            written.append((out.read_bytes(), dropped.read_bytes()))
-        assert written[0] == written[1]
-
-
-def test_segments_fit_and_their_words_and_pieces_belong_together(build, tokenizer):
-    examples = [e for start in (0, 3, 6) for e in build(SENTENCES, reader="segments", start=start)[0]]
-    assert [e.record for e in examples] == list(range(9))
-    ours = WordPieces(tokenizer)
-    cut = 0
-    for example in examples:
-        assert len(example.input_ids) == len(example.tokens) == len(example.word) <= 12
-        assert [t for t in example.tokens if t.startswith("[")] == ["[CLS]", "[SEP]", "[SEP]"]
-        assert set(example.word) == {-1, *range(len(example.words))}
-        for position, word in enumerate(example.words):
-            ids = tuple(i for i, w in zip(example.input_ids, example.word, strict=True) if w == position)
-            whole = ours.pieces([word])[0]
-            assert ids
-            assert ids in {whole[a:b] for a in range(len(whole)) for b in range(a + 1, len(whole) + 1)}
-            cut += ids != whole
-    assert cut
 
 
 def test_segment_ids_are_zeros_or_tell_the_two_texts_apart(build):

@@ -50,6 +50,7 @@ def test_a_passage(tmp_path):
         ({"Pronoun": "", "Pronoun-offset": "0"}, "g.tsv:2: '' is not at character 0"),
         ({"A-coref": "yes"}, "g.tsv:2: A-coref is 'yes'; it must be TRUE or FALSE"),
         ({"URL": "u\tv"}, "g.tsv:2: 12 columns instead of 11"),
+        ({"ID": "x\n\n"}, "g.tsv:2: 1 columns instead of 11"),
     ],
 )
 def test_faulty_rows_are_named(tmp_path, changes, expected):
@@ -58,12 +59,7 @@ def test_faulty_rows_are_named(tmp_path, changes, expected):
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(expected)
 
 
-def test_blank_lines_are_no_passages_and_lines_keep_their_numbers(tmp_path):
-    assert len(read(tmp_path, row(), "", row(ID="test-2"), "", " ")) == 2
-    with pytest.raises(AtlasError, match=r"g\.tsv:4: A-coref is 'yes'"):
-        read(tmp_path, row(), "", row(**{"A-coref": "yes"}))
-
-
-def test_a_missing_column_is_named(tmp_path):
+def test_a_missing_column_is_named_and_blank_lines_are_no_passages(tmp_path):
+    assert len(read(tmp_path, row(), "", row(ID="test-2"), " ")) == 2
     with pytest.raises(AtlasError, match=r"g\.tsv:1: the column 'B-coref' is missing"):
         read(tmp_path, header=[name for name in COLUMNS if name != "B-coref"])

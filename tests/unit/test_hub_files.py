@@ -1,4 +1,4 @@
-"""Which commit of a hub repository is used, where its files are, and what they say of the configuration."""
+"""Which commit of a hub repository is used, and where its files are."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from shipped_runs import wildcards
-from small_config import changed, sentence
-from tiny_models import HEADS, LAYERS, WIDTH, tiny
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io import hub_files
 from attention_atlas.io.hub_files import MIRROR_VARIABLE, MODELS, at_hand, commit_of
-from attention_atlas.models.card import SHAPE
-from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.shared_inputs import SharedInputs
 
 FIRST, SECOND = "1" * 40, "2" * 40
 NAMED = {"hub": "a/b"}
@@ -53,46 +47,6 @@ def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cach
     assert commit_of(MODELS, with_card | {"revision": SECOND}) == SECOND
     card.write_text(json.dumps({"origin": "hub a/b at a local copy"}))
     assert commit_of(MODELS, with_card) == SECOND
-
-
-@pytest.mark.parametrize(
-    ("revision", "card"),
-    [
-        ({}, "results/one/models/tiny/card.json"),
-        ({"revision": "v2"}, "results/one/models/tiny/card.json"),
-        ({"revision": FIRST}, None),
-    ],
-)
-def test_jobs_know_the_card_of_a_model_without_a_commit(revision, card):
-    entry = {"source": NAMED | revision, "layers": 2, "heads": 4, "hidden_size": 8}
-    inputs = SharedInputs(resolve(changed("models/tiny", entry)))
-    assert inputs.model_entry(wildcards("one", model="tiny"))["source"].get("card") == card
-
-
-# --- shapes -----------------------------------------------------------------------------------------------------------
-
-
-def shape(source: dict, **stated: int) -> dict[str, int]:
-    raw = changed("models/tiny", {"source": source, **stated})
-    return {key: resolve(raw)["models"]["tiny"][key] for key in SHAPE}
-
-
-def test_a_model_of_the_hub_needs_its_shape_until_its_configuration_is_at_hand(cache):
-    unknown = (
-        "config: models.tiny: the shape of a/b is not known yet: state layers, heads and hidden_size, or run `hf download a/b "
-        "config.json{}` first."
-    )
-    assert sentence(changed("models/tiny", {"source": NAMED})) == unknown.format("")
-    assert sentence(changed("models/tiny/source", NAMED | {"revision": "v2"})) == unknown.format(" --revision v2")
-    assert shape(NAMED, layers=3, heads=6) == {"layers": 3, "heads": 6, "hidden_size": 384}
-    moved(cache, FIRST)
-    tiny("distilbert").save_pretrained(cache / "snapshots" / FIRST)
-    assert shape(NAMED) == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
-    message = sentence(changed("models/tiny", {"source": NAMED, "layers": 7}))
-    assert message.startswith("config: models.tiny.layers: 7 contradicts config.json in ")
-
-
-# --- where files are --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("repository", ["a/b", "gpt2"])

@@ -150,14 +150,6 @@ def test_in_random_order_the_first_segments_are_a_sample_of_all():
     assert losses_of(items) == losses_of(authors_recipe(documents, spell, 4, 3))
 
 
-def test_a_segment_of_a_document_is_drawn_from_any_place_in_it():
-    documents = numbered([document([[2]] * 8, "a")])
-    origins = {s.origin for seed in range(60) for s in segments_of(authors_recipe(documents, spell, 4, seed, 1))}
-    assert origins == {f"document 1, sentence {k}" for k in (1, 3, 5, 7)}
-    pairs = corpus([[2, 2, 2, 2]])
-    assert len({s.origin for seed in range(60) for s in segments_of(clean_recipe(pairs, spell, 9, seed, 1))}) == 3
-
-
 def corpus(sizes: list[list[int]]) -> list[TextDocument]:
     """Documents of paragraphs, each given by its number of one-piece words, in sentences of three words."""
     documents = []

@@ -25,7 +25,7 @@ def test_sentences_are_taken_as_they_are_one_paragraph_a_document(read):
     ]
 
 
-@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n\n", True), ("\n \t\n", True), ("\n\n\n\n", True)])
+@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
 def test_only_a_blank_line_closes_the_last_document_of_sentences(read, end, closed):
     documents = read("One.\n\nTwo." + end, "sentences")
     assert [document.closed for document in documents] == [True, closed]

@@ -46,7 +46,6 @@ def test_a_word_given_twice_counts_once_and_without_words_all_are_read(tmp_path)
     ],
 )
 def test_the_last_fields_of_a_line_are_the_vector(tmp_path, text, words, expected):
-    """GloVe 840B has words with spaces, and some words twice."""
     vectors = read_vector_file(file(tmp_path, text), words)
     assert {word: vectors.vectors[row].tolist() for word, row in vectors.index.items()} == expected
 

@@ -33,8 +33,7 @@ def without_space_mark(token: str) -> str:
 def spaces_by_rule(words: Sequence[str]) -> tuple[bool, ...]:
     """Whether a space stands before each word, for a corpus that does not say it: by rules for tokens of the Penn Treebank.
 
-    There is none before closing punctuation, n't and 's, and none after an opening bracket or quotation mark. A straight
-    quotation mark keeps both spaces, since it may open or close.
+    A straight quotation mark keeps both spaces, since it may open or close.
     """
     return tuple(
         k > 0 and not (_NO_SPACE_BEFORE.fullmatch(word) or _NO_SPACE_AFTER.fullmatch(words[k - 1]))
@@ -43,7 +42,7 @@ def spaces_by_rule(words: Sequence[str]) -> tuple[bool, ...]:
 
 
 class Template(NamedTuple):
-    """Special tokens around one or two texts, as in the model's training: ids before, between and after, and segment ids."""
+    """Ids of the special tokens around one or two texts, as in the model's training."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]

@@ -83,10 +83,8 @@ def edges_records(
 ) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that build the records of a corpus, with the targets of some tasks, including records without targets.
 
-    Building targets takes far longer than reading the file, so callers build only those of a sample. A tree with several roots
-    raises an error (`SeveralRootsError`) when its record is built, so that a caller can drop this record.
-
-    `companion`: treebank with the sentences of annotations without sentences (format `decomp`).
+    Building takes far longer than reading, so callers build only a sample. A tree with several roots raises `SeveralRootsError`
+    when its record is built. `companion`: treebank with the sentences of annotations without sentences (format `decomp`).
     """
     if absent := [task for task in edge_tasks if task not in FORM_TASKS[format]]:
         raise AtlasError(f"{raw}: the format {format} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[format])}.")
@@ -95,7 +93,11 @@ def edges_records(
         "records": (partial(_named, build, raw) for build in edge_line_builders(raw)),
         "conllu": (partial(_of_tree, build) for build in tree_builders(raw)),
         "propositions": (partial(_of_tree, build) for build in proposition_builders(raw)),
-        "conll2012": _document_sentences(Path(raw), files),
+        "conll2012": (
+            partial(_of_document, document, number, *bounds)
+            for document in conll2012_records(raw, files)
+            for number, bounds in enumerate(sentence_starts(document))
+        ),
         "entities": _entity_sentences(Path(raw)),
         "semeval": _relation_sentences(Path(raw)),
         "decomp": _protorole_sentences(Path(raw), companion),
@@ -106,10 +108,7 @@ def edges_records(
 
 
 def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) -> Iterator[tuple[_Record, bool]]:
-    """Each record with whether it belongs to the development set (random, as in the published split of SemEval).
-
-    The published seed gives the 6,851 and 1,149 records of the authors' corrected table.
-    """
+    """Each record with whether it is one of the development set; the published seed parts SemEval as in the authors' table."""
     generator = random.Random(seed)
     for record in records:
         yield record, generator.random() > 1 - share
@@ -178,12 +177,6 @@ def _argument(below: Sequence[Sequence[int]], predicate: int, head: int) -> Word
     """All words below the head of an argument; only the head if they contain the predicate (the noun of a relative clause)."""
     span = subtree(below, head)
     return (head - 1, head) if span[0] < predicate <= span[1] else span
-
-
-def _document_sentences(raw: Path, files: str) -> Iterator[_Build]:
-    for document in conll2012_records(raw, files):
-        for number, (start, stop) in enumerate(sentence_starts(document)):
-            yield partial(_of_document, document, number, start, stop)
 
 
 def _of_document(document: Document, number: int, start: int, stop: int, tasks: Sequence[str]) -> EdgeRecord:

@@ -141,7 +141,6 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
 
 
 def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[Example]:
-    """The same as a list."""
     return list(read_examples(paths, limit))
 
 
@@ -179,14 +178,13 @@ def _mention(row: Mapping[str, Any]) -> Mention:
     return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"], row["entity"])
 
 
+# Gold layer of several items -> function that converts an item to a row, and the reverse.
 _TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
-"""Gold layer of several items -> function that converts an item to a row."""
 _FROM_ROWS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "mentions": _mention,
     "edges": lambda row: EdgeTarget(**_with_tuples(row)),
     "keyphrases": lambda row: Keyphrase(**row),
 }
-"""The reverse."""
 
 
 @dataclass(frozen=True)

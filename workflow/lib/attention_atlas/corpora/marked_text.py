@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attention_atlas.corpora.layers import Mention
-from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.records import Dropped, required_text
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json, read_lines
@@ -96,13 +96,11 @@ def frames_records(path: str | Path) -> Iterator[FrameSentence]:
         raise AtlasError(f"{path}: expected a list of sentences with frames.")
     for number, entry in enumerate(content, start=1):
         where = f"{path}: sentence {number}"
-        if not isinstance(entry, dict):
-            raise AtlasError(f"{where}: expected an object with sentence, target and links.")
-        sentence, target = (_text(entry.get(key), key, where) for key in ("sentence", "target"))
+        sentence, target = (required_text(entry, key, where).strip() for key in ("sentence", "target"))
         links = entry.get("links")
         if not isinstance(links, list) or not links:
             raise AtlasError(f"{where}: 'links' must be a list of the phrases that fill the frame's core elements.")
-        elements = tuple(_text(link, "links", where) for link in links)
+        elements = tuple(required_text({"links": link}, "links", where).strip() for link in links)
         yield FrameSentence(str(number), sentence, target, elements, str(entry.get("frame", "")))
 
 
@@ -110,12 +108,6 @@ def first_occurrence(words: Sequence[str], phrase: Sequence[str]) -> int | None:
     """Position of the first occurrence of a phrase, None if it does not occur."""
     size = len(phrase)
     return next((k for k in range(len(words) - size + 1) if list(words[k : k + size]) == list(phrase)), None)
-
-
-def _text(value: Any, key: str, where: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise AtlasError(f"{where}: '{key}' is missing or empty.")
-    return value.strip()
 
 
 def frames_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

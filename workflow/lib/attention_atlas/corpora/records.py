@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import raw_lines
 
 if TYPE_CHECKING:
@@ -59,6 +60,14 @@ class Dropped:
     unit: str = RECORD  # unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs
     n: int = 1
     record: int = 0  # number of the record; for text without a record, number of the next one
+
+
+def required_text(entry: Any, key: str, where: str) -> str:
+    """A text in an entry of a JSON file; an entry without it is an error that names its place."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise AtlasError(f"{where}: '{key}' is missing or empty.")
+    return value
 
 
 def reader_module(reader: str) -> str:

@@ -111,7 +111,7 @@ def check_sha256(path: str | Path, expected: str) -> None:
 def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
     """Check that some files of an archive, in the order of their names regardless of folders, have this SHA-256.
 
-    `files`: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
+    `files`: PATTERN of their names, or FOLDER/PATTERN for those in folders of this name, if there are any.
     """
     digest = hashlib.sha256()
     folder, _, pattern = files.rpartition("/")

@@ -260,9 +260,8 @@ def clean_recipe(
 ) -> Iterator[Segment | Dropped]:
     """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
 
-    Every pair of adjacent paragraphs is a candidate, and the order is a seeded permutation of all candidates. If a pair is too
-    long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they stay
-    adjacent. Arguments as for `authors_recipe`.
+    If a pair is too long, the first paragraph loses words at its start and the second at its end (the longer one first), so
+    that they stay adjacent. Arguments as for `authors_recipe`.
     """
     by_document = {document.number: [" ".join(p) for p in document.paragraphs] for document in documents}
     candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]
