@@ -62,7 +62,7 @@ def test_twelve_columns(tmp_path):
     [
         (twelve("d a (0\nd b (0\nd c 0)\nd e 0)"), {"d": ([*"abce"], [Span(0, 4, "0"), Span(1, 3, "0")])}),
         (
-            "\ufeff" + twelve("d a (0)\r") + twelve("d").replace("d 0 0  - - - - - - - \n", ""),
+            "\ufeff#begin document (d);\r\nd 0 0 a - - - - - - - (0)\r\n\r\n#end\r\n#begin document (empty);\r\n#end\r\n",
             {"d": (["a"], [Span(0, 1, "0")])},
         ),
         # Columns end at tabs and spaces; all other white space is part of a word.
