@@ -115,15 +115,6 @@ def test_what_the_hub_does_not_give_is_named(hub, tmp_path):
     assert "put the files under data_mirror (or ATLAS_DATA) as hub/models/a/tiny" in message
 
 
-def test_a_file_that_is_cut_off_is_not_kept(hub, tmp_path, files):
-    hub.truncated.add("model.safetensors")
-    message = refused(hub, tmp_path / "home")
-    assert message.startswith("model a/tiny at main: not in the hub's cache, and it could not be downloaded (")
-    assert not list((tmp_path / "home").rglob("model.safetensors"))
-    hub.truncated.clear()
-    assert (fetched(hub, tmp_path / "home") / "model.safetensors").read_bytes() == files["model"]["model.safetensors"]
-
-
 def test_a_token_is_sent_and_never_told(hub, tmp_path):
     for variables, source in (({}, MODEL), ({}, {"hub": "a/none"}), (NO_NETWORK, {"hub": "a/further"})):
         done = hub.run(tmp_path / "home", FETCH_MODEL.format(source=source), HF_TOKEN=TOKEN, **variables)

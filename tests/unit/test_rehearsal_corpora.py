@@ -62,23 +62,6 @@ def test_trees_of_the_converter_have_ten_columns_and_some_two_roots(folder):
     assert {"nsubj", "prep", "pobj", "punct"} <= {relation for tree in trees for relation in tree.relations}
 
 
-def test_only_english_gold_files_of_conll2012_are_read(folder):
-    place = folder / LICENSED / "conll-2012/development"
-    assert {path.suffix for path in place.rglob("*conll")} == {".v4_gold_conll", ".v4_auto_conll"}
-    documents = list(conll2012_records(place))
-    assert len(documents) == len(list((place / "data/english").rglob("*gold_conll")))
-    assert "我们" not in {word for document in documents for word in document.words}
-
-
-def test_ontonotes_has_targets_of_five_tasks_and_sentences_without_a_parse(folder):
-    place = folder / LICENSED / "conll-formatted-ontonotes-5.0/development"
-    records = list(read_edge_records("conll2012", FORM_TASKS["conll2012"], place))
-    assert {target.task for record in records for target in record.targets} == set(FORM_TASKS["conll2012"])
-    unparsed = [record for record in records if record.words == ("uh", "huh")]
-    assert unparsed
-    assert all(not record.targets for record in unparsed)
-
-
 @pytest.mark.parametrize(
     ("task", "file", "reasons"),
     [
@@ -119,10 +102,18 @@ def test_annotated_sentences_are_read(folder):
     assert [pair.id for pair in parallel_records(german, ["de", "en"], english) if not pair.target] == ["2"]
 
 
-def test_every_split_of_inspec_has_documents(folder):
+def test_documents_are_read(folder):
+    place = folder / LICENSED / "conll-2012/development"
+    documents = list(conll2012_records(place))
+    assert len(documents) == len(list((place / "data/english").rglob("*gold_conll")))
+    assert "我们" not in {word for document in documents for word in document.words}
+    place = folder / LICENSED / "conll-formatted-ontonotes-5.0/development"
+    records = list(read_edge_records("conll2012", FORM_TASKS["conll2012"], place))
+    assert {target.task for record in records for target in record.targets} == set(FORM_TASKS["conll2012"])
+    assert {record.targets for record in records if record.words == ("uh", "huh")} == {()}, "a sentence without a parse"
     config = read_configuration(ROOT)
     for part, corpus in zip(PARTS, ("training", "development", "test"), strict=True):
         names = config["corpora"][f"inspec-{corpus}"]["document_names"]
-        documents = list(keyphrases_records(folder / LICENSED / "Hulth2003.tar.gz", True, names))
-        assert len(documents) == len(PARTS[part])
-        assert all(document.phrases for document in documents)
+        abstracts = list(keyphrases_records(folder / LICENSED / "Hulth2003.tar.gz", True, names))
+        assert len(abstracts) == len(PARTS[part])
+        assert all(abstract.phrases for abstract in abstracts)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from sample_corpus import LABELLED_TASKS, discourse
+from sample_corpus import LABELLED_TASKS
 from sample_corpus.edges import edge_record
 from sample_corpus.generate import generate_documents
 from sample_corpus.grammar.base import Frame, Style
@@ -66,14 +66,9 @@ def test_two_processes_write_the_same_bytes(tmp_path):
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()})
     assert digests[0] == digests[1]
-
-
-def test_a_document_depends_on_seed_and_number_only(documents):
-    assert next(iter(generate_documents(1, 7, start=5))) == documents[5]
-    assert next(iter(generate_documents(1, 8, start=5))).text != documents[5].text
-
-
-# --- grammar ----------------------------------------------------------------------------------------------------------
+    third = list(generate_documents(3, 7))[2]
+    assert next(iter(generate_documents(1, 7, start=2))) == third, "a document depends on seed and number only"
+    assert next(iter(generate_documents(1, 8, start=2))).text != third.text
 
 
 def grammar() -> English:
@@ -89,50 +84,18 @@ def text_of(root):
     return "".join(w.form + " " * s for w, s in zip(words, spaces_after(words), strict=True)).strip()
 
 
-@pytest.mark.parametrize("scenario", discourse.scenarios(), ids=lambda s: s.name)
-def test_every_line_of_a_scenario_can_be_written(scenario):
-    for seed in range(2):
-        rng = random.Random(seed)
-        variables = {}
-        for name, options in scenario.choices.items():
-            variables[name] = expand(rng.choice(options), variables, rng)
-        used = set()
-        cast = {
-            key: discourse._entity(key, expand(text, variables, rng), scenario.domain, rng, used)
-            for key, text in scenario.cast.items()
-        }
-        english = English(rng, Discourse(cast, scenario.domain), Style(True, 0.2), Frame(tense=scenario.tense))
-        for pool in scenario.paragraphs:
-            for line in pool:
-                assert text_of(english.line(parse(expand(line.removeprefix("! "), variables, rng))))
-
-
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("the teacher | not open | the old door", "The teacher did not open the old door."),
         ("the {children} | pass see | by an honest judge", "The children were seen by an honest judge."),
         ("nobody | know | (where : the boy | sleep)", "Nobody knew where the boy slept."),
-        ("it! | be | possible | (that the train | stop)", "It was possible that the train stopped."),
         ("the man [who | perf take | the key] | go out", "The man who had taken the key went out."),
         ("the boy [whose dog | bark] | will come", "The boy whose dog barked will come."),
         ("the box [that : the boy | look | for] | be | empty", "The box that the boy looked for was empty."),
-        ("neither the boy nor the girls | be | sad", "Neither the boy nor the girls were sad."),
     ],
 )
 def test_lines_become_the_expected_text(line, text):
     assert text_of(grammar().line(parse(expand(line, {}, random.Random(0))))) == text
-
-
-def test_heads_differ_between_the_schemes_where_they_should():
-    root = grammar().line(parse("the key | be | in the box"))
-    finish_surface(root)
-    layers = read_layers(root)
-    assert [leaf.form for leaf in layers.words] == ["The", "key", "was", "in", "the", "box", "."]
-    assert list(layers.sd_heads)[:6] == [2, 3, 0, 3, 6, 4]
-    assert list(layers.sd_relations)[:6] == ["det", "nsubj", "root", "prep", "det", "pobj"]
-    assert list(layers.ud_heads)[:6] == [2, 6, 6, 6, 6, 0]
-    assert list(layers.ud_relations)[:6] == ["det", "nsubj", "cop", "case", "det", "root"]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +110,6 @@ def test_heads_differ_between_the_schemes_where_they_should():
 def test_a_line_that_cannot_be_read_is_an_error(line, message):
     with pytest.raises(AtlasError, match=message):
         grammar().line(parse(line))
-
-
-# --- layers -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scheme", "labels"), [("sd", SD_RELATIONS), ("ud", UD_RELATIONS)])
@@ -206,9 +166,6 @@ def test_edge_targets_are_those_of_the_layers(documents):
             same = sum(a == b for k, a in enumerate(chained) for b in chained[k + 1 :])
             assert sum(target.labels == ("1",) for target in by_task["coreference"]) == same
     assert all(len(counts[task]) > 1 and sum(counts[task].values()) > 100 for task in EDGE_TASKS)
-
-
-# --- no shortcuts -----------------------------------------------------------------------------------------------------
 
 
 def test_neither_a_word_nor_an_offset_gives_the_relation_away(sentences):
@@ -336,9 +293,6 @@ def test_no_place_gives_an_answer_or_an_antecedent_away(documents, sample, tmp_p
     assert 0.15 < sum(referents) / len(referents) < 0.9
 
 
-# --- translations -----------------------------------------------------------------------------------------------------
-
-
 def test_no_english_sentence_comes_twice_and_a_later_part_has_new_ones():
     later = {json.loads(line)["en"] for line in parallel_lines(200, 1, 1500)}
     assert len({pair["en"] for pair in PAIRS} | later) == len(PAIRS) + 200
@@ -349,18 +303,3 @@ def test_french_elides_and_contracts():
     assert not re.findall(rf"\b(?:le|la|de|ne|que) [{VOWEL}]\w*", text, flags=re.IGNORECASE)
     assert not re.findall(r"\b(?:de|à) les?\b|\bde de\b|\bde des\b", text)
     assert not re.findall(rf"\bma [{VOWEL}]|\bce [{VOWEL}]|\b(?:vieux|beau|nouveau) [{VOWEL}]\w*(?<!s)(?<!x)\b", text)
-
-
-@pytest.mark.parametrize(
-    ("english", "french"),
-    [
-        (r"^(?:Does|Did|Do) .*\?$", r"^Est-ce qu(?:e|') ?.* \?$"),
-        (r"\b(?:does|did|do) not\b", r"\bn(?:e |').* pas\b"),
-        (r"\bold queens\b", r"\bvieilles reines\b"),
-        (r"\bwaits for\b", r"\battend\b"),
-    ],
-)
-def test_both_sides_say_the_same(english, french):
-    for pair in PAIRS:
-        if re.search(english, pair["en"], flags=re.IGNORECASE):
-            assert re.search(french, pair["fr"], flags=re.IGNORECASE), pair
