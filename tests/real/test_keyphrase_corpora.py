@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from attention_atlas.corpora.examples import build_shard, read_examples
-from attention_atlas.corpora.keyphrases import OUTSIDE, keyphrases_records
+from attention_atlas.corpora.keyphrases import OUTSIDE, keyphrases_records, spans_of
 from attention_atlas.corpora.sources import check_sha256
 from attention_atlas.corpora.text import WORD
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -36,7 +36,7 @@ def test_phrases_are_counted(archive):
     assert sum(len(document.absent) for document in stemmed) == 20
     for document in plain:
         lowered = [word.lower() for word in document.words]
-        for start, stop in document.spans:
+        for start, stop in spans_of(document.tags):
             assert any(lowered[start:stop] == WORD.findall(phrase.lower()) for phrase in document.phrases)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.corpora.edge_converters import edges_records
-from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
+from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders, edges_records
 
 
 def read_edge_records(form: str, tasks: Sequence[str], raw: Path, *companion: Path, **options: Any) -> Iterator[EdgeRecord]:

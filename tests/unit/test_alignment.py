@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from attention_atlas.corpora.alignment import SPECIAL, WordPieces
+from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.errors import AtlasError
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -18,7 +18,6 @@ TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are b
 
 
 def bert_like() -> Tokenizer:
-    """WordPiece, lower-cased, accents stripped, [CLS] A [SEP] B [SEP] with segment ids 0 and 1."""
     entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
     entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
     tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
@@ -46,7 +45,6 @@ def byte_level(add_prefix_space: bool = False) -> Tokenizer:
 
 
 def gpt2_like() -> Tokenizer:
-    """Byte-level BPE without special tokens."""
     return byte_level()
 
 
@@ -72,7 +70,6 @@ def unigram(*special: str) -> Tokenizer:
 
 
 def t5_like() -> Tokenizer:
-    """Unigram, A </s>."""
     tokenizer = unigram("<pad>", "</s>", "<unk>")
     tokenizer.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
     tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>"])
@@ -105,13 +102,6 @@ def llama_like(legacy: bool = True) -> Tokenizer:
     return tokenizer
 
 
-def gemma_like() -> Tokenizer:
-    """The same without a mark before the text."""
-    tokenizer = llama_like()
-    tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    return tokenizer
-
-
 BUILDERS = {
     "bert": bert_like,
     "roberta": roberta_like,
@@ -121,7 +111,6 @@ BUILDERS = {
     "t5": t5_like,
     "llama": llama_like,
     "llama-new": functools.partial(llama_like, legacy=False),
-    "gemma": gemma_like,
 }
 SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
 """Those whose pre-tokeniser also splits text between white space."""
@@ -129,7 +118,6 @@ SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
 
 @functools.cache
 def load(name: str) -> tuple[Tokenizer, WordPieces]:
-    """A tokenizer and our view of its file."""
     tokenizer = BUILDERS[name]()
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(f"{folder}/tokenizer.json")
@@ -170,8 +158,6 @@ def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_token
             [i for i, word in zip(assembled.input_ids, assembled.word, strict=True) if word == k] for k in range(len(gold))
         ]
         assert by_word == [list(ids) for ids in gold]
-        placed = [word for word in assembled.word if word != SPECIAL]
-        assert placed == sorted(placed)
 
 
 SPACED = st.lists(st.tuples(st.one_of(WORDS.map(lambda words: words[0]), st.sampled_from(["n't", "do", "'t"])), st.booleans()))
@@ -198,16 +184,6 @@ def test_pieces_are_those_of_running_text_wherever_it_is_split_at_the_ends_of_wo
 
 
 @pytest.mark.parametrize("name", BUILDERS)
-def test_words_have_the_mark_of_a_space_where_one_stands_before_them(name):
-    _, ours = load(name)
-    words = ("the", "cat", "n't", ",", "s")
-    shown = ["".join(map(ours.token, ids)).replace("Ġ", "▁") for ids in ours.pieces(words, [False, True, False, False, True])]
-    mark = "" if name == "bert" else "▁"
-    before_text = "" if name in ("roberta", "gpt2", "gemma") else mark
-    assert shown == [f"{before_text}the", f"{mark}cat", "n't", ",", f"{mark}s"]
-
-
-@pytest.mark.parametrize("name", BUILDERS)
 @pytest.mark.parametrize("space", [True, False])
 def test_no_word_becomes_a_special_token(name, space):
     tokenizer, ours = load(name)
@@ -219,17 +195,6 @@ def test_no_word_becomes_a_special_token(name, space):
             assert second
             assert not special & tokens
     assert tokenizer.encode("the").ids == list(ours.assemble([ours.pieces(["the"])]).input_ids)
-
-
-@given(words=WORDS)
-def test_wordpiece_does_not_see_spaces(words):
-    _, ours = load("bert")
-    assert ours.pieces(words, [True] * len(words)) == ours.pieces(words, [False] * len(words))
-
-
-def test_a_special_token_in_a_text_is_tokenised_like_other_words():
-    _, ours = load("bert")
-    assert [tuple(map(ours.token, ids)) for ids in ours.pieces(["[SEP]"])] == [("[UNK]", "s", "##e", "##p", "[UNK]")]
 
 
 def test_a_hand_made_wordpiece_example():
@@ -245,27 +210,6 @@ def test_a_hand_made_wordpiece_example():
     assert assembled.word == (-1, 0, 1, 1, 1, -1, 2, 2, 2, 2, -1)
     assert assembled.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
     assert assembled.input_ids[:2] == (2, 4)
-    assert len({len(assembled.input_ids), len(assembled.tokens), len(assembled.segment_ids), len(assembled.word)}) == 1
-
-
-def test_templates():
-    expected = {
-        "bert": [((2,), (), (3,), (0, 0, 0, 0, 0)), ((2,), (3,), (3,), (0, 0, 0, 1, 1))],
-        "roberta": [((0,), (), (1,), (0, 0, 0, 0, 0)), ((0,), (1, 1), (1,), (0, 0, 0, 0, 0))],
-        "xlmr": [((0,), (), (2,), (0, 0, 0, 0, 0)), ((0,), (2, 2), (2,), (0, 0, 0, 0, 0))],
-        "gpt2": [((), (), (), (0, 0, 0, 0, 0)), ((), (), (), (0, 0, 0, 1, 1))],
-    }
-    for name, templates in expected.items():
-        built = (load(name)[1].single, load(name)[1].pair)
-        assert [(t.before, t.between, t.after, t.segments) for t in built] == templates, name
-
-
-def test_a_word_inside_a_byte_level_text_is_spelled_with_its_space():
-    _, ours = load("gpt2")
-    opening, inside = ours.pieces(["cat", "cat"])
-    assert ours.token(inside[0])[0] == "Ġ"
-    assert ours.token(opening[0])[0] != "Ġ"
-    assert ours.pieces(["the", "cat"], [True, False])[1] == opening
 
 
 def test_words_that_map_to_nothing_have_no_pieces():
@@ -276,13 +220,6 @@ def test_words_that_map_to_nothing_have_no_pieces():
     assembled = ours.assemble([spelled])
     assert assembled.word == (-1, 0, 3, -1)
     assert ours.pieces([]) == []
-
-
-def test_asking_again_gives_the_same_pieces_in_any_order():
-    _, ours = load("roberta")
-    forward = ours.pieces(["the", "cats", "sat", "the"])
-    assert ours.pieces(["the", "sat", "cats", "the"]) == [forward[i] for i in (0, 2, 1, 3)]
-    assert forward[0] != forward[3]
 
 
 def test_truncation_and_padding_of_the_file_are_switched_off(tmp_path):
@@ -296,20 +233,10 @@ def test_truncation_and_padding_of_the_file_are_switched_off(tmp_path):
     assert ours.single.after == (3,)
 
 
-def test_unknown_characters_stay_with_their_word():
-    _, ours = load("bert")
-    assert [tuple(map(ours.token, ids)) for ids in ours.pieces(["日本", "cat"])] == [("[UNK]", "[UNK]"), ("cat",)]
-
-
 def test_a_tokenizer_that_merges_over_the_ends_of_words_is_refused(tmp_path):
     entries = ["<unk>", *LETTERS, " ", "e ", "the "]
     merges = [("e", " ")]
     tokenizer = Tokenizer(models.BPE({e: i for i, e in enumerate(entries)}, merges, unk_token="<unk>"))
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(AtlasError, match="running text is split differently from single words"):
-        WordPieces(tmp_path / "tokenizer.json")
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(AtlasError, match=r"tokenizer\.json: there is no tokenizer\.json here"):
         WordPieces(tmp_path / "tokenizer.json")

@@ -57,34 +57,20 @@ def test_twelve_columns(tmp_path):
     assert "(-LRB- -LRB-)" in document.parses[1]
 
 
-def test_litbanks_columns_with_tabs_and_an_empty_last_one(tmp_path):
-    rows = ["d\t0\t0\tIn" + "\t_" * 8 + "\t", "d\t0\t1\tLondon" + "\t_" * 8 + "\t(4)", "d\t0\t2\t." + "\t_" * 8 + "\t"]
-    (document,) = read(tmp_path, "#begin document (d); part 0\n" + "\n".join(rows) + "\n\n#end document\n")
-    assert (document.id, document.words) == ("d", ("In", "London", "."))
-    assert document.tags == ("_", "_", "_")
-    assert document.parses == ("",)
-    assert document.spans == (Span(1, 2, "4"),)
-
-
-def test_mentions_of_one_chain_can_be_nested(tmp_path):
-    rows = ["d a (0", "d b (0", "d c 0)", "d e 0)"]
-    (document,) = read(tmp_path, twelve("\n".join(rows)))
-    assert document.spans == (Span(0, 4, "0"), Span(1, 3, "0"))
-
-
-def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
-    text = "\ufeff" + FULL.replace("\n", "\r\n") + "#begin document (empty); part 000\r\n#end document\r\n"
-    assert [d.id for d in read(tmp_path, text)] == ["bn/abc/1"]
-
-
 @pytest.mark.parametrize(
     ("text", "documents"),
     [
+        (twelve("d a (0\nd b (0\nd c 0)\nd e 0)"), {"d": ([*"abce"], [Span(0, 4, "0"), Span(1, 3, "0")])}),
+        (
+            "\ufeff#begin document (d);\r\nd 0 0 a - - - - - - - (0)\r\n\r\n#end\r\n#begin document (empty);\r\n#end\r\n",
+            {"d": (["a"], [Span(0, 1, "0")])},
+        ),
         # Columns end at tabs and spaces; all other white space is part of a word.
         (twelve("d New\u00a0York -"), {"d": (["New\u00a0York"], [])}),
+        # Tabs, as in LitBank, with an empty last column.
         (
-            "#begin document (d);\n" + "\t".join(["d", "0", "0", "\u3000", *"-------", "(0)"]),
-            {"d": (["\u3000"], [Span(0, 1, "0")])},
+            "#begin document (d);\nd\t0\t0\tIn" + "\t_" * 8 + "\t\nd\t0\t1\t\u3000" + "\t_" * 8 + "\t(4)\n",
+            {"d": (["In", "\u3000"], [Span(1, 2, "4")])},
         ),
         (
             twelve("0 x (1|(2)\n0 y (3)|1)|(2)"),
@@ -124,12 +110,6 @@ def test_malformed_files_are_named_with_their_line(tmp_path, text, expected):
     assert refusal(tmp_path, text).startswith(expected)
 
 
-def test_bytes_that_are_no_utf8_are_named(tmp_path):
-    (tmp_path / "a.conll").write_bytes(b"#begin document (d);\nd caf\xe9 -\n")
-    with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 \(0xe9\) is not UTF-8"):
-        list(conll2012_records(tmp_path / "a.conll"))
-
-
 def archive(path, files):
     with tarfile.open(path, "w:xz") as out:
         for name, text in files.items():
@@ -154,19 +134,11 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
     (folder / "a.conll").write_text(twelve("a a (0)"))
-    assert [d.id for d in conll2012_records(folder, "*conll")] == ["a", "b"]
-
-
-def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
-    caplog.set_level("INFO")
-    files = {"x/a.v4_gold_conll": twelve("a a (0)"), "x/._a.v4_gold_conll": "\0\5\x16", "__MACOSX/x/b.v4_gold_conll": "\0"}
-    packed = archive(tmp_path / "x.tar.xz", files)
-    for name, text in files.items():
-        (tmp_path / "folder" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "folder" / name).write_text(text)
-    for source in (packed, tmp_path / "folder"):
-        assert [document.id for document in conll2012_records(source)] == ["a"]
-        assert f"{source}: 2 attribute files of macOS (._*) are ignored" in caplog.text
+    (folder / "._a.conll").write_text("\0\5")
+    for pattern, names in (("*conll", ["a", "b"]), ("*gold_conll", ["b"])):
+        assert [d.id for d in conll2012_records(folder, pattern)] == names
+    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 2 other files whose names end in conll; name them"):
+        list(conll2012_records(folder, "*.txt"))
 
 
 def official_tree(folder):
@@ -188,15 +160,6 @@ def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, capl
     assert "1 files match *gold_conll, of 4 with coreference columns" in caplog.text
     # A folder above the source is none of it.
     assert len(list(conll2012_records(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
-
-
-def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
-    for name in ("a.conll", "b_brat.conll", "c.v4_gold_conll"):
-        (tmp_path / name).write_text(twelve(f"{name[0]} x (0)"))
-    for pattern, names in (("*gold_conll", ["c"]), ("*_brat.conll", ["b"]), ("*.conll", ["a", "b"])):
-        assert [d.id for d in conll2012_records(tmp_path, pattern)] == names
-    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
-        list(conll2012_records(tmp_path, "*.txt"))
 
 
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):

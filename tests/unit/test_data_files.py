@@ -2,15 +2,10 @@
 
 from pathlib import Path
 
-from attention_atlas.io.files import RESOURCES, SCHEMAS, with_data_file
+from attention_atlas.io.files import RESOURCES, with_data_file
 from attention_atlas.workflow.paths import local_file
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_in_a_checkout_they_are_beside_the_library():
-    assert ROOT / "workflow" / "resources" == RESOURCES
-    assert ROOT / "workflow" / "schemas" == SCHEMAS
 
 
 def test_a_corpus_that_comes_with_the_library_is_found_from_any_directory(without_files):
@@ -22,10 +17,3 @@ def test_a_corpus_that_comes_with_the_library_is_found_from_any_directory(withou
     (without_files / path).touch()
     assert local_file(config, "cases") == Path(path)
     assert with_data_file(Path("workflow/resource")) == Path("workflow/resource")
-
-
-def test_no_other_module_of_the_library_looks_for_them():
-    """Where they are depends on whether the library is installed: one module knows."""
-    library = ROOT / "workflow" / "lib"
-    above = [path for path in library.rglob("*.py") if ".parents[" in path.read_text(encoding="utf-8")]
-    assert {path.name for path in above} == {"files.py", "provenance.py", "shown.py"}

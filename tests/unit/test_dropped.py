@@ -12,7 +12,6 @@ HEADER = "record\tid\treason\tdetail\tunit\tn\n"
 
 
 def write_shard(folder, number, records, dropped):
-    """A shard's examples and its table of dropped records; `dropped` is record -> reason."""
     examples = [Example(r, f"s{r}", (1,), (0,), ("x",), (0,), ("x",), {}) for r in records]
     write_examples(folder / f"{number}.parquet", examples)
     lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\trecord\t1\n" for record, reason in dropped.items())
@@ -41,13 +40,6 @@ def test_records_are_counted_over_shards(tmp_path):
     assert frame["outcome"].iloc[0] == "kept"
 
 
-def test_records_behind_the_limit_do_not_count(tmp_path):
-    examples, dropped = write_shard(tmp_path, 0, [0, 2, 4, 5], {1: "too long", 3: "too long"})
-    frame = table({"trees": ([examples], [dropped], 3)})
-    assert outcomes(frame, "trees") == {"kept": 2, "too long": 1}
-    assert outcomes(table({"trees": ([examples], [dropped], 4)}), "trees") == {"kept": 2, "too long": 2}
-
-
 def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     examples, dropped = write_shard(tmp_path, 0, [0, 1, 3], {2: "too long"})
     frame = table({"trees": ([examples], [dropped], 10)})
@@ -57,18 +49,6 @@ def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     # Shares are of the records that are there.
     assert frame["share"].dropna().sum() == pytest.approx(1)
     assert frame["share"].isna().tolist() == [False, False, True]
-
-
-def test_records_that_are_kept_but_not_scored_are_counted(tmp_path):
-    examples, dropped = write_shard(tmp_path, 0, [0, 1, 3, 4], {2: "too long"})
-    corpora = {name: ([examples], [dropped], 5) for name in ("GAP", "trees")}
-    frame = table(corpora, {"GAP": (3, "the pronoun refers to neither name")})
-    assert outcomes(frame, "GAP") == {
-        **{"kept": 4, "too long": 1, "kept, but not scored: the pronoun refers to neither name": 1},
-    }
-    assert frame["share"].iloc[2] == 0.2
-    assert outcomes(frame, "trees") == {"kept": 4, "too long": 1}
-    assert outcomes(table(corpora), "GAP") == {"kept": 4, "too long": 1}
 
 
 def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):
@@ -85,14 +65,6 @@ def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):
     assert frame["unit"].tolist() == ["record", "record", "sentence", "record"]
     assert frame["share"].round(3).tolist()[:2] == [0.667, 0.333]
     assert frame["share"].isna().tolist() == [False, False, True, True]
-
-
-def test_corpora_are_counted_apart(tmp_path):
-    first, second = write_shard(tmp_path, 0, [0, 1], {}), write_shard(tmp_path, 1, [0], {1: "too long"})
-    corpora = {name: ([files[0]], [files[1]], 2) for name, files in (("segments", first), ("trees", second))}
-    frame = table(corpora)
-    assert outcomes(frame, "segments") == {"kept": 2}
-    assert outcomes(frame, "trees") == {"kept": 1, "too long": 1}
 
 
 def test_windows_and_questions_are_counted_apart(tmp_path):
@@ -112,3 +84,12 @@ def test_windows_and_questions_are_counted_apart(tmp_path):
         ["absent: the corpus has fewer windows than its limit of 5", "window", 1],
     ]
     assert frame["share"].tolist()[:2] == [0.75, 0.25]
+
+
+def test_records_that_are_kept_but_not_scored_are_counted(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 1, 3, 4], {2: "too long"})
+    corpora = {name: ([examples], [dropped], 5) for name in ("GAP", "trees")}
+    frame = table(corpora, {"GAP": (3, "no name")})
+    assert outcomes(frame, "GAP") == {"kept": 4, "too long": 1, "kept, but not scored: no name": 1}
+    assert frame["share"].iloc[2] == 0.2
+    assert outcomes(frame, "trees") == {"kept": 4, "too long": 1}

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.conllu import proposition_builders
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, role_targets
-from attention_atlas.corpora.edges import EdgeRecord, constituent_label, edge_line
+from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edge_line
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
@@ -56,7 +54,7 @@ d\t0\t1\tslept\tVBD\t(VP*))\t-\t-\t-\t-\t-\t-
 
 def written(tmp_path, text, name="file.txt"):
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     return path
 
 
@@ -74,8 +72,6 @@ def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(
         ((2, 3), (2, 3), "root"),
         ((3, 4), (2, 3), "punct"),
     ]
-    (tags,) = read_edge_records("conllu", ["pos"], written(tmp_path, TREE))
-    assert spans(tags) == spans(record, "pos")
 
 
 @pytest.mark.parametrize(("form", "text"), [("conllu", TREE), ("propositions", PROPOSITIONS)])
@@ -94,34 +90,10 @@ def test_a_tree_with_two_roots_costs_its_own_record_alone(tmp_path, form, text):
 
 
 def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
-    path = written(tmp_path, PROPOSITIONS)
-    (record,) = read_edge_records("propositions", ["roles"], path)
+    (record,) = read_edge_records("propositions", ["roles"], written(tmp_path, PROPOSITIONS))
     # All words below "man" hold the predicate "slept" itself.
     slept = [((3, 4), (1, 2), "ARG0"), ((3, 4), (2, 3), "R-ARG0"), ((3, 4), (4, 5), "ARGM-MNR")]
     assert spans(record) == [*slept, ((5, 6), (0, 5), "ARG0"), ((5, 6), (6, 8), "ARG1")]
-    ((tree, propositions),) = (build() for build in proposition_builders(path))
-    heads = role_targets(tree, propositions, whole=False)
-    assert [target.span2 for target in heads[3:]] == [(1, 2), (7, 8)]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("\tsleep.01\tV\t_\n", "\tsleep.01\tV\n", "columns of roles; there must be one for each predicate"),
-        ("\tsleep.01\tV\t_\n", "\t_\tV\t_\n", "has 1 predicates but 2 columns"),
-        (
-            "2\tman\tman\tNOUN\tNN\t_\t6\tnsubj\t_\t_\t_\tARG0\tARG0\n",
-            "2\tman\tman\tNOUN\tNN\t_\t6\tnsubj\t_\t_\n",
-            ":3: 10 columns",
-        ),
-        ("4\tslept\tsleep\tVERB\tVBD\t_\t2", "4\tslept\tsleep\tVERB\tVBD\t_\t99", "file.txt:5"),
-    ],
-)
-def test_malformed_propositions_are_named(tmp_path, old, new, message):
-    assert old in PROPOSITIONS
-    with pytest.raises(AtlasError) as error:
-        [build() for build in proposition_builders(written(tmp_path, PROPOSITIONS.replace(old, new)))]
-    assert message in str(error.value)
 
 
 def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
@@ -138,17 +110,6 @@ def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
     assert (second.id, len(spans(second, "constituents"))) == ("d-2", 3)
     assert spans(second, "coreference") == [], "one mention makes no pair, and chains do not cross sentences"
     assert spans(second, "entities") == spans(second, "roles") == [], "columns that the sentence does not fill"
-    (document,) = conll2012_records(tmp_path / "d.conll")
-    assert document.entities == (Span(0, 1, "PERSON"),)
-
-
-def test_the_root_is_a_constituent_and_only_parsed_sentences_have_parts_of_speech(tmp_path):
-    rooted = DOCUMENT.replace("NNP\t(S(NP*)", "NNP\t(TOP(S(NP-SBJ-1*)").replace("NN\t*)))", "NN\t*))))")
-    unparsed = rooted.replace("PRP\t(S(NP*)", "PRP\t-").replace("VBD\t(VP*))", "VBD\t-")
-    first, second = read_edge_records("conll2012", FORM_TASKS["conll2012"], written(tmp_path, unparsed, "d.conll"))
-    assert spans(first, "constituents")[:3] == [((0, 4), None, "TOP"), ((0, 4), None, "S"), ((0, 1), None, "NP")]
-    assert len(spans(first, "pos")) == 4
-    assert spans(second, "pos") == spans(second, "constituents") == []
 
 
 UNPARSED = """\
@@ -189,33 +150,12 @@ def test_labels_of_constituents_are_those_of_the_published_code(bracket, label):
     assert constituent_label(bracket) == label
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("(ARG1*\t(1", "(ARG1*)\t(1", ":5: '*)' closes a bracket"),
-        ("\t*)\t1)", "\t*\t1)", ":4: the bracket of ARG1 does not close in its sentence"),
-        ("\t(V*)\t-", "\t(V*)\t*\t-", "different numbers of columns"),
-    ],
-)
-def test_malformed_columns_of_predicates_are_named(tmp_path, old, new, message):
-    assert old in DOCUMENT
-    with pytest.raises(AtlasError) as error:
-        list(conll2012_records(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
-    assert message in str(error.value)
-
-
 def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
     text = "The\tB-PER\tO\nmayor\tI-PER\tO\nof\tI-PER\tO\nBath\tI-PER\tB-GPE\nslept\tO\tO\n\nAnna\tB-PER\tO\nBob\tB-PER\tO\n"
     first, second = read_edge_records("entities", ["entities"], written(tmp_path, text, "novel.tsv"))
     assert (first.id, first.words[-1]) == ("novel.tsv-1", "slept")
     assert spans(first) == [((0, 4), None, "PER"), ((3, 4), None, "GPE")]
     assert spans(second) == [((0, 1), None, "PER"), ((1, 2), None, "PER")]
-    with pytest.raises(AtlasError, match=r"novel.tsv:2: 'PER' is not a tag"):
-        list(
-            read_edge_records(
-                "entities", ["entities"], written(tmp_path, text.replace("I-PER\tO\nof", "PER\tO\nof"), "novel.tsv")
-            )
-        )
 
 
 @pytest.mark.parametrize(
@@ -232,21 +172,6 @@ def test_columns_of_entities_are_read_as_written(tmp_path, text, expected):
     assert [f"{' '.join(record.words[slice(*t.span1)])}/{t.labels[0]}" for t in record.targets] == expected
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"Mr\tB-PER\n\tI-PER\nX\tI-PER\n", "novel.tsv:2: the word is empty"),
-        (b"EU\tO\ncaf\xe9\tB-LOC\n", "novel.tsv:2: byte 4 (0xe9) is not UTF-8"),
-        (b"EU NNP B-NP B-ORG\n", "novel.tsv:1: 'NNP' is not a tag"),
-    ],
-)
-def test_malformed_columns_of_entities_are_named(tmp_path, content, message):
-    (tmp_path / "novel.tsv").write_bytes(content)
-    with pytest.raises(AtlasError) as error:
-        list(read_edge_records("entities", ["entities"], tmp_path / "novel.tsv"))
-    assert message in str(error.value)
-
-
 PROTOROLES = {
     "ewt-dev-1": {
         "ewt-dev-1-semantics-pred-3%%ewt-dev-1-semantics-arg-2": {
@@ -261,10 +186,10 @@ PROTOROLES = {
 }
 
 
-def protoroles(tmp_path, data, name="spr.zip"):
-    with zipfile.ZipFile(tmp_path / name, "w") as archive:
-        archive.writestr("protoroles.json", json.dumps({"metadata": {}, "data": data}))
-    return tmp_path / name
+def protoroles(tmp_path, data, old="", new=""):
+    with zipfile.ZipFile(tmp_path / "spr.zip", "w") as archive:
+        archive.writestr("protoroles.json", json.dumps({"metadata": {}, "data": data}).replace(old, new))
+    return tmp_path / "spr.zip"
 
 
 def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
@@ -274,29 +199,6 @@ def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
     assert spans(record) == [((2, 3), (0, 2), "awareness", "volition")]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, but the sentence has 4 words"),
-        ("ewt-dev-1-semantics-arg-2", "elsewhere", "is not a pair of a predicate and an argument"),
-        ('"ewt-dev-1"', '"ewt-dev-7"', "ewt-dev-7 is annotated, but"),
-    ],
-)
-def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message):
-    treebank = written(tmp_path, TREE, "en-ud-dev.conllu")
-    data = json.loads(json.dumps(PROTOROLES).replace(old, new))
-    with pytest.raises(AtlasError) as error:
-        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, data), treebank))
-    assert message in str(error.value)
-
-
-def test_proto_roles_need_their_sentences_and_a_sound_archive(tmp_path):
-    with pytest.raises(AtlasError, match="come without sentences"):
-        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES)))
-    with pytest.raises(AtlasError, match="not a zip archive with one JSON file of proto-roles"):
-        list(read_edge_records("decomp", ["protoroles"], written(tmp_path, "x"), written(tmp_path, TREE, "dev.conllu")))
-
-
 def test_records_name_the_documents_that_their_source_names(tmp_path):
     novel = "Anna\tB-PER\n\nBob\tB-PER\n"
     trees = f"# newdoc id = first\n{TREE}{TREE}# newdoc id = second\n{TREE}"
@@ -304,9 +206,7 @@ def test_records_name_the_documents_that_their_source_names(tmp_path):
         ("conll2012", "d.conll", DOCUMENT): ["d", "d"],
         ("entities", "novel.tsv", novel): ["novel.tsv", "novel.tsv"],
         ("conllu", "trees.conllu", trees): ["first", "first", "second"],
-        ("conllu", "bare.conllu", TREE): [None],
-        ("propositions", "p.conllu", f"# newdoc id = third\n{PROPOSITIONS}"): ["third"],
-        ("semeval", "s.txt", '1\t"A <e2>b</e2> of <e1>c</e1>"\nOther\n'): [None],
+        ("propositions", "p.conllu", PROPOSITIONS): [None],
     }
     for (form, name, text), documents in sources.items():
         records = read_edge_records(form, FORM_TASKS[form][:1], written(tmp_path, text, name))
@@ -314,11 +214,6 @@ def test_records_name_the_documents_that_their_source_names(tmp_path):
     treebank = written(tmp_path, trees, "en-ud-dev.conllu")
     (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), treebank)
     assert record.document == "first"
-
-
-def test_a_form_has_targets_for_some_tasks_only(tmp_path):
-    with pytest.raises(AtlasError, match="the format conllu has no targets for roles, only pos, dependencies"):
-        list(read_edge_records("conllu", ["roles"], written(tmp_path, TREE)))
 
 
 def test_a_file_with_several_tasks_names_them(tmp_path):
@@ -345,55 +240,10 @@ def test_relations_are_read_in_the_form_of_semeval(tmp_path):
     assert spans(second) == [((3, 4), (1, 2), "Other")]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('1\t"A <e1>b</e1> c."\nOther\n', "file.txt:1: the sentence has no <e2>"),
-        ('1\t"A <e1>b</e1> <e2>c</e2>."\n', "file.txt:1: this sentence has no relation: the file is incomplete"),
-        ('1\t"A <e1>b</e1> <e2>c</e2>."\n2\t"A <e1>b</e1> <e2>c</e2>."\nOther\n', "file.txt:2: the sentence before this one"),
-        ('1\t"A <e1></e1> <e2>c</e2>."\nOther\n', "expected words between the marks, and a relation in the next line"),
-    ],
-)
-def test_malformed_relations_are_named(tmp_path, text, message):
-    with pytest.raises(AtlasError) as error:
-        list(read_edge_records("semeval", ["relations"], written(tmp_path, text)))
-    assert message in str(error.value)
-
-
-def test_coin_flips_are_the_same_every_time_and_part_about_15_percent():
-    records = [EdgeRecord(str(k), ("w",), ()) for k in range(2000)]
-    chosen = [record.id for record, held in coin_flips(records) if held]
-    assert chosen == [record.id for record, held in coin_flips(records) if held]
-    assert 0.12 < len(chosen) / 2000 < 0.18
-
-
-def test_8000_records_are_parted_as_in_the_authors_table():
-    records = (EdgeRecord(str(k), ("w",), ()) for k in range(8000))
-    assert sum(held for _, held in coin_flips(records)) == 1149
-
-
-def test_parts_share_no_record_and_lose_none(tmp_path):
-    text = "".join(f'{k}\t"<e1>a</e1> <e2>b</e2>"\nOther\n' for k in range(1, 60))
-    path = written(tmp_path, text)
-    parts = {
-        part: [r.id for r in read_edge_records("semeval", ["relations"], path, part=part)]
-        for part in ("all", "training", "development")
-    }
-    assert sorted(parts["training"] + parts["development"], key=int) == parts["all"]
-    assert len(parts["development"]) > 3
-
-
 def test_a_sentence_without_predicates_may_have_an_empty_column(tmp_path):
     text = TREE.replace("\t_\t_\n", "\t_\t_\t_\t\n").replace("SpaceAfter=No\n", "SpaceAfter=No\t_\t\n")
     ((tree, propositions),) = (build() for build in proposition_builders(written(tmp_path, text)))
     assert (len(tree.words), propositions) == (4, ())
-
-
-def test_roles_that_are_not_utf8_are_named(tmp_path):
-    path = tmp_path / "latin.conllu"
-    path.write_bytes(PROPOSITIONS.replace("ARG1", "ARG\u00e9").encode("latin-1"))
-    with pytest.raises(AtlasError, match=r"latin\.conllu:9: byte 4 \(0xe9\) is not UTF-8"):
-        [build() for build in proposition_builders(path)]
 
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=whitespace), min_size=1, max_size=5)
@@ -417,33 +267,67 @@ def test_records_are_read_as_they_were_written(tmp_path_factory, record):
     assert list(read_edges(path)) == [record]
 
 
+MARKED = '1\t"A <e1>b</e1> <e2>c</e2>."\n'
 ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "x"}], "info": {"id": "i"}}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("form", "text", "message"),
     [
-        ({"text": ""}, "there is no text"),
-        ({"text": "a  b c"}, "by single spaces"),
-        ({"text": "a b\tc"}, "by single spaces"),
-        ({"targets": {}}, "expected a list of targets"),
-        ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
-        ({"targets": [{"span1": [2, 2], "label": "x"}]}, "not [2, 2]"),
-        ({"targets": [{"span1": [0, True], "label": "x"}]}, "not [0, True]"),
-        ({"targets": [{"span1": [0, 1], "label": "x", "task": 3}]}, "'task' of a target must be the name of a task, not 3"),
-        ({"targets": [{"span1": [0, 1], "label": 3}]}, "must be a label or a list of labels, not 3"),
-        (
-            {"targets": [{"span1": [0, 1], "label": "x"}, *ROW["targets"]]},
-            "some targets of a task have one span, others two",
-        ),
+        ("conllu", TREE, "the format conllu has no targets for roles, only pos, dependencies"),
+        ("propositions", PROPOSITIONS.replace("\tsleep.01\tV\t_", "\tsleep.01\tV"), "there must be one for each predicate"),
+        ("propositions", PROPOSITIONS.replace("\tsleep.01\tV", "\t_\tV"), "has 1 predicates but 2 columns"),
+        ("propositions", PROPOSITIONS.replace("\t_\t_\t_\tARG0\tARG0", "\t_\t_"), ":3: 10 columns"),
+        ("propositions", PROPOSITIONS.replace("ARG1", "ARG\udce9"), ":9: byte 4 (0xe9) is not UTF-8"),
+        ("conll2012", DOCUMENT.replace("(ARG1*\t(1", "(ARG1*)\t(1"), ":5: '*)' closes a bracket"),
+        ("conll2012", DOCUMENT.replace("\t*)\t1)", "\t*\t1)"), ":4: the bracket of ARG1 does not close in its sentence"),
+        ("conll2012", DOCUMENT.replace("\t(V*)\t-", "\t(V*)\t*\t-"), "different numbers of columns"),
+        ("entities", "Mr\tB-PER\n\tI-PER\nX\tI-PER\n", ":2: the word is empty"),
+        ("entities", "EU NNP B-NP B-ORG\n", ":1: 'NNP' is not a tag"),
+        ("semeval", '1\t"A <e1>b</e1> c."\nOther\n', ":1: the sentence has no <e2>"),
+        ("semeval", MARKED, ":1: this sentence has no relation: the file is incomplete"),
+        ("semeval", MARKED + MARKED + "Other\n", ":2: the sentence before this one"),
+        ("semeval", '1\t"A <e1></e1> <e2>c</e2>."\nOther\n', "expected words between the marks"),
+        *[
+            ("records", json.dumps(ROW) + "\n" + json.dumps(ROW | change) + "\n", f":2: {message}")
+            for change, message in (
+                ({"text": ""}, "there is no text"),
+                ({"text": "a  b c"}, "separate the words of a text by single spaces"),
+                ({"targets": {}}, "expected a list of targets"),
+                ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
+                ({"targets": [{"span1": [0, True], "label": "x"}]}, "'span1' must be"),
+                ({"targets": [{"span1": [0, 1], "label": "x", "task": 3}]}, "'task' of a target must be"),
+                ({"targets": [{"span1": [0, 1], "label": 3}]}, "'label' of a target must be a label or a list"),
+                ({"targets": [{"span1": [0, 1], "label": "x"}]}, "some targets of a task have one span, others two"),
+            )
+        ],
     ],
 )
-def test_malformed_records_are_named(tmp_path, change, message):
-    path = written(tmp_path, json.dumps(ROW) + "\n" + json.dumps(ROW | change) + "\n")
+def test_faults_are_named_with_their_place(tmp_path, form, text, message):
     with pytest.raises(AtlasError) as error:
-        list(read_edges(path))
+        list(
+            read_edge_records(
+                form, [{"entities": "entities", "semeval": "relations"}.get(form, "roles")], written(tmp_path, text)
+            )
+        )
     assert message in str(error.value)
-    assert ":2: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, but the sentence has 4 words"),
+        ("ewt-dev-1-semantics-arg-2", "elsewhere", "is not a pair of a predicate and an argument"),
+        ('"ewt-dev-1"', '"ewt-dev-7"', "ewt-dev-7 is annotated, but"),
+        ('"data"', '"other"', "not a zip archive with one JSON file of proto-roles"),
+        ("", "", "come without sentences"),
+    ],
+)
+def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message):
+    companion = [written(tmp_path, TREE, "en-ud-dev.conllu")] if old else []
+    raw = protoroles(tmp_path, PROTOROLES, old, new)
+    with pytest.raises(AtlasError, match=message):
+        list(read_edge_records("decomp", ["protoroles"], raw, *companion))
 
 
 def test_words_with_spaces_and_spans_outside_cannot_be_records():
@@ -451,3 +335,14 @@ def test_words_with_spaces_and_spans_outside_cannot_be_records():
         edge_line(EdgeRecord("r", ("a b",), ()))
     with pytest.raises(AtlasError, match="does not lie within the 1 words"):
         EdgeRecord("r", ("a",), (EdgeTarget((0, 2), None, ("x",)),))
+
+
+def test_parts_are_those_of_the_authors_table_and_share_no_record(tmp_path):
+    path = written(tmp_path, "".join(f'{k}\t"<e1>a</e1> <e2>b</e2>"\nOther\n' for k in range(1, 60)))
+    parts = {
+        part: [record.id for record in read_edge_records("semeval", ["relations"], path, part=part)]
+        for part in ("all", "training", "development")
+    }
+    assert sorted(parts["training"] + parts["development"], key=int) == parts["all"]
+    assert 3 < len(parts["development"]) < 20
+    assert sum(held for _, held in coin_flips(range(8000))) == 1149

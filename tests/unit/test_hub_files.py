@@ -1,4 +1,4 @@
-"""Which commit of a hub repository is used, where its files are, and what they say of the configuration."""
+"""Which commit of a hub repository is used, and where its files are."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from shipped_runs import wildcards
-from small_config import changed, sentence
-from tiny_models import HEADS, LAYERS, WIDTH, tiny
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io import hub_files
 from attention_atlas.io.hub_files import MIRROR_VARIABLE, MODELS, at_hand, commit_of
-from attention_atlas.models.card import SHAPE
-from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.shared_inputs import SharedInputs
 
 FIRST, SECOND = "1" * 40, "2" * 40
 NAMED = {"hub": "a/b"}
@@ -55,77 +49,6 @@ def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cach
     assert commit_of(MODELS, with_card) == SECOND
 
 
-@pytest.mark.parametrize(
-    ("revision", "card"),
-    [
-        ({}, "results/one/models/tiny/card.json"),
-        ({"revision": "v2"}, "results/one/models/tiny/card.json"),
-        ({"revision": FIRST}, None),
-    ],
-)
-def test_jobs_know_the_card_of_a_model_without_a_commit(revision, card):
-    entry = {"source": NAMED | revision, "layers": 2, "heads": 4, "hidden_size": 8}
-    inputs = SharedInputs(resolve(changed("models/tiny", entry)))
-    assert inputs.model_entry(wildcards("one", model="tiny"))["source"].get("card") == card
-
-
-# --- shapes -----------------------------------------------------------------------------------------------------------
-
-
-def shape(source: dict, **stated: int) -> dict[str, int]:
-    raw = changed("models/tiny", {"source": source, **stated})
-    return {key: resolve(raw)["models"]["tiny"][key] for key in SHAPE}
-
-
-def test_a_model_of_the_hub_needs_its_shape_until_its_configuration_is_at_hand(cache):
-    unknown = (
-        "config: models.tiny: the shape of a/b is not known yet: state layers, heads and hidden_size, or run `hf download a/b "
-        "config.json{}` first."
-    )
-    assert sentence(changed("models/tiny", {"source": NAMED})) == unknown.format("")
-    assert sentence(changed("models/tiny/source", NAMED | {"revision": "v2"})) == unknown.format(" --revision v2")
-    assert shape(NAMED, layers=3, heads=6) == {"layers": 3, "heads": 6, "hidden_size": 384}
-    moved(cache, FIRST)
-    tiny("distilbert").save_pretrained(cache / "snapshots" / FIRST)
-    assert shape(NAMED) == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
-    message = sentence(changed("models/tiny", {"source": NAMED, "layers": 7}))
-    assert message.startswith("config: models.tiny.layers: 7 contradicts config.json in ")
-
-
-def places(folder: Path) -> dict[str, Path]:
-    return {
-        "the folder models": folder / "models" / "b",
-        "the mirror": folder / "mirror" / "hub" / "models" / "a" / "b",
-        "the hub's cache": folder / "hub_cache" / "models--a--b" / "snapshots" / FIRST,
-    }
-
-
-@pytest.mark.parametrize("place", places(Path()))
-def test_files_at_hand_say_the_shape(without_files, cache, monkeypatch, place):
-    moved(cache, FIRST)
-    monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
-    tiny("distilbert").save_pretrained(places(without_files)[place])
-    expected = {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
-    assert shape(NAMED) == expected
-    pinned = NAMED | {"revision": FIRST}
-    if place == "the folder models":
-        # It need not be that commit.
-        assert "the shape of a/b is not known yet" in sentence(changed("models/tiny", {"source": pinned}))
-    else:
-        assert shape(pinned) == expected
-
-
-def test_fine_tuned_models_have_the_shape_of_their_base():
-    raw = changed("models/tiny", {"source": NAMED, "layers": 2, "heads": 4, "hidden_size": 8})
-    raw["corpora"]["questions"] = {"reader": "squad", "source": {"path": "q.json"}, "limit": 10}
-    raw["models"]["tuned"] = {"source": {"fine_tuned": "tiny"}, "training": {"task": "questions", "corpus": "questions"}}
-    tuned = resolve(raw)["models"]["tuned"]
-    assert {key: tuned[key] for key in SHAPE} == {"layers": 2, "heads": 4, "hidden_size": 8}
-
-
-# --- where files are --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("repository", ["a/b", "gpt2"])
 def test_the_hubs_cache_is_where_its_library_has_it(tmp_path, repository):
     code = (
@@ -159,7 +82,7 @@ def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:
 
 def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_files, monkeypatch):
     monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
-    folder = places(without_files)["the mirror"]
+    folder = without_files / "mirror" / "hub" / "models" / "a" / "b"
     noted_download(folder, FIRST, {"config.json": json.dumps({"n_layer": 1}).encode(), "notes.txt": b"x"})
     pinned = NAMED | {"revision": FIRST}
     assert hub_files.fetch(MODELS, pinned, ["*"]) == folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_config import SHIPPED, changed, sentence
+from small_config import changed, sentence
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
@@ -49,14 +49,3 @@ def test_an_unknown_licence_and_other_faults_are_one_sentence():
     )
     assert "config: accept_licences: 'all' should be of type array" in sentence(with_licence([]) | {"accept_licences": "all"})
     assert "config: runs.one.accepting" in sentence(changed("runs/one/accepting", {LICENCE: 3}))
-
-
-def test_the_open_run_has_ontonotes_where_its_licence_is_accepted():
-    plain, accepted = (resolve(SHIPPED | {"accept_licences": names})["runs"]["open"] for names in ([], [LICENCE]))
-    assert plain["clark2019"]["coreference"] == "litbank"
-    assert accepted["clark2019"]["coreference"] == "ontonotes-hub"
-    assert set(accepted["tenney2019"]["tasks"]) == set(plain["tenney2019"]["tasks"]) | {"constituents"}
-    of_hub = {
-        task for task, corpora in accepted["tenney2019"]["tasks"].items() if corpora["training"].startswith("ontonotes-hub")
-    }
-    assert of_hub == {"pos", "constituents", "entities", "roles", "coreference"}

@@ -1,4 +1,4 @@
-"""OntoNotes from its data set on the hub: columns as the gold files have them, read by the readers of those."""
+"""OntoNotes from its data set on the hub: the same documents and targets as from the gold files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from edge_records import read_edge_records
 
 from attention_atlas.corpora.conll2012 import conll2012_records
-from attention_atlas.corpora.edge_converters import FORM_TASKS
+from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import columns_of
 
 GOLD = """\
 #begin document (nw/x/00/x_0000); part 000
@@ -37,14 +36,7 @@ nw/x/00/x_0000 1 1 sle\u00a0pt VBD (VP*))) - - - - * -
 """
 POS = ["XX", "NNP", "VBD", "-LRB-", "NN", "VBG", ".", "PRP"]
 ENTITIES = ["O", "B-PERSON", "I-PERSON", "B-ORG", "I-ORG", "B-DATE", "I-DATE"]
-EMPTY = {
-    "predicate_lemmas": [],
-    "predicate_framenet_ids": [],
-    "word_senses": [],
-    "speaker": None,
-    "srl_frames": [],
-    "coref_spans": [],
-}
+EMPTY = {"speaker": None, "srl_frames": [], "coref_spans": []}
 ROW = {
     "document_id": "nw/x/00/x_0000",
     "sentences": [
@@ -64,7 +56,7 @@ ROW = {
             # In no order.
             "coref_spans": [[7, 3, 3], [0, 3, 4], [1, 6, 6], [0, 0, 0], [1, 3, 5]],
         },
-        {**EMPTY, "part_id": 0, "words": ["Mm"], "pos_tags": [0], "parse_tree": None, "named_entities": [0]},
+        EMPTY | {"part_id": 0, "words": ["Mm"], "pos_tags": [0], "parse_tree": None, "named_entities": [0]},
         {
             **EMPTY,
             "part_id": 1,
@@ -86,9 +78,6 @@ FEATURES = datasets.Features(
                 "words": datasets.Sequence(TEXT),
                 "pos_tags": datasets.Sequence(datasets.ClassLabel(names=POS)),
                 "parse_tree": TEXT,
-                "predicate_lemmas": datasets.Sequence(TEXT),
-                "predicate_framenet_ids": datasets.Sequence(TEXT),
-                "word_senses": datasets.Sequence(datasets.Value("float32")),
                 "speaker": TEXT,
                 "named_entities": datasets.Sequence(datasets.ClassLabel(names=ENTITIES)),
                 "srl_frames": [{"verb": TEXT, "frames": datasets.Sequence(TEXT)}],
@@ -115,18 +104,10 @@ def caches(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
 
-def test_the_columns_are_those_of_the_gold_file(tmp_path):
-    raw = written(tmp_path, ROW)
-    texts = raw.read_text(encoding="utf-8"), GOLD
-    of_hub, gold = ([columns_of(line) for line in text.split("\n")] for text in texts)
-    assert of_hub == gold
-
-
 def test_the_readers_take_the_same_from_both(tmp_path):
     raw, gold = written(tmp_path, ROW), tmp_path / "gold"
     gold.write_text(GOLD, encoding="utf-8")
     assert list(conll2012_records(raw)) == list(conll2012_records(gold))
-    assert [document.id for document in conll2012_records(raw)] == ["nw/x/00/x_0000", "nw/x/00/x_0000/1"]
     of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
     assert [(record.words, record.targets) for record in of_hub] == [(record.words, record.targets) for record in of_files]
     tasks = {target.task for record in of_hub for target in record.targets}
@@ -136,16 +117,23 @@ def test_the_readers_take_the_same_from_both(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"parse_tree": "(TOP (NNP Joan) )"}, "sentence 1: its parse has 1 leaves, but there are 7 words"),
-        ({"named_entities": [0]}, "sentence 1: a layer does not have one value for each of the 7 words"),
+        ({"parse_tree": "(TOP (NNP Joan) )"}, "the parse of sentence 1 has 1 of 7 words"),
+        ({"named_entities": [0]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
         ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
         ({"words": ["Joan", "", "fed", "(", "cat", "sleeping", "."]}, "sentence 1: a layer does not have one value"),
     ],
 )
-def test_a_data_set_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
+def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
     row = copy.deepcopy(ROW)
     row["sentences"][0] |= change
+    raw = written(tmp_path, row)
     with pytest.raises(AtlasError) as caught:
-        written(tmp_path, row)
-    assert f"document nw/x/00/x_0000, part 0, {message}" in str(caught.value)
-    assert not (tmp_path / "raw").exists()
+        list(read_edge_records("conll2012", ["constituents"], raw))
+    assert "document nw/x/00/x_0000" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_line_that_is_no_document_is_named(tmp_path):
+    (tmp_path / "raw").write_text('{"document_id": "d"}\n', encoding="utf-8")
+    with pytest.raises(AtlasError, match="raw:1: this is not a document of OntoNotes"):
+        list(conll2012_records(tmp_path / "raw"))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import bz2
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import lzma
@@ -14,7 +12,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import threading
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -35,7 +32,6 @@ from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch, hub_rows
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import read_configuration
 
 TEXT = b"One sentence.\nAnother one.\n" * 200
 DIGEST = hashlib.sha256(TEXT).hexdigest()
@@ -82,12 +78,6 @@ def test_a_file_of_the_mirror_is_taken_and_left_there(tmp_path, mirror):
     assert (mirror / "folder" / "text.txt").read_bytes() == TEXT
 
 
-def test_a_wrong_checksum_names_the_file_what_is_expected_and_what_was_found(tmp_path, mirror):
-    expected = "ab" * 32
-    message = refused({**SOURCE, "sha256": expected}, tmp_path / "raw")
-    assert message.startswith(f"{mirror}/folder/text.txt: wrong checksum: expected sha256 {expected}, found {DIGEST}.")
-
-
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 def test_the_checksum_may_be_of_the_unpacked_file(tmp_path, mirror, pack):
     packed = pack(TEXT)
@@ -97,20 +87,8 @@ def test_the_checksum_may_be_of_the_unpacked_file(tmp_path, mirror, pack):
     check_sha256(tmp_path / "raw", hashlib.sha256(packed).hexdigest())
 
 
-def test_a_zip_archive_may_have_the_wrong_checksum_too(tmp_path, mirror):
-    (mirror / "folder" / "text.txt").write_bytes(b"PK\x03\x04")
-    assert "text.txt: wrong checksum" in refused(SOURCE, tmp_path / "raw")
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
-@pytest.mark.parametrize("fault", ["cut", "flipped"])
-def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fault):
-    packed = bytearray(pack(TEXT))
-    if fault == "cut":
-        del packed[len(packed) // 2 :]
-    else:
-        for place in range(len(packed) // 2, len(packed) // 2 + 6):
-            packed[place] ^= 0xFF
+@pytest.mark.parametrize("packed", [gzip.compress(TEXT)[:-20], lzma.compress(TEXT)[:-20], b"PK\x03\x04"])
+def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, packed):
     (mirror / "folder" / "text.txt").write_bytes(packed)
     digest = hashlib.sha256(packed).hexdigest()
     assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "raw")
@@ -119,33 +97,20 @@ def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fa
 def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_path, mirror, monkeypatch):
     monkeypatch.delenv(MIRROR_VARIABLE)
     message = refused(SOURCE, tmp_path / "raw")
-    assert message == (
-        f"{SOURCE['url']}: could not be downloaded (ConnectionError). Without a network, put the file under "
-        f"data_mirror (or {MIRROR_VARIABLE}) as folder/text.txt."
-    )
+    assert message.startswith(f"{SOURCE['url']}: could not be downloaded (ConnectionError). Without a network, put the file")
     monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
     (mirror / "folder" / "text.txt").unlink()
     assert f"and there is no {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw")
     without = {key: value for key, value in SOURCE.items() if key != "mirror"}
     assert refused(without, tmp_path / "raw").endswith(f"data_mirror (or {MIRROR_VARIABLE}) as text.txt.")
 
+    def wrong_checksum(*args, **options):
+        raise ValueError("SHA256 hash of downloaded file does not match")
 
-def test_a_download_is_checked_and_a_bad_one_is_not_kept(tmp_path, monkeypatch):
-    served = tmp_path / "served"
-    served.mkdir()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(served))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.undo()  # the network is refused to the other tests; this one stays on the machine
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
-        source = SOURCE | {"url": f"http://127.0.0.1:{server.server_port}/text.txt"}
-        (served / "text.txt").write_bytes(b"an error page")
-        assert "wrong checksum" in refused(source, tmp_path / "raw")
-        (served / "text.txt").write_bytes(TEXT)
-        fetch(source, tmp_path / "raw")
-        assert (tmp_path / "raw").read_bytes() == TEXT
-        server.shutdown()
+    monkeypatch.setattr(pooch, "retrieve", wrong_checksum)
+    assert f"wrong checksum: expected sha256 {DIGEST}, but the download has a different one" in refused(
+        SOURCE, tmp_path / "raw"
+    )
 
 
 def test_a_downloaded_archive_with_the_wrong_content_is_fetched_again(tmp_path, monkeypatch):
@@ -181,16 +146,12 @@ HUB = {"split": "train", "column": "text", "rows": 4}
 IN_FILE = {"order": "file"}
 
 
-@pytest.fixture(params=["parquet", "jsonl"])
-def dataset(request, tmp_path):
+@pytest.fixture
+def dataset(tmp_path):
     """A local folder in the form of a repository of the hub."""
-    folder = tmp_path / "dataset"
-    folder.mkdir()
-    if request.param == "parquet":
-        pq.write_table(pa.Table.from_pylist(ROWS), folder / "train.parquet")
-    else:
-        (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    return folder
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return tmp_path / "dataset"
 
 
 def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
@@ -200,34 +161,18 @@ def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
     assert (tmp_path / "raw").read_text(encoding="utf-8") == "A\n\n"
 
 
-def test_a_missing_column_lists_those_that_are_there(tmp_path, dataset):
-    message = refused({"hub": str(dataset), **HUB, "column": "body"}, tmp_path / "raw")
-    assert message == f"data set {dataset}: there is no column 'body'. Columns: text, title."
-
-
-def test_rows_without_text_are_an_error(tmp_path, dataset):
-    for file in dataset.iterdir():
-        file.unlink()
-    (dataset / "train.jsonl").write_text(json.dumps({"text": " \n"}) + "\n", encoding="utf-8")
-    message = refused({"hub": str(dataset), **HUB}, tmp_path / "raw")
-    assert message == f"data set {dataset}: split train has no document with text in column text."
-
-
-def test_a_split_that_is_not_there_is_a_sentence(tmp_path, dataset):
-    message = refused({"hub": str(dataset), **HUB, "split": "dev"}, tmp_path / "raw")
-    assert message.startswith(f"data set {dataset}: could not be opened (")
-    assert "Check repository, revision, config and split" in message
-
-
-def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
-    def unreachable(*args, **options):
-        raise ConnectionError("no route to host\nor so")
-
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    message = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
-    assert message.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
-    assert "as hub/datasets/nobody/nothing" in message
-    assert message.endswith("or use a source of kind path.")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"column": "body"}, "there is no column 'body'. Columns: text, title."),
+        ({"column": "none"}, "split train has no document with text in column none."),
+        ({"split": "dev"}, "could not be opened ("),
+    ],
+)
+def test_what_a_data_set_does_not_have_is_named(tmp_path, dataset, change, message):
+    if change == {"column": "none"}:
+        (dataset / "train.jsonl").write_text(json.dumps({"none": " \n"}) + "\n", encoding="utf-8")
+    assert refused({"hub": str(dataset), **HUB, **change}, tmp_path / "raw").startswith(f"data set {dataset}: {message}")
 
 
 def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
@@ -341,13 +286,6 @@ def test_test_sets_that_sacrebleu_cannot_give_are_named(tmp_path, monkeypatch):
     message = refused(source, tmp_path / "raw")
     assert "test set wmt13 (en-fr): sacrebleu could not provide it (ConnectionError: no route to host)" in message
     assert "without a network copy the folder" in message
-
-
-def test_the_papers_test_sets_are_known_to_sacrebleu():
-    config = read_configuration(Path(__file__).resolve().parents[2])
-    sources = [entry["source"] for entry in config["corpora"].values() if "sacrebleu" in entry["source"]]
-    assert sum(len(source["sacrebleu"]) for source in sources) == 7
-    assert all(source["pair"] in DATASETS[name].langpairs for source in sources for name in source["sacrebleu"])
 
 
 TEST_SET = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_atlas.corpora.text import TextDocument, read_documents
+from attention_atlas.corpora.text import TextDocument, segments_records
 from attention_atlas.errors import AtlasError
 
 
@@ -12,7 +12,7 @@ from attention_atlas.errors import AtlasError
 def read(tmp_path):
     def of(text: str, lines: str) -> list[TextDocument]:
         (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-        return list(read_documents(tmp_path / "text.txt", lines))
+        return list(segments_records(tmp_path / "text.txt", lines))
 
     return of
 
@@ -25,7 +25,7 @@ def test_sentences_are_taken_as_they_are_one_paragraph_a_document(read):
     ]
 
 
-@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n\n", True), ("\n \t\n", True), ("\n\n\n\n", True)])
+@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
 def test_only_a_blank_line_closes_the_last_document_of_sentences(read, end, closed):
     documents = read("One.\n\nTwo." + end, "sentences")
     assert [document.closed for document in documents] == [True, closed]
@@ -39,11 +39,6 @@ def test_paragraphs_are_split_into_sentences(read):
         TextDocument((("A cat sat.", "A dog ran away!"), ("Did it rain?",)), closed=True),
         TextDocument((("It was over.",),), closed=True),
     ]
-
-
-def test_sentences_of_a_document_run_over_its_paragraphs():
-    document = TextDocument((("a", "b"), (), ("c",)), closed=True)
-    assert document.sentences == ("a", "b", "c")
 
 
 WIKITEXT = "".join(
@@ -86,16 +81,6 @@ def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
     ]
 
 
-def test_text_before_the_first_title_is_a_document_of_its_own(read):
-    documents = read("Before .\n = Title = \nAfter .\n", "wikitext")
-    assert [document.sentences for document in documents] == [("Before .",), ("After .",)]
-
-
-def test_marks_inside_numbers_are_joined_in_wikitext_only(read):
-    for lines in ("sentences", "paragraphs"):
-        assert read("well @-@ known\n", lines)[0].sentences == ("well @-@ known",)
-
-
 @pytest.mark.parametrize(
     ("text", "lines"), [("", "sentences"), (" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")]
 )
@@ -104,8 +89,3 @@ def test_a_file_without_text_is_an_error_that_names_it(read, tmp_path, text, lin
         read(text, lines)
     expected = f"{tmp_path}/text.txt: the file has no text. A text corpus needs at least one line that is not blank."
     assert str(caught.value) == expected
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(AtlasError, match=r"nowhere\.txt: there is no such file"):
-        list(read_documents(tmp_path / "nowhere.txt", "sentences"))

@@ -8,8 +8,7 @@ from test_relations import RESAMPLING, make_gold, random_scores, row_of
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.segments import RECIPES
-from attention_atlas.corpora.text import TextDocument
+from attention_atlas.corpora.text import RECIPES, TextDocument
 from attention_atlas.methods.dependency_scoring import relations_frame
 from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -34,8 +33,7 @@ def without_space_mark(token: str) -> str:
 def spaces_by_rule(words: Sequence[str]) -> tuple[bool, ...]:
     """Whether a space stands before each word, for a corpus that does not say it: by rules for tokens of the Penn Treebank.
 
-    There is none before closing punctuation, n't and 's, and none after an opening bracket or quotation mark. A straight
-    quotation mark keeps both spaces, since it may open or close.
+    A straight quotation mark keeps both spaces, since it may open or close.
     """
     return tuple(
         k > 0 and not (_NO_SPACE_BEFORE.fullmatch(word) or _NO_SPACE_AFTER.fullmatch(words[k - 1]))
@@ -43,9 +41,8 @@ def spaces_by_rule(words: Sequence[str]) -> tuple[bool, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Template:
-    """Special tokens around one or two texts, as in the model's training: ids before, between and after, and segment ids."""
+class Template(NamedTuple):
+    """Ids of the special tokens around one or two texts, as in the model's training."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]
@@ -57,17 +54,13 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """One model input. All sequences have the same length n, the number of tokens including special tokens.
-
-    `word` gives for each token the position of its word among the example's words, or -1 for a special token.
-    """
+class Pieces(NamedTuple):
+    """One model input of n tokens, including special tokens."""
 
     input_ids: tuple[int, ...]
-    tokens: tuple[str, ...]
     segment_ids: tuple[int, ...]
-    word: tuple[int, ...]
+    tokens: tuple[str, ...]
+    word: tuple[int, ...]  # for each token the position of its word among the example's words, -1 for a special token
 
 
 def open_tokenizer(path: str | Path) -> Tokenizer:
@@ -164,7 +157,7 @@ class WordPieces:
         ids = tuple(piece for ids, _, _ in parts for piece in ids)
         segments = tuple(segment for ids, _, segment in parts for _ in ids)
         words = tuple(word for ids, word, _ in parts for _ in ids)
-        return Pieces(ids, tuple(map(self.token, ids)), segments, words)
+        return Pieces(ids, segments, tuple(map(self.token, ids)), words)
 
     def _find_lead(self) -> str:
         """Prefix with which a single word is tokenised as after a space in running text."""

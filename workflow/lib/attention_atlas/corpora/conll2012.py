@@ -1,4 +1,4 @@
-"""Reading and writing coreference in the column format of CoNLL-2012.
+"""Reading coreference in the column format of CoNLL-2012, and in that of OntoNotes on the hub.
 
     #begin document (name); part 000
     name  0  0  The  DT  (TOP(S(NP*  ...  (12
@@ -11,8 +11,8 @@ archive, compressed or not; documents are sorted by file name. CoNLL-2012 contai
 automatic annotation, in three languages: v4/data/development/data/english/annotations/bc/cctv/00/cctv_0000.v4_gold_conll. Of a
 folder or an archive, only files whose names match a pattern are read, and none in folders called chinese or arabic.
 
-The documents of OntoNotes 5.0 on the hub are written in this format, without lemmas, senses and speakers, which no reader uses,
-and without the parse of a sentence with a word or tag XX, which that data set lacks.
+The documents of OntoNotes 5.0 on the hub are read from the rows of that data set, one JSON object per line. It has no parse of
+a sentence with a word or tag XX.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, raw_lines, without_mac_files
+from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, json_object, raw_lines, without_mac_files
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -45,7 +45,6 @@ _COLUMNS = 12
 _ENTITY = 10  # column of the named entities; those of the predicates follow
 PREDICATE = "V"  # label of the span of a predicate itself
 _CHANGED = "The data set has changed: set the revision that the registry names."
-_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+)\)", re.ASCII)
 
 
 class Span(NamedTuple):
@@ -129,132 +128,176 @@ def _chosen(path: Path, names: Iterable[str], files: str, below: str | None) -> 
     return chosen
 
 
-class _Builder:
-    """Collects one document."""
+class _Sentence(NamedTuple):
+    """The layers of a sentence as in `Document`, at positions in the sentence."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.words: list[str] = []
-        self.sentence: list[int] = []
-        self.tags: list[str] = []
-        self.parses: list[str] = []
-        self.spans: list[Span] = []
-        self.entities: list[Span] = []
-        self.propositions: list[tuple[Span, ...]] = []
-        # Of the current sentence: place and further columns of each line, parts of the parse, and mentions that have not ended.
-        self._columns: list[tuple[str, list[str]]] = []
-        self._bits: list[str] = []
-        self._open: dict[str, list[tuple[int, str]]] = {}
-
-    def add(self, columns: list[str], where: str) -> None:
-        word, tag, bit = columns[3:6]
-        if not word:
-            raise AtlasError(f"{where}: the word is empty; fill it in.")
-        self.words.append(word)
-        self.sentence.append(len(self.parses))
-        self.tags.append("_" if tag in _NOTHING else tag)
-        # A bracket as a word would start a constituent, white space within it (U+00A0) a second leaf.
-        leaf = re.sub(r"\s", "_", word).replace("(", "-LRB-").replace(")", "-RRB-")
-        self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
-        self._columns.append((where, columns[_ENTITY:-1]))
-        if columns[-1] not in _NOTHING:
-            self._chains(columns[-1], len(self.words) - 1, where)
-
-    def _chains(self, text: str, place: int, where: str) -> None:
-        for part in text.split("|"):
-            match = _CHAIN.fullmatch(part.strip(" "))
-            if match is None or not (match[1] or match[3]):
-                raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
-            chain = match[2]
-            if match[1]:
-                self._open.setdefault(chain, []).append((place, where))
-            if match[3]:
-                if not self._open.get(chain):
-                    raise AtlasError(
-                        f"{where}: a mention of chain {chain} ends here but has no start; correct the last column."
-                    )
-                start, _ = self._open[chain].pop()
-                self.spans.append(Span(start, place + 1, chain))
-
-    def end_sentence(self) -> None:
-        if not self._bits:
-            return
-        for chain, starts in self._open.items():
-            if starts:
-                raise AtlasError(
-                    f"{starts[-1][1]}: the mention of chain {chain} that starts here does not end in its sentence; "
-                    "correct the last column."
-                )
-        self.parses.append("".join(self._bits) if all(self._bits) else "")
-        if len({len(cells) for _, cells in self._columns}) > 1:
-            raise AtlasError(
-                f"{self._columns[0][0]}: the lines of this sentence have different numbers of columns; each predicate has one "
-                "in every line."
-            )
-        columns = [self._bracketed(column) for column in zip(*(cells for _, cells in self._columns), strict=True)]
-        self.entities += columns[0] if columns else ()
-        self.propositions += filter(None, columns[1:])
-        self._bits, self._columns = [], []
-
-    def _bracketed(self, column: tuple[str, ...]) -> tuple[Span, ...]:
-        """Spans of a column of the finished sentence, such as (ARG0* * *)."""
-        first = len(self.words) - len(column)
-        spans: list[Span] = []
-        open_brackets: list[tuple[int, str, str]] = []
-        for place, ((where, _), cell) in enumerate(zip(self._columns, column, strict=True), start=first):
-            for opened, closed in _BRACKET.findall(cell):
-                if opened:
-                    open_brackets.append((place, opened, where))
-                elif closed and open_brackets:
-                    start, label, _ = open_brackets.pop()
-                    spans.append(Span(start, place + 1, label))
-                else:
-                    raise AtlasError(f"{where}: {cell!r} closes a bracket that is not open in this sentence.")
-        if open_brackets:
-            raise AtlasError(f"{open_brackets[-1][2]}: the bracket of {open_brackets[-1][1]} does not close in its sentence.")
-        return tuple(spans)
-
-    def done(self) -> Document:
-        spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.label))
-        layers: tuple[list[Any], ...] = (self.words, self.sentence, self.tags, self.parses, spans)
-        return Document(self.name, *map(tuple, (*layers, self.entities, self.propositions)))
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    parse: str
+    spans: list[Span]
+    entities: list[Span]
+    propositions: list[list[Span]]
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
-    builder: _Builder | None = None
-    for number, raw in lines:
+    title: str | None = None
+    sentences: list[_Sentence] = []
+    rows: list[tuple[str, list[str]]] = []
+    for number, raw in chain(lines, [(0, b"#end document")]):
         where = f"{name}:{number}"
         line = decoded(raw, where).rstrip("\r\n")
-        if line.startswith("#begin"):
-            if builder is not None and builder.words:
+        is_end = line.startswith("#end")
+        if is_end or not line.strip(" \t"):
+            if rows:
+                sentences.append(_of_columns(rows))
+            if is_end and title is not None and sentences:
+                yield _document(title, sentences)
+            title, sentences, rows = (None, [], []) if is_end else (title, sentences, [])
+        elif line.startswith("#begin"):
+            if rows or sentences:
                 raise AtlasError(f"{where}: a document starts before the previous one has ended; add #end document.")
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
-            part = int(match[2] or 0)
-            builder = _Builder(f"{match[1]}/{part}" if part else match[1])
-        elif line.startswith("#end"):
-            yield from _finished(builder)
-            builder = None
-        elif not line.strip(" \t"):
-            if builder is not None:
-                builder.end_sentence()
+            title = _title(match[1], int(match[2] or 0))
+        elif line.startswith("{") and title is None:
+            yield from _of_hub(json_object(line, where), where)
         elif not line.startswith("#"):
             columns = columns_of(line)
             if len(columns) < _COLUMNS:
                 raise AtlasError(f"{where}: {len(columns)} columns, but CoNLL-2012 has at least {_COLUMNS}.")
-            if builder is None:
+            if title is None:
                 raise AtlasError(f"{where}: a word outside of a document; add '#begin document (name); part 000'.")
-            builder.add(columns, where)
-    yield from _finished(builder)
+            rows.append((where, columns))
 
 
-def _finished(builder: _Builder | None) -> Iterator[Document]:
-    """The document of a builder, if it has words."""
-    if builder is not None:
-        builder.end_sentence()
-        if builder.words:
-            yield builder.done()
+def _title(name: str, part: int) -> str:
+    return f"{name}/{part}" if part else name
+
+
+def _document(title: str, sentences: Sequence[_Sentence]) -> Document:
+    starts = list(accumulate((len(sentence.words) for sentence in sentences), initial=0))
+
+    def moved(spans: Iterable[Span], start: int) -> list[Span]:
+        return [Span(span.start + start, span.stop + start, span.label) for span in spans]
+
+    placed = list(zip(sentences, starts, strict=False))
+    spans = {span for sentence, start in placed for span in moved(sentence.spans, start)}
+    return Document(
+        title,
+        words=tuple(word for sentence in sentences for word in sentence.words),
+        sentence=tuple(number for number, sentence in enumerate(sentences) for _ in sentence.words),
+        tags=tuple("_" if tag in _NOTHING else tag for sentence in sentences for tag in sentence.tags),
+        parses=tuple(sentence.parse for sentence in sentences),
+        spans=tuple(sorted(spans, key=lambda span: (span.start, -span.stop, span.label))),
+        entities=tuple(span for sentence, start in placed for span in moved(sentence.entities, start)),
+        propositions=tuple(tuple(moved(p, start)) for sentence, start in placed for p in sentence.propositions if p),
+    )
+
+
+def _of_columns(rows: Sequence[tuple[str, list[str]]]) -> _Sentence:
+    """A sentence of lines in columns, each with its place."""
+    places = [where for where, _ in rows]
+    if len({len(cells) for _, cells in rows}) > 1:
+        raise AtlasError(
+            f"{places[0]}: the lines of this sentence have different numbers of columns; each predicate has one in every line."
+        )
+    columns = list(zip(*(cells for _, cells in rows), strict=True))
+    words, tags, bits = columns[3:6]
+    if not all(words):
+        raise AtlasError(f"{places[words.index('')]}: the word is empty; fill it in.")
+    parse = []
+    for word, tag, bit in zip(words, tags, bits, strict=True):
+        # A bracket as a word would start a constituent, white space within it (U+00A0) a second leaf.
+        leaf = re.sub(r"\s", "_", word).replace("(", "-LRB-").replace(")", "-RRB-")
+        parse.append(bit.replace("*", f"({'_' if tag in _NOTHING else tag} {leaf})") if "*" in bit else "")
+    entities, *propositions = (_bracketed(column, places) for column in columns[_ENTITY:-1])
+    return _Sentence(words, tags, "".join(parse) if all(parse) else "", _chains(columns[-1], places), entities, propositions)
+
+
+def _chains(column: Sequence[str], places: Sequence[str]) -> list[Span]:
+    spans: list[Span] = []
+    open_starts: dict[str, list[int]] = {}
+    for place, (text, where) in enumerate(zip(column, places, strict=True)):
+        for part in () if text in _NOTHING else text.split("|"):
+            match = _CHAIN.fullmatch(part.strip(" "))
+            if match is None or not (match[1] or match[3]):
+                raise AtlasError(f"{where}: the last column is {text!r} instead of chains such as (3, 3) or (3)|(5.")
+            starts = open_starts.setdefault(match[2], [])
+            if match[1]:
+                starts.append(place)
+            if match[3]:
+                if not starts:
+                    raise AtlasError(
+                        f"{where}: a mention of chain {match[2]} ends here but has no start; correct the last column."
+                    )
+                spans.append(Span(starts.pop(), place + 1, match[2]))
+    for label, starts in open_starts.items():
+        if starts:
+            raise AtlasError(
+                f"{places[starts[-1]]}: the mention of chain {label} that starts here does not end in its sentence; "
+                "correct the last column."
+            )
+    return spans
+
+
+def _bracketed(column: Sequence[str], places: Sequence[str]) -> list[Span]:
+    """Spans of a column such as (ARG0* * *), ordered by end."""
+    spans: list[Span] = []
+    open_brackets: list[tuple[int, str]] = []
+    for place, (cell, where) in enumerate(zip(column, places, strict=True)):
+        for opened, closed in _BRACKET.findall(cell):
+            if opened:
+                open_brackets.append((place, opened))
+            elif closed and open_brackets:
+                start, label = open_brackets.pop()
+                spans.append(Span(start, place + 1, label))
+            else:
+                raise AtlasError(f"{where}: {cell!r} closes a bracket that is not open in this sentence.")
+    if open_brackets:
+        start, label = open_brackets[-1]
+        raise AtlasError(f"{places[start]}: the bracket of {label} does not close in its sentence.")
+    return spans
+
+
+def _of_hub(row: Mapping[str, Any], where: str) -> Iterator[Document]:
+    """The documents of a row of the hub's data set, one for each part."""
+    try:
+        for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
+            about = f"{where}: document {row['document_id']}, part {part}, sentence"
+            read = [_of_layers(sentence, f"{about} {number}") for number, sentence in enumerate(sentences, start=1)]
+            yield _document(_title(row["document_id"], part), read)
+    except (KeyError, TypeError, ValueError) as error:
+        raise AtlasError(f"{where}: this is not a document of OntoNotes ({error!r}). {_CHANGED}") from error
+
+
+def _of_layers(sentence: Mapping[str, Any], where: str) -> _Sentence:
+    """A sentence of the hub's data set: mentions are (chain, first word, last word), other spans B, I and O tags."""
+    words, tags, entities = (sentence[name] for name in ("words", "pos_tags", "named_entities"))
+    frames = [frame["frames"] for frame in sentence["srl_frames"]]
+    if not all(words) or any(len(layer) != len(words) for layer in (tags, entities, *frames)):
+        raise AtlasError(f"{where}: a layer does not have one value for each of the {len(words)} words. {_CHANGED}")
+    spans = [Span(start, last + 1, str(chain)) for chain, start, last in sentence["coref_spans"]]
+    for start, stop, _ in spans:
+        if not 0 <= start < stop <= len(words):
+            raise AtlasError(
+                f"{where}: a mention covers words {start} to {stop - 1}, but there are {len(words)} words. {_CHANGED}"
+            )
+    # Without white space around brackets, and none (U+00A0) within a leaf.
+    parse = re.sub(r"[^\S ]", "_", re.sub(r"\s*([()])\s*", r"\1", sentence["parse_tree"] or "", flags=re.ASCII))
+    return _Sentence(tuple(words), tuple(tags), parse, spans, tagged_spans(entities), list(map(tagged_spans, frames)))
+
+
+def tagged_spans(tags: Sequence[str]) -> list[Span]:
+    """Spans of B-, I- and O tags; an I- tag after a tag of another type starts one, as in IOB1 and in the scorer of CoNLL."""
+    spans = []
+    for start, tag in enumerate(tags):
+        if tag.startswith("B-") or (tag.startswith("I-") and (start == 0 or tags[start - 1][2:] != tag[2:])):
+            stop = start + 1
+            while stop < len(tags) and tags[stop] == f"I-{tag[2:]}":
+                stop += 1
+            spans.append(Span(start, stop, tag[2:]))
+    return spans
 
 
 def sentence_starts(document: Document) -> list[tuple[int, int]]:
@@ -279,104 +322,3 @@ def sentence_parse(document: Document, number: int) -> Constituents:
     if len(tree.leaves()) != size:
         raise AtlasError(f"{where} has {len(tree.leaves())} of {size} words. Correct the file, or take it out.")
     return tree
-
-
-def write_conll2012(
-    rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
-) -> int:
-    """Write documents of the hub's data set in the format of CoNLL-2012; returns their number."""
-    written = 0
-    for row in rows:
-        names = _class_names(features)
-        for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
-            stream.write(f"#begin document ({row['document_id']}); part {part:03d}\n")
-            for place, sentence in enumerate(sentences, start=1):
-                where = f"data set {source['hub']}: document {row['document_id']}, part {part}, sentence {place}"
-                for columns in zip(*_columns(sentence, names, where), strict=True):
-                    stream.write("   ".join((row["document_id"], str(part), *columns)) + "\n")
-                stream.write("\n")
-            stream.write("#end document\n")
-        written += 1
-    return written
-
-
-def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], where: str) -> list[Sequence[str]]:
-    """The columns of a sentence from the third on, each with a value for every word."""
-    words = [str(word) for word in sentence["words"]]
-    tags, entities = (
-        [names[layer][tag] if layer in names and isinstance(tag, int) else str(tag) for tag in sentence[layer]]
-        for layer in ("pos_tags", "named_entities")
-    )
-    columns: list[Sequence[str]] = [
-        [str(number) for number in range(len(words))],
-        words,
-        tags,
-        _parse_bits(sentence["parse_tree"], len(words), where),
-        # Lemma, frame set, sense and speaker.
-        *([["-"] * len(words)] * 4),
-        # An entity of one word has no asterisk.
-        [bit.replace("*)", ")") if bit.startswith("(") else bit for bit in _brackets(entities)],
-        *(_brackets([str(tag) for tag in frame["frames"]]) for frame in sentence["srl_frames"]),
-        _mentions(sentence["coref_spans"], len(words), where),
-    ]
-    if any(len(column) != len(words) for column in columns) or not all(words):
-        raise AtlasError(f"{where}: a layer does not have one value for each of the {len(words)} words. {_CHANGED}")
-    return columns
-
-
-def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
-    """The parse split into one part per word, with `*` in place of tag and word; `-` if the sentence has no parse."""
-    if not tree:
-        return ["-"] * words
-    # Text after a leaf up to the next opening bracket belongs to that word.
-    bits: list[str] = []
-    opened = ""
-    for piece in re.split(r"(\s*\([^\s()]+ [^\s()]+\)\s*)", tree, flags=re.ASCII):
-        if _LEAF.search(piece):
-            bits.append(f"{opened}*")
-            opened = ""
-            continue
-        closing = re.match(r"[\s)]*", piece)
-        assert closing is not None
-        rest = piece[closing.end() :]
-        if bits:
-            bits[-1] += closing[0].replace(" ", "")
-        opened += "".join(rest.split())
-    if len(bits) != words or opened:
-        raise AtlasError(f"{where}: its parse has {len(bits)} leaves, but there are {words} words. {_CHANGED}")
-    return bits
-
-
-def _brackets(tags: Sequence[str]) -> list[str]:
-    """B, I and O tags as the brackets of a column."""
-    column = []
-    for place, tag in enumerate(tags):
-        following = tags[place + 1] if place + 1 < len(tags) else "O"
-        start = f"({tag[2:]}" if tag.startswith("B-") else ""
-        stop = ")" if tag != "O" and following != f"I-{tag[2:]}" else ""
-        column.append(f"{start}*{stop}")
-    return column
-
-
-def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[str]:
-    """Mentions (chain, first word, last word) as the column of chains."""
-    opened: list[list[str]] = [[] for _ in range(words)]
-    closed: list[list[str]] = [[] for _ in range(words)]
-    # If several start at a word, the longest comes first; if several end there, it comes last.
-    for chain, start, stop in sorted(spans, key=lambda span: (span[1], -span[2], span[0])):
-        if not 0 <= start <= stop < words:
-            raise AtlasError(f"{where}: a mention covers words {start} to {stop}, but there are {words} words. {_CHANGED}")
-        if start == stop:
-            opened[start].append(f"({chain})")
-        else:
-            opened[start].append(f"({chain}")
-            closed[stop].insert(0, f"{chain})")
-    return ["|".join((*begin, *end)) or "-" for begin, end in zip(opened, closed, strict=True)]
-
-
-def _class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """Layer -> names of its classes, from the features of the data set."""
-    classes = {
-        layer: getattr(getattr(kind, "feature", None), "names", None) for layer, kind in features["sentences"].feature.items()
-    }
-    return {layer: names for layer, names in classes.items() if names}

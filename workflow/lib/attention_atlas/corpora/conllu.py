@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,25 +104,20 @@ def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
     """Blocks between blank lines with at least one line that is not a comment."""
     spaces = any(b"SpaceAfter=No" in line for _, line in raw_lines(path))
     lines: list[bytes] = []
-    number = documents = 0
+    first = documents = 0
     document: str | None = None
-    for number, line in raw_lines(path):
+    for number, line in chain(raw_lines(path), [(0, b"\n")]):
         content = line.removeprefix(_BOM)
         if content.strip():
+            first = first if lines else number
             lines.append(content)
             if content.startswith(b"#") and (new := _NEW_DOCUMENT.fullmatch(content.rstrip())):
                 documents += 1
                 document = decoded(new[1], f"{path}:{number}") if new[1] else f"document {documents}"
-            continue
-        if _has_words(lines):
-            yield SentenceBlock(number - len(lines), lines, document, spaces)
-        lines = []
-    if _has_words(lines):
-        yield SentenceBlock(number + 1 - len(lines), lines, document, spaces)
-
-
-def _has_words(lines: list[bytes]) -> bool:
-    return any(not line.startswith(b"#") for line in lines)
+        else:
+            if any(not line.startswith(b"#") for line in lines):
+                yield SentenceBlock(first, lines, document, spaces)
+            lines = []
 
 
 def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
@@ -182,12 +178,9 @@ def _check_columns(line: str, where: str, cut_off: bool) -> None:
     columns = line.count("\t") + 1
     if columns == COLUMNS:
         return
-    if columns == 1 and len(line.split()) >= COLUMNS:
-        cause = "the columns are separated by spaces; put tabs in their place"
-    elif columns < COLUMNS and cut_off:
+    cause = "give each word ten columns separated by tabs, with _ for empty ones"
+    if columns < COLUMNS and cut_off:
         cause = "the file ends within this line and seems to be cut off; fetch or write it again"
-    else:
-        cause = "give each word ten columns separated by tabs, with _ for empty ones"
     raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {COLUMNS}; {cause}.")
 
 

@@ -1,4 +1,4 @@
-"""Edge probing: labelled spans of words in JSON lines (Tenney et al. 2019; jiant's schema).
+"""Edge probing (Tenney et al. 2019): labelled spans of words, from JSON lines (jiant's schema) and from annotated corpora.
 
     {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
 
@@ -6,30 +6,350 @@ Spans are half-open over the words of the text, which are separated by spaces; `
 extension of the schema, a target may name its task, so that a file can contain several tasks on the same texts, and `info` may
 name the document of the text ("document": "d1").
 
-Targets that follow from trees and mentions by rule are also made here.
+Records of annotated corpora have the labels of the published converters. A record is a sentence with the targets of one or
+several tasks, so that all tasks share its hidden states.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 from string import whitespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_atlas.corpora.layers import EdgeTarget, WordSpan
+from attention_atlas.corpora.conll2012 import (
+    GOLD_FILES,
+    PREDICATE,
+    Document,
+    Span,
+    column_files,
+    conll2012_records,
+    sentence_parse,
+    sentence_starts,
+    tagged_spans,
+)
+from attention_atlas.corpora.conllu import (
+    Proposition,
+    SeveralRootsError,
+    Tree,
+    proposition_builders,
+    read_conllu,
+    tree_builders,
+)
+from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
+from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import json_object, read_lines
+from attention_atlas.io.files import columns_of, decoded, json_object, read_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
+    from attention_atlas.corpora.examples import Example, ExampleBuilder
+
 SAME, OTHER = "1", "0"  # labels of two mentions of one chain, and of different chains
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
+FORM_TASKS = {
+    "records": tuple(EDGE_TASKS),
+    "conllu": ("pos", "dependencies"),
+    "propositions": ("pos", "dependencies", "roles"),
+    "conll2012": ("pos", "constituents", "entities", "roles", "coreference"),
+    "entities": ("entities",),
+    "semeval": ("relations",),
+    "decomp": ("protoroles",),
+}
+"""File format -> the tasks that it has targets for."""
+_Record = TypeVar("_Record")
+_Build = Callable[[Sequence[str]], "EdgeRecord"]  # builds a record with the targets of some tasks
+_NO_PARSE = "XX"  # tag or word of sentences without a parse in OntoNotes
+_TRUE_PROTOROLE = 3
+"""Mean response (0 to 4) from which a property counts as true: 4 on the scale of 1 to 5 (published code, SPR2)."""
+
+
+def edges_records(
+    raw: str | Path,
+    format: str,
+    edge_tasks: Sequence[str],
+    companion: str | Path | None = None,
+    part: str = "all",
+    files: str = GOLD_FILES,
+) -> Iterator[Callable[[], EdgeRecord]]:
+    """Yield functions that build the records of a corpus, with the targets of some tasks, including records without targets.
+
+    Building takes far longer than reading, so callers build only a sample. A tree with several roots raises `SeveralRootsError`
+    when its record is built. `companion`: treebank with the sentences of annotations without sentences (format `decomp`).
+    """
+    if absent := [task for task in edge_tasks if task not in FORM_TASKS[format]]:
+        raise AtlasError(f"{raw}: the format {format} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[format])}.")
+    # Generators: only that of the format is started.
+    readers: Mapping[str, Iterator[_Build]] = {
+        "records": (partial(_named, build, raw) for build in edge_line_builders(raw)),
+        "conllu": (partial(_of_tree, build) for build in tree_builders(raw)),
+        "propositions": (partial(_of_tree, build) for build in proposition_builders(raw)),
+        "conll2012": (
+            partial(_of_document, document, number, *bounds)
+            for document in conll2012_records(raw, files)
+            for number, bounds in enumerate(sentence_starts(document))
+        ),
+        "entities": _entity_sentences(Path(raw)),
+        "semeval": _relation_sentences(Path(raw)),
+        "decomp": _protorole_sentences(Path(raw), companion),
+    }
+    for build, in_development in coin_flips(readers[format]):
+        if part == "all" or in_development == (part == "development"):
+            yield partial(build, edge_tasks)
+
+
+def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) -> Iterator[tuple[_Record, bool]]:
+    """Each record with whether it is one of the development set; the published seed parts SemEval as in the authors' table."""
+    generator = random.Random(seed)
+    for record in records:
+        yield record, generator.random() > 1 - share
+
+
+def edges_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    for build in builder.records(start, stop):
+        try:
+            record = build()
+        except SeveralRootsError as error:
+            yield error.dropped
+            continue
+        if record.targets:
+            yield builder.example(record.id, record.words, record.spaces, edges=record.targets, document=record.document)
+        else:
+            yield Dropped(record.id, "no targets")
+
+
+def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str]) -> EdgeRecord:
+    """A record of edge-probing JSON lines; targets without a task belong to the only task."""
+    record = build()
+    if len(tasks) != 1 and any(not target.task for target in record.targets):
+        raise AtlasError(
+            f"{raw}: record {record.id} has a target without a task, but the corpus has several: {', '.join(tasks)}."
+        )
+    named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
+    return replace(record, targets=tuple(target for target in named if target.task in tasks))
+
+
+def _of_tree(build: Callable[[], Tree | tuple[Tree, tuple[Proposition, ...]]], tasks: Sequence[str]) -> EdgeRecord:
+    built = build()
+    tree, propositions = built if isinstance(built, tuple) else (built, ())
+    targets = {
+        "pos": _tag_targets(tree.xpos),
+        "dependencies": _dependency_targets(tree),
+        "roles": _role_targets(tree, propositions),
+    }
+    return EdgeRecord(tree.id, tree.words, _of_tasks(targets, tasks), tree.document, tree.spaces)
+
+
+def _of_tasks(targets: Mapping[str, Iterable[EdgeTarget]], tasks: Sequence[str]) -> tuple[EdgeTarget, ...]:
+    return tuple(target for task in tasks for target in targets[task])
+
+
+def _tag_targets(tags: Sequence[str], unknown: str = "") -> Iterator[EdgeTarget]:
+    """Parts of speech: each word is a target with its language-specific tag as label."""
+    return (EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tags) if tag != unknown)
+
+
+def _dependency_targets(tree: Tree) -> Iterator[EdgeTarget]:
+    """Dependencies: span1 is a word, span2 its head; the root is paired with itself."""
+    for k, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
+        place = head - 1 if head else k
+        yield EdgeTarget((k, k + 1), (place, place + 1), (relation,), "dependencies")
+
+
+def _role_targets(tree: Tree, propositions: Iterable[Proposition]) -> Iterator[EdgeTarget]:
+    """Semantic roles: span1 is the predicate, span2 an argument."""
+    below = children(tree.heads)
+    for predicate, _, arguments in propositions:
+        for head, role in arguments:
+            yield EdgeTarget((predicate - 1, predicate), _argument(below, predicate, head), (role,), "roles")
+
+
+def _argument(below: Sequence[Sequence[int]], predicate: int, head: int) -> WordSpan:
+    """All words below the head of an argument; only the head if they contain the predicate (the noun of a relative clause)."""
+    span = subtree(below, head)
+    return (head - 1, head) if span[0] < predicate <= span[1] else span
+
+
+def _of_document(document: Document, number: int, start: int, stop: int, tasks: Sequence[str]) -> EdgeRecord:
+    """A sentence of a document with the columns of CoNLL-2012; a missing layer yields no targets.
+
+    Parts of speech are leaves of a parse, as in the published code: a sentence without one has none. OntoNotes writes a
+    missing parse as one bracket around words with the tags XX and VERB; the published code treats every sentence with a tag
+    or word XX as unparsed.
+    """
+    tags, words = document.tags[start:stop], document.words[start:stop]
+    parsed = bool(document.parses[number]) and _NO_PARSE not in tags and _NO_PARSE not in words
+    inside = partial(_inside, start=start, stop=stop)
+    # Generators: parsing takes long.
+    trees = (sentence_parse(document, k) for k in [number] if parsed)
+    targets: dict[str, Iterable[EdgeTarget]] = {
+        "pos": _tag_targets(tags if parsed else (), unknown="_"),
+        "constituents": (target for tree in trees for target in constituent_targets(tree)),
+        "entities": _entities(inside(document.entities)),
+        "roles": _arguments(map(inside, document.propositions)),
+        "coreference": coreference_targets(inside(document.spans)),
+    }
+    return EdgeRecord(f"{document.id}-{number + 1}", words, _of_tasks(targets, tasks), document.id)
+
+
+def _inside(spans: Iterable[Span], start: int, stop: int) -> list[tuple[WordSpan, str]]:
+    """Spans within a sentence, relative to its first word."""
+    return [((s.start - start, s.stop - start), s.label) for s in spans if start <= s.start and s.stop <= stop]
+
+
+def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
+    return (EdgeTarget(span, None, (label,), "entities") for span, label in entities)
+
+
+def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterator[EdgeTarget]:
+    """Predicate and argument, for all arguments of all predicates; the predicate itself is not an argument."""
+    for spans in propositions:
+        predicates = [span for span, label in spans if label == PREDICATE]
+        for span, label in spans:
+            if predicates and label != PREDICATE:
+                yield EdgeTarget(predicates[0], span, (label,), "roles")
+
+
+def _for_any(record: EdgeRecord, tasks: Sequence[str]) -> EdgeRecord:
+    """A record of a format with one task."""
+    return record
+
+
+_TAG = re.compile(r"[BI]-\S+")
+
+
+def _entity_sentences(raw: Path) -> Iterator[_Build]:
+    """Sentences with nested entities in LitBank's format: a word a line with columns of B- and I- tags, then a blank line."""
+    # LitBank's repository also has files with the same names for events.
+    for name, lines in column_files(raw, files="*.tsv", below="entities"):
+        place, words, columns = 0, [], []
+        for number, line in [*lines, (0, b"")]:
+            word, *tags = columns_of(decoded(line, f"{name}:{number}").rstrip("\r\n")) or [""]
+            if word.strip(" "):
+                for tag in tags:
+                    if tag not in ("", "O") and not _TAG.fullmatch(tag):
+                        raise AtlasError(f"{name}:{number}: {tag!r} is not a tag such as B-PER, I-PER or O.")
+                words.append(word.strip(" "))
+                columns.append(tags)
+            elif any(tags):
+                raise AtlasError(f"{name}:{number}: the word is empty; fill it in.")
+            elif words:
+                place += 1
+                base = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+                spans = sorted(span for column in zip_longest(*columns, fillvalue="O") for span in tagged_spans(column))
+                targets = tuple(_entities(_inside(spans, 0, len(words))))
+                yield partial(_for_any, EdgeRecord(f"{base}-{place}", tuple(words), targets, base))
+                words, columns = [], []
+
+
+_SENTENCE = re.compile(r'^(\d+)\t"(.*)"\s*$')
+_MARK = re.compile(r"</?e[12]>")
+
+
+def _relation_sentences(raw: Path) -> Iterator[_Build]:
+    """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation."""
+    pending: tuple[str, str, str] | None = None
+    for number, line in read_lines(raw):
+        where = f"{raw}:{number}"
+        if match := _SENTENCE.match(line):
+            if pending is not None:
+                raise AtlasError(f"{where}: the sentence before this one has no relation.")
+            pending = match[1], match[2], where
+        elif pending is not None:
+            yield partial(_for_any, _relation(*pending, line.strip()))
+            pending = None
+    if pending is not None:
+        raise AtlasError(f"{pending[2]}: this sentence has no relation: the file is incomplete.")
+
+
+def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
+    words: list[str] = []
+    mark_positions: dict[str, int] = {}
+    place = 0
+    for mark in _MARK.finditer(text):
+        words += WORD.findall(text[place : mark.start()])
+        mark_positions[mark[0]] = len(words)
+        place = mark.end()
+    words += WORD.findall(text[place:])
+    try:
+        spans = [(mark_positions[f"<e{k}>"], mark_positions[f"</e{k}>"]) for k in (1, 2)]
+    except KeyError as error:
+        raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
+    if not label or any(start >= stop for start, stop in spans):
+        raise AtlasError(f"{where}: expected words between the marks, and a relation in the next line.")
+    target = EdgeTarget(spans[0], spans[1], (label,), "relations")
+    return EdgeRecord(name, tuple(words), (target,), spaces=spaces_in(_MARK.sub("", text), words))
+
+
+_NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
+
+
+def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Build]:
+    """Proto-roles of Universal Decompositional Semantics 1.0 (raw annotations in a zip), on the sentences of one of its parts.
+
+    A property is true if the mean response is high enough; "does not apply" counts as the lowest response. An argument
+    spans all words below its head.
+    """
+    if companion is None:
+        raise AtlasError(f"{raw}: proto-roles come without sentences: name the treebank with their sentences (`trees`).")
+    trees = list(read_conllu(companion))
+    # Each file of the treebank is one part; annotations number the sentences of a part from 1.
+    part_match = re.search(r"train|dev|test", Path(companion).name)
+    part = part_match[0] if part_match else "dev"
+    for name, annotated in _annotations(raw).items():
+        match = re.fullmatch(rf"ewt-{part}-(\d+)", name)
+        if match is None:
+            continue
+        number = int(match[1])
+        if number > len(trees):
+            raise AtlasError(f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not match.")
+        yield partial(_of_annotations, trees[number - 1], name, annotated, f"{raw}: {name}")
+
+
+def _annotations(raw: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(raw) as archive:
+            (member,) = [name for name in archive.namelist() if name.endswith(".json") and "/" not in name]
+            data = json.loads(archive.read(member))["data"]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise AtlasError(
+            f"{raw}: not a zip archive with one JSON file of proto-roles under 'data' ({error}); fetch it again."
+        ) from error
+    return dict(sorted(data.items(), key=lambda item: [int(n) for n in re.findall(r"\d+", item[0])]))
+
+
+def _of_annotations(tree: Tree, name: str, annotated: Mapping[str, Any], where: str, tasks: Sequence[str]) -> EdgeRecord:
+    below = children(tree.heads)
+    targets = []
+    for edge, layers in annotated.items():
+        nodes = [_NODE.match(node) for node in edge.split("%%")]
+        if len(nodes) != 2 or not all(nodes):
+            raise AtlasError(f"{where}: {edge!r} is not a pair of a predicate and an argument.")
+        predicate, argument = (int(node[3]) for node in nodes if node)
+        if max(predicate, argument) > len(tree.words):
+            raise AtlasError(
+                f"{where}: word {max(predicate, argument)} is annotated, but the sentence has {len(tree.words)} words."
+            )
+        properties = sorted(layers["protoroles"].items())
+        labels = tuple(name for name, judgements in properties if _mean_response(judgements) >= _TRUE_PROTOROLE)
+        span = _argument(below, predicate, argument)
+        targets.append(EdgeTarget((predicate - 1, predicate), span, labels, "protoroles"))
+    return EdgeRecord(name, tree.words, tuple(targets), tree.document, tree.spaces)
+
+
+def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
+    applies = judgements["confidence"]
+    responses = [value if applies[annotator] else 0 for annotator, value in judgements["value"].items()]
+    return sum(responses) / len(responses)
 
 
 @dataclass(frozen=True)
@@ -146,18 +466,14 @@ def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
 def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
     """Constituents: every bracket except those of single tags, including the root; label: see `constituent_label`."""
 
-    def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
-        size = len(node.leaves())
-        inner = [child for child in node if not isinstance(child, str)]
-        if inner and (label := constituent_label(node.label())):
-            yield EdgeTarget((start, start + size), None, (label,), "constituents")
-        place = start
+    def walk(node: Constituents | str, start: int) -> Iterator[EdgeTarget]:
+        if isinstance(node, str) or all(isinstance(child, str) for child in node):
+            return
+        if label := constituent_label(node.label()):
+            yield EdgeTarget((start, start + len(node.leaves())), None, (label,), "constituents")
         for child in node:
-            if not isinstance(child, str):
-                yield from walk(child, place)
-                place += len(child.leaves())
-            else:
-                place += 1
+            yield from walk(child, start)
+            start += 1 if isinstance(child, str) else len(child.leaves())
 
     return walk(parse, 0)
 

@@ -141,7 +141,6 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
 
 
 def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[Example]:
-    """The same as a list."""
     return list(read_examples(paths, limit))
 
 
@@ -179,14 +178,13 @@ def _mention(row: Mapping[str, Any]) -> Mention:
     return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"], row["entity"])
 
 
+# Gold layer of several items -> function that converts an item to a row, and the reverse.
 _TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
-"""Gold layer of several items -> function that converts an item to a row."""
 _FROM_ROWS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "mentions": _mention,
     "edges": lambda row: EdgeTarget(**_with_tuples(row)),
     "keyphrases": lambda row: Keyphrase(**row),
 }
-"""The reverse."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +219,7 @@ class ExampleBuilder:
 
     def assembled(self, name: str, spelled: Sequence[Sequence[tuple[int, ...]]], words: Sequence[str], **gold: Any) -> Example:
         """An example of one or two texts, each the word pieces of its words, and of the words of both."""
-        pieces = self.pieces.assemble(spelled)
-        return Example(0, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), **gold)
+        return Example(0, name, *self.pieces.assemble(spelled), tuple(words), **gold)
 
 
 def build_shard(
@@ -251,9 +248,6 @@ def build_shard(
     _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, *counts)
     for reason in _reasons(dropped):
         _log.warning("%s: dropped %s", raw, reason)
-    if record < stop:
-        # Whether this is before the limit of a run is not known here: shards are the same for all limits.
-        _log.info("%s: the corpus ends after record %d, within this shard", raw, record - 1)
     write_examples(out, examples)
     write_table(pd.DataFrame([asdict(item) for item in dropped], columns=_DROPPED_COLUMNS), dropped_out)
 

@@ -86,7 +86,8 @@ def glue_records(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
             yield Dropped(str(number), "no label")
             continue
         if TASKS[task].regression:
-            if not _is_number(text):
+            score = _number(text)
+            if score is None or not math.isfinite(score):
                 raise AtlasError(f"{where}: the score {text!r} is not a number.")
             label = text
         tagged = _tagged(row["layers"], texts, where) if "layers" in row else ()
@@ -129,11 +130,17 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
 
 def _class_label(text: str) -> str:
     """One spelling of a label: 1 for 1.0, which tables with missing labels have; nan for NaN."""
-    try:
-        number = float(text)
-    except ValueError:
+    number = _number(text)
+    if number is None:
         return text
     return str(int(number)) if number.is_integer() else str(number)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _tagged(layers: Any, texts: Sequence[str], where: str) -> tuple[Tagged, ...]:
@@ -154,13 +161,6 @@ def _tagged(layers: Any, texts: Sequence[str], where: str) -> tuple[Tagged, ...]
             raise AtlasError(f"{where}: 'heads' must be a list of {len(words)} numbers from 0 to {len(words)}, or null.")
         tagged_texts.append(Tagged(words, xpos, relations, heads))
     return tuple(tagged_texts)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def glue_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

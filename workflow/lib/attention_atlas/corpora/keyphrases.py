@@ -44,11 +44,6 @@ class KeyphraseDocument:
     absent: tuple[str, ...]  # those of them that are not in the text
     spaces: tuple[bool, ...] = ()  # whether a space stands before each word; empty if unknown
 
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """Words start .. stop - 1 of each tagged phrase."""
-        return spans_of(self.tags)
-
     def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
         """The document with its first words; phrases that occur only later are absent (`stemmed`: see `keyphrases_records`)."""
         words = self.words[:count]

@@ -99,10 +99,9 @@ class Mention:
 
 
 def surface_head(words: Sequence[str]) -> int:
-    """Head of a noun phrase by its surface: the last word before a preposition, relative word, comma or conjunction.
+    """Head of a noun phrase without parse or tags: the last word before a preposition, relative word, comma or conjunction.
 
-    A rule for sources without parse or tags. A possessive 's or a closing mark is never the head; for a phrase that starts with
-    such a word, the head is the last word.
+    A possessive 's or a closing mark is never the head; for a phrase that starts with such a word, the head is the last word.
     """
     stop = next((k for k, word in enumerate(words) if k > 0 and word.lower() in _AFTER_HEAD), len(words))
     inside = [k for k in range(stop) if _NOUN.search(words[k]) and words[k].lower() not in ("'s", "’s")]
@@ -182,8 +181,7 @@ class Features(NamedTuple):
     person: int
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """First names in lower case by gender, in addition to the built-in words; they count only if capitalised in the text."""
 
     masculine: frozenset[str] = frozenset()
@@ -194,11 +192,7 @@ NO_NAMES = Names()
 
 
 def features(words: Sequence[str], head: int, tag: str, entity: str = "", names: Names = NO_NAMES) -> Features:
-    """Number, gender and person of a mention.
-
-    `tag`: part of speech of the head in Penn's tag set, "_" if unknown; `entity`: type of the named entity that the head
-    belongs to (OntoNotes), "" if unknown or none.
-    """
+    """Number, gender and person of a mention; `tag` (Penn's) and `entity` (OntoNotes) of the head: "_" and "" if unknown."""
     lower = [word.lower() for word in words]
     head_word = lower[head]
     for person, numbers in ((1, _FIRST), (2, _SECOND)):

@@ -9,12 +9,11 @@ phrases that fill its core elements, a JSON list as in the output of the authors
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from attention_atlas.corpora.layers import Mention
-from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.records import Dropped, required_text
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json, read_lines
@@ -23,29 +22,22 @@ if TYPE_CHECKING:
     from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
-_TRUTH = {"TRUE": True, "FALSE": False}
 TARGET, ELEMENT = "target", "element"
 LONGEST_SENTENCE, LONGEST_ELEMENT = 12, 3
 """Words in a sentence and in an element, by which the authors selected sentences of FrameNet."""
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """One passage of GAP."""
 
     id: str
     words: tuple[str, ...]
-    pronoun: tuple[int, int]  # pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names
-    a: tuple[int, int]
-    b: tuple[int, int]
-    a_coreferent: bool  # a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false
-    b_coreferent: bool
-    document: str | None = None  # address of the page that it is taken from; None if the file has none
-    spaces: tuple[bool, ...] = ()  # whether a space stands before each word
+    spaces: tuple[bool, ...]  # whether a space stands before each word
+    mentions: tuple[Mention, ...]  # the pronoun and the names A and B; those that it refers to (maybe none) are in its cluster
+    document: str | None  # address of the page that it is taken from; None if the file has none
 
 
-@dataclass(frozen=True)
-class FrameSentence:
+class FrameSentence(NamedTuple):
     """A sentence with a frame."""
 
     id: str
@@ -71,7 +63,7 @@ def gap_records(path: str | Path) -> Iterator[Passage]:
 def _passage(row: dict[str, str], where: str) -> Passage:
     text = row["Text"]
     matches = list(WORD.finditer(text))
-    spans = {}
+    mentions = []
     for name in ("Pronoun", "A", "B"):
         offset = row[f"{name}-offset"]
         start = int(offset) if offset.isdecimal() else -1
@@ -82,35 +74,19 @@ def _passage(row: dict[str, str], where: str) -> Passage:
             )
         stop = start + len(row[name])
         inside = [k for k, match in enumerate(matches) if match.end() > start and match.start() < stop]
-        spans[name] = (inside[0], inside[-1] + 1)
-    for name in ("A-coref", "B-coref"):
-        if row[name].upper() not in _TRUTH:
-            raise AtlasError(f"{where}: {name} is {row[name]!r}; it must be TRUE or FALSE.")
-    return Passage(
-        id=row["ID"],
-        words=tuple(match[0] for match in matches),
-        pronoun=spans["Pronoun"],
-        a=spans["A"],
-        b=spans["B"],
-        a_coreferent=_TRUTH[row["A-coref"].upper()],
-        b_coreferent=_TRUTH[row["B-coref"].upper()],
-        document=row.get("URL") or None,
-        spaces=spaces_in(text, [match[0] for match in matches]),
-    )
+        role = "pronoun" if name == "Pronoun" else name
+        refers = "TRUE" if name == "Pronoun" else row[f"{name}-coref"].upper()
+        if refers not in ("TRUE", "FALSE"):
+            raise AtlasError(f"{where}: {name}-coref is {row[f'{name}-coref']!r}; it must be TRUE or FALSE.")
+        cluster = "pronoun" if refers == "TRUE" else role
+        mentions.append(Mention(inside[0], inside[-1] + 1, cluster, heads={"last": inside[-1]}, role=role))
+    words = tuple(match[0] for match in matches)
+    return Passage(row["ID"], words, spaces_in(text, words), tuple(mentions), row.get("URL") or None)
 
 
 def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
-    for passage in builder.records(start, stop):
-        spans = (
-            ("pronoun", passage.pronoun, True),
-            ("A", passage.a, passage.a_coreferent),
-            ("B", passage.b, passage.b_coreferent),
-        )
-        mentions = tuple(
-            Mention(first, end, "pronoun" if coreferent else role, heads={"last": end - 1}, role=role)
-            for role, (first, end), coreferent in spans
-        )
-        yield builder.example(passage.id, passage.words, passage.spaces, mentions=mentions, document=passage.document)
+    for name, words, spaces, mentions, document in builder.records(start, stop):
+        yield builder.example(name, words, spaces, mentions=mentions, document=document)
 
 
 def frames_records(path: str | Path) -> Iterator[FrameSentence]:
@@ -120,13 +96,11 @@ def frames_records(path: str | Path) -> Iterator[FrameSentence]:
         raise AtlasError(f"{path}: expected a list of sentences with frames.")
     for number, entry in enumerate(content, start=1):
         where = f"{path}: sentence {number}"
-        if not isinstance(entry, dict):
-            raise AtlasError(f"{where}: expected an object with sentence, target and links.")
-        sentence, target = (_text(entry.get(key), key, where) for key in ("sentence", "target"))
+        sentence, target = (required_text(entry, key, where).strip() for key in ("sentence", "target"))
         links = entry.get("links")
         if not isinstance(links, list) or not links:
             raise AtlasError(f"{where}: 'links' must be a list of the phrases that fill the frame's core elements.")
-        elements = tuple(_text(link, "links", where) for link in links)
+        elements = tuple(required_text({"links": link}, "links", where).strip() for link in links)
         yield FrameSentence(str(number), sentence, target, elements, str(entry.get("frame", "")))
 
 
@@ -134,12 +108,6 @@ def first_occurrence(words: Sequence[str], phrase: Sequence[str]) -> int | None:
     """Position of the first occurrence of a phrase, None if it does not occur."""
     size = len(phrase)
     return next((k for k in range(len(words) - size + 1) if list(words[k : k + size]) == list(phrase)), None)
-
-
-def _text(value: Any, key: str, where: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise AtlasError(f"{where}: '{key}' is missing or empty.")
-    return value.strip()
 
 
 def frames_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.corpora.layers import QuestionAnnotation
-from attention_atlas.corpora.records import Dropped, in_record_order
+from attention_atlas.corpora.records import Dropped, in_record_order, required_text
 from attention_atlas.corpora.text import WORD, last_that_fits, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_json
@@ -45,7 +45,7 @@ def squad_records(path: str | Path) -> Iterator[Question | Dropped]:
     """Yield the questions of a file in its order, those without an answer, or with one at another place, as dropped records."""
     seen: set[str] = set()
     for number, (place, entry) in enumerate(_entries(path), start=1):
-        context, question = _text(entry, "context", place), _text(entry, "question", place)
+        context, question = required_text(entry, "context", place), required_text(entry, "question", place)
         name = str(number if entry.get("id") in (None, "") else entry["id"])
         if name in seen:
             raise AtlasError(f"{place}: the id {name!r} is used twice; give each question a unique id.")
@@ -69,7 +69,7 @@ def _entries(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for a, article in enumerate(_listed(content, "data", str(path)), start=1):
         for p, paragraph in enumerate(_listed(article, "paragraphs", f"{path}: article {a}"), start=1):
             where = f"{path}: article {a}, paragraph {p}"
-            context = _text(paragraph, "context", where)
+            context = required_text(paragraph, "context", where)
             for q, entry in enumerate(_listed(paragraph, "qas", where), start=1):
                 yield f"{where}, question {q}", {"context": context} | (entry if isinstance(entry, dict) else {})
 
@@ -92,13 +92,6 @@ def _listed(entry: Any, key: str, where: str) -> list[Any]:
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, list):
         raise AtlasError(f"{where}: there is no list '{key}' here; is this a SQuAD file?")
-    return value
-
-
-def _text(entry: Any, key: str, where: str) -> str:
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(value, str) or not value.strip():
-        raise AtlasError(f"{where}: '{key}' is missing or empty.")
     return value
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import raw_lines
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record")
 _Entry = Mapping[str, Any]
-ORDERS = ("shuffled", "file")
 RECORD = "record"  # the unit in which examples and dropped records are counted
 READERS = {
-    "segments": "segments",
+    "segments": "text",
     "conllu": "stanford",
     "conll2012": "windows",
     "gap": "marked_text",
@@ -34,7 +34,7 @@ READERS = {
     "glue": "glue",
     "frames": "marked_text",
     "parallel": "text",
-    "edges": "edge_converters",
+    "edges": "edges",
     "keyphrases": "keyphrases",
     "sentences": "text",
 }
@@ -60,6 +60,14 @@ class Dropped:
     unit: str = RECORD  # unit, n: what was dropped: one record, or a number of sentences or pairs of paragraphs
     n: int = 1
     record: int = 0  # number of the record; for text without a record, number of the next one
+
+
+def required_text(entry: Any, key: str, where: str) -> str:
+    """A text in an entry of a JSON file; an entry without it is an error that names its place."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise AtlasError(f"{where}: '{key}' is missing or empty.")
+    return value
 
 
 def reader_module(reader: str) -> str:
@@ -98,12 +106,10 @@ def most_records(entry: _Entry, raw: str | Path, companion: str | Path | None, l
 
 def record_order(size: int, order: str, seed: int) -> NDArray[np.int64]:
     """Position in the file of record 0, 1, ... of a corpus with `size` records."""
-    if order not in ORDERS:
-        raise ValueError(f"order must be one of {', '.join(ORDERS)}: {order!r}")
     import numpy as np
 
     positions = np.arange(size, dtype=np.int64)
-    return np.random.default_rng(seed).permutation(positions) if order == "shuffled" else positions
+    return positions if order == "file" else np.random.default_rng(seed).permutation(positions)
 
 
 def in_record_order(items: Sequence[_Record], order: str, seed: int) -> Iterator[_Record]:

@@ -14,15 +14,14 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files, write_conll2012
+from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
@@ -40,7 +39,8 @@ from attention_atlas.io.messages import progress, redacted
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
-_KEPT_VERSION = 2  # version of sampling and file format: changing it invalidates cached rows
+_KEPT_VERSION = 3  # version of sampling and file format: changing it invalidates cached rows
+_ROW_READERS = ("glue", "conll2012", "edges")  # readers of rows; all others read documents
 _DRAWN = ("hub", "revision", "config", "split", "column", "rows")  # keys of a source that its rows depend on
 ROWS = ["number", "commit", "id", "title"]
 """Columns of the table of a data set's rows: place in the corpus's raw file, from 1; commit of the data set; the row's id and
@@ -111,7 +111,7 @@ def check_sha256(path: str | Path, expected: str) -> None:
 def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
     """Check that some files of an archive, in the order of their names regardless of folders, have this SHA-256.
 
-    `files`: pattern of their names; FOLDER/PATTERN for files in folders of this name only, if the archive has such folders.
+    `files`: PATTERN of their names, or FOLDER/PATTERN for those in folders of this name, if there are any.
     """
     digest = hashlib.sha256()
     folder, _, pattern = files.rpartition("/")
@@ -145,44 +145,38 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         ) from error
 
 
-@contextmanager
-def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
-    """The cached file of rows and the table of their origins, locked so that no other process samples the same rows."""
-    import pooch
-    from filelock import FileLock
-
-    described = json.dumps({**drawing, "drawing": _KEPT_VERSION}, sort_keys=True)
-    folder = Path(pooch.os_cache("attention-atlas"), "rows") / hashlib.sha256(described.encode()).hexdigest()[:32]
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".guard"):
-        yield folder / "raw", folder / "rows.tsv"
-
-
 def _from_hub(
     source: Mapping[str, Any], target: str | Path, rows_out: str | Path | None, reader: str, order: str, seed: int
 ) -> None:
-    """Copy sampled rows of a data set from the cache, or sample them; corpora with the same rows share one sample."""
-    write = _WRITERS.get(reader, _write_documents)
+    """Copy sampled rows of a data set from the user's cache, or sample them; corpora with the same rows share one sample."""
+    import pooch
+    from filelock import FileLock
+
+    as_rows = reader in _ROW_READERS
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        drawing = {key: source.get(key) for key in _DRAWN}
-        # A folder's content may change: it is not cached.
-        if source["revision"] is None:
-            files = Path(scratch, "raw"), Path(scratch, "rows.tsv")
-        else:
-            files = stack.enter_context(keeping(drawing | {"order": order, "seed": seed, "written_as": write.__name__}))
+        folder = Path(scratch)
+        # A user's folder, which has no revision, may change: its rows are not cached.
+        if source["revision"] is not None:
+            drawing = {key: source.get(key) for key in _DRAWN} | {"order": order, "seed": seed, "as_rows": as_rows}
+            described = json.dumps({**drawing, "drawing": _KEPT_VERSION}, sort_keys=True)
+            folder = Path(pooch.os_cache("attention-atlas"), "rows") / hashlib.sha256(described.encode()).hexdigest()[:32]
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(folder / ".guard"))
+        files = folder / "raw", folder / "rows.tsv"
         if not files[1].is_file():
-            origins = _draw(source, files[0], write, order, seed)
-            write_table(pd.DataFrame(origins, columns=ROWS), files[1])
+            write_table(pd.DataFrame(_draw(source, files[0], as_rows, order, seed), columns=ROWS), files[1])
         for file, copy in zip(files, (target, rows_out), strict=True):
             if copy is not None:
                 with whole_file(copy) as part:
                     shutil.copyfile(file, part)
 
 
-def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], order: str, seed: int) -> list[dict[str, Any]]:
-    """Write the first `rows` rows of a data set in an order; returns their origins, one row of the table `ROWS` each."""
-    name = source["hub"]
-    as_documents = write is _write_documents
+def _draw(source: Mapping[str, Any], target: Path, as_rows: bool, order: str, seed: int) -> list[dict[str, Any]]:
+    """Write the first `rows` rows of a data set in an order; returns their origins, one row of the table `ROWS` each.
+
+    Rows are written as one JSON object per line, or their texts as one paragraph per line, with a blank line after each.
+    """
+    name, column = source["hub"], source["column"]
     try:
         rows = hub_rows(source, order, seed)
     except Exception as error:  # the hub client raises many kinds of errors
@@ -194,13 +188,9 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
     commit = source["revision"] or placed_commit(Path(name))
     origins: list[dict[str, Any]] = []
 
-    def noted() -> Iterator[Mapping[str, Any]]:
+    def read() -> Iterator[Mapping[str, Any]]:
         try:
-            for row in islice(rows, source["rows"]):
-                if not as_documents or source["column"] not in row or _paragraphs(row[source["column"]]):
-                    about = {key: row.get(key) for key in ("id", "title")}
-                    origins.append({"number": len(origins) + 1, "commit": commit, **about})
-                    yield row
+            yield from islice(rows, source["rows"])
         except Exception as error:  # row groups are downloaded while they are read
             raise AtlasError(
                 f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
@@ -208,12 +198,36 @@ def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], or
             ) from error
 
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in progress(read(), total=source["rows"], label=name):
+            if as_rows:
+                text = json.dumps(_with_class_names(row, rows.features), ensure_ascii=False) + "\n"
+            elif column in row:
+                lines = (line.strip() for line in re.split(r"[\r\n]", str(row[column] or "")))
+                text = "".join(f"{line}\n" for line in lines if line)
+                text += "\n" if text else ""
+            else:
+                raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
+            if text:
+                stream.write(text)
+                origins.append({"number": len(origins) + 1, "commit": commit, "id": row.get("id"), "title": row.get("title")})
         # Raised before the file gets its name, so that no empty file remains.
-        if write(noted(), source, stream, rows.features) == 0:
-            what = f"document with text in column {source['column']}" if as_documents else "row"
+        if not origins:
+            what = "row" if as_rows else f"document with text in column {column}"
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
     _log.info("%s at %s: %d rows are used, in the order %s with seed %d", name, commit, len(origins), order, seed)
     return origins
+
+
+def _with_class_names(value: Any, feature: Any) -> Any:
+    """A value of a row with the names of its classes in place of their numbers, "-" for none."""
+    if isinstance(value, int) and hasattr(feature, "int2str"):
+        return feature.int2str(value) if value >= 0 else "-"
+    if isinstance(value, Mapping):
+        features = feature if isinstance(feature, Mapping) else {}
+        return {key: _with_class_names(item, features.get(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_class_names(item, getattr(feature, "feature", None)) for item in value]
+    return value
 
 
 def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
@@ -240,44 +254,6 @@ def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
         _log.info("taken from the folder %s", folder)
         return {**source, "hub": str(folder), "revision": None}
     return {**source, "revision": resolved_commit(DATASETS, source)}
-
-
-def _write_documents(
-    rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
-) -> int:
-    """Write the text of rows: one paragraph per line, with a blank line after each document; returns their number."""
-    written = 0
-    name, column = source["hub"], source["column"]
-    for row in progress(rows, total=source["rows"], label=name):
-        if column not in row:
-            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
-        stream.write("\n".join(_paragraphs(row[column])) + "\n\n")
-        written += 1
-    return written
-
-
-def _paragraphs(text: Any) -> list[str]:
-    return [line.strip() for line in re.split(r"[\r\n]", str(text or "")) if line.strip()]
-
-
-def _write_rows(rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]) -> int:
-    """Write one JSON object per line; classes by their names, "-" if a row has none."""
-    written = 0
-    for row in progress(rows, total=source["rows"], label=source["hub"]):
-        named = dict(row)
-        for column, value in row.items():
-            if isinstance(value, int) and hasattr(features.get(column), "int2str"):
-                named[column] = features[column].int2str(value) if value >= 0 else "-"
-        stream.write(json.dumps(named, ensure_ascii=False) + "\n")
-        written += 1
-    return written
-
-
-_WRITERS: dict[str, Callable[..., int]] = {
-    "glue": _write_rows,
-    "conll2012": write_conll2012,
-    "edges": write_conll2012,
-}
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,17 +1,22 @@
-"""Plain text as documents, paragraphs and sentences, sentences with their translations, and a user's sentences."""
+"""Plain text as documents, paragraphs and sentences; its segments; sentences with translations; a user's sentences.
+
+Segments are pairs, [CLS] A [SEP] B [SEP]: the input of Clark et al. (2019), section 3, for Figures 1 to 4.
+"""
 
 from __future__ import annotations
 
 import itertools
+import random
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sentencex
 
-from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.records import Dropped, in_record_order
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
 
@@ -64,7 +69,7 @@ def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
     return stop
 
 
-def read_documents(path: str | Path, lines: str) -> Iterator[TextDocument]:
+def segments_records(path: str | Path, lines: str) -> Iterator[TextDocument]:
     """Yield the documents of a text file.
 
     `lines`: `sentences` (one sentence per line, a blank line between documents, one paragraph per document), `paragraphs` (one
@@ -157,3 +162,187 @@ def sentences_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterat
     for line, sentence in builder.records(start, stop):
         words = sentence.split()
         yield builder.example(f"line {line}", words, spaces_in(sentence, words))
+
+
+SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
+# One word: its text and the ids of its remaining tokens.
+Word = tuple[str, tuple[int, ...]]
+
+
+@dataclass
+class Segment:
+    """Two runs of words of a document; `origin` is the sentence or paragraph in which the first one starts."""
+
+    first: list[Word]
+    second: list[Word]
+    origin: str
+    document: str | None = None
+
+
+Speller = Callable[[str], list[Word]]
+Recipe = Callable[[Iterable[TextDocument], Speller, int, int, int | None, str], Iterator[Segment | Dropped]]
+
+
+def authors_recipe(
+    documents: Iterable[TextDocument],
+    spell: Speller,
+    room: int,
+    seed: int,
+    per_document: int | None = None,
+    order: str = "file",
+) -> Iterator[Segment | Dropped]:
+    """Segments as built by the authors' script, with its known faults.
+
+    Sentences are joined until they fill `room` tokens, the chunk is split at a random sentence and tokens are dropped from
+    either end of the longer side until it fits. Faults kept: in file order the first segments are those of the first
+    documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
+    lost. The script's final shuffle changes no statistic and is omitted, so that a larger limit starts with the same segments.
+
+    `room`: maximum number of tokens without special tokens (the authors: 128 - 3); `per_document`: maximum number of segments
+    of a document, drawn at random; None keeps all, as the authors do; `order`: file: segments in the order of the file, as the
+    authors use them; shuffled: all segments in a seeded random order, after all losses. See `record_order`.
+    """
+    items = _in_file_order(documents, spell, random.Random(seed), room, per_document)
+    if order != "file":
+        segments, lost = _parted(items)
+        items = itertools.chain(lost, in_record_order(segments, order, seed))
+    yield from items
+
+
+def _in_file_order(
+    documents: Iterable[TextDocument], spell: Speller, chance: random.Random, room: int, per_document: int | None
+) -> Iterator[Segment | Dropped]:
+    for document in documents:
+        if not document.closed:
+            reason = "last document without a blank line after it"
+            yield Dropped(f"document {document.number}", reason, unit=SENTENCE, n=len(document.sentences))
+            continue
+        segments, lost = _parted(_segments_of(document, spell, room, chance))
+        if per_document is not None and len(segments) > per_document:
+            segments = [segments[k] for k in sorted(chance.sample(range(len(segments)), per_document))]
+        yield from segments
+        yield from lost
+
+
+def _parted(items: Iterable[Segment | Dropped]) -> tuple[list[Segment], list[Dropped]]:
+    made = list(items)
+    return [item for item in made if isinstance(item, Segment)], [item for item in made if isinstance(item, Dropped)]
+
+
+def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Dropped]:
+    """The authors' segments of one document, and the text lost at its end."""
+    sized = [(sentence, size) for sentence in document.sentences if (size := _size(spell(sentence)))]
+    position = 0
+    while position < len(sized):
+        start, size = position, 0
+        while position < len(sized) and size < room:
+            size += sized[position][1]
+            position += 1
+        chunk = [sentence for sentence, _ in sized[start:position]]
+        origin = f"document {document.number}, sentence {start + 1}"
+        if len(chunk) == 1:
+            yield Dropped(origin, "chunk of one sentence ends its document", unit=SENTENCE, n=len(sized) - start)
+            return
+        split = chance.randint(1, len(chunk) - 1)
+        # Joined, since a sentence after another one has a space before it.
+        first, second = (_flat(spell(" ".join(side))) for side in (chunk[:split], chunk[split:]))
+        _cut_at_random(first, second, room, chance)
+        yield Segment(_words(first), _words(second), origin, f"document {document.number}")
+
+
+def clean_recipe(
+    documents: Iterable[TextDocument],
+    spell: Speller,
+    room: int,
+    seed: int,
+    per_document: int | None = None,
+    order: str = "shuffled",
+) -> Iterator[Segment | Dropped]:
+    """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
+
+    If a pair is too long, the first paragraph loses words at its start and the second at its end (the longer one first), so
+    that they stay adjacent. Arguments as for `authors_recipe`.
+    """
+    by_document = {document.number: [" ".join(p) for p in document.paragraphs] for document in documents}
+    candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]
+    if not candidates:
+        raise AtlasError(
+            "the clean recipe needs documents of at least two paragraphs, and this corpus has none (lines: paragraphs)."
+        )
+    kept: Counter[int] = Counter()
+    for number, i in in_record_order(candidates, order, seed):
+        if kept[number] == per_document:
+            continue
+        origin = f"document {number}, paragraph {i + 1}"
+        first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
+        _cut_apart(first, second, room)
+        # A paragraph without tokens, or of a single word that is too long.
+        if not (_size(first) and _size(second)):
+            yield Dropped(origin, "empty side", unit=PARAGRAPHS)
+            continue
+        kept[number] += 1
+        yield Segment(first, second, origin, f"document {number}")
+
+
+RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
+
+
+def segments_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
+    """Segments, and the text lost before them: that before the first segment of the next shard belongs to that shard."""
+    entry, pieces = builder.entry, builder.pieces
+    room = builder.bound - pieces.pair.specials
+
+    def spell(text: str) -> list[Word]:
+        words = text.split()
+        # WikiText has spaces around punctuation.
+        spaces = () if entry["lines"] == "wikitext" else spaces_in(text, words)
+        return [(word, ids) for word, ids in zip(words, pieces.pieces(words, spaces), strict=True) if ids]
+
+    documents, recipe, number = builder.all_records(), RECIPES[entry["recipe"]], 0
+    for item in recipe(documents, spell, room, entry["seed"], entry.get("per_document"), entry["order"]):
+        if number >= stop:
+            return
+        if isinstance(item, Dropped):
+            if number >= start:
+                yield item
+            continue
+        if number >= start:
+            texts = [[ids for _, ids in words] for words in (item.first, item.second) if words]
+            words = [word for word, _ in (*item.first, *item.second)]
+            example = builder.assembled(item.origin, texts, words, document=item.document)
+            if entry["segment_ids"] == "zeros":
+                example = replace(example, segment_ids=(0,) * len(example.input_ids))
+            yield example
+        number += 1
+
+
+_Piece = tuple[int, str, int]  # number of the word, its text, the token
+
+
+def _size(words: list[Word]) -> int:
+    return sum(len(pieces) for _, pieces in words)
+
+
+def _flat(words: list[Word]) -> list[_Piece]:
+    return [(number, spelling, piece) for number, (spelling, pieces) in enumerate(words) for piece in pieces]
+
+
+def _words(pieces: list[_Piece]) -> list[Word]:
+    words: dict[int, tuple[str, tuple[int, ...]]] = {}
+    for number, spelling, piece in pieces:
+        words[number] = (spelling, (*words.get(number, (spelling, ()))[1], piece))
+    return list(words.values())
+
+
+def _cut_at_random(first: list[_Piece], second: list[_Piece], room: int, chance: random.Random) -> None:
+    while len(first) + len(second) > room:
+        longer = first if len(first) > len(second) else second
+        longer.pop(0 if chance.random() < 0.5 else -1)
+
+
+def _cut_apart(first: list[Word], second: list[Word], room: int) -> None:
+    sizes = [_size(first), _size(second)]
+    while sum(sizes) > room:
+        longer, end = (0, 0) if sizes[0] > sizes[1] else (1, -1)
+        _, pieces = (first, second)[longer].pop(end)
+        sizes[longer] -= len(pieces)

@@ -160,7 +160,7 @@ def fault_of(config: Config, corpus: str) -> str:
 
 def _candidates(path: Path, lines: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Name of each reader, with its task or format, that may read a file (with these first lines) or folder -> entry."""
-    from attention_atlas.corpora.edge_converters import FORM_TASKS
+    from attention_atlas.corpora.edges import FORM_TASKS
 
     # A tree of CoNLL-2012 has gold files and automatic ones of the same documents.
     files = {"files": "*gold_conll" if path.is_dir() and next(path.rglob("*gold_conll"), None) else "*conll"}
