@@ -43,8 +43,7 @@ from attention_atlas.methods.masked_heads import (
 )
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.head_weights import prune_heads as cut_heads
-from attention_atlas.models.task_heads import logits, predicted
-from attention_atlas.models.translating import UNCOUNTED, target_loss
+from attention_atlas.models.task_heads import UNCOUNTED, logits, predicted, target_loss
 from attention_atlas.studies.michel2019 import experiments
 from attention_atlas.studies.michel2019.effects import HEAD_IMPORTANCE, IMPORTANCE, WHOLE, head_importance
 from attention_atlas.studies.michel2019.experiments import TIMING, Classification, gradient_rows, timing

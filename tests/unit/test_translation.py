@@ -22,9 +22,9 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import ANSWERS, NONE
 from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune
+from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune, write_untrained_model
 from attention_atlas.models.loading import describe, epoch_loaders, load_epoch, load_trained
-from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
+from attention_atlas.models.task_heads import search, translate_under, translation_ids
 from attention_atlas.studies.michel2019.effects import FIGURE5, training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
 
