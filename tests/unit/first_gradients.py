@@ -15,11 +15,9 @@ class Taken(Exception):
 
 
 def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[int]]]) -> tuple[torch.Tensor, float, int]:
-    """All gradients in one row, the loss and the number of parts that were trained on, of the first step of `fit`.
+    """All gradients in one row, the loss and the number of parts of the first step of `fit`, a training without dropout.
 
-    Args:
-        fit: starts the training; without dropout.
-        parts: places of the examples in parts, for a batch of so many examples.
+    parts: places of the examples in parts, for a batch of so many examples.
     """
     taken = []
     step = fine_tuning.PartsTrainer.training_step

@@ -139,7 +139,7 @@ def test_the_converted_model_computes_what_fairseq_does(converted):
 
 
 def test_numbered_and_named_norms_are_the_same_weights():
-    of_2018, later = (marian_weights(checkpoint_state(numbered), SETTINGS) for numbered in (True, False))
+    of_2018, later = (marian_weights(checkpoint_state(numbered), SETTINGS, VOCABULARY) for numbered in (True, False))
     assert of_2018.keys() == later.keys()
     assert all(torch.equal(of_2018[name], later[name]) for name in later)
 
