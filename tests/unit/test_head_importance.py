@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, run, tiny
@@ -192,6 +192,7 @@ def test_definitions_are_loops_over_examples_and_batches():
     assert unnormalised(of, PER_BATCH, 1) == pytest.approx(unnormalised(of, PAPER, 1))
 
 
+@settings(max_examples=20)
 @given(st.lists(st.floats(0, 100), min_size=6, max_size=6))
 def test_importance_has_norm_one_in_each_layer(values):
     heads = random_derivatives().heads
@@ -230,12 +231,10 @@ def test_steps_round_as_the_published_code():
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
-def test_orders_are_permutations_and_ties_keep_their_order(values):
+def test_orders_keep_that_of_ties(values):
     places = ascending(values)
-    assert sorted(places) == list(range(len(values)))
     assert places == sorted(range(len(values)), key=lambda place: (values[place], place))
-    first = next_places(values, places[:1], min(3, len(values)))
-    assert first == places[: min(3, len(values))]
+    assert next_places(values, places[:1], min(3, len(values))) == places[: min(3, len(values))]
 
 
 CUTS = {
