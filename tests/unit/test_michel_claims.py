@@ -23,31 +23,7 @@ from attention_atlas.methods.importance import Derivatives
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import expanded_level, predicted_difference
 from attention_atlas.stats.simultaneous import simultaneous_largest
-from attention_atlas.studies.michel2019.effects import (
-    ABLATION,
-    ACCURACY,
-    ANOTHER_CORPUS,
-    BLEU,
-    HELDOUT,
-    IMPORTANCE,
-    PEARSON,
-    RANDOM,
-    SAME_FILE,
-    SPEARMAN,
-    STATISTICS,
-    TRIMMED,
-    MaskedScores,
-    agreement_statistics,
-    balance,
-    one_head_statistic,
-    pruning_statistics,
-    resampled_deltas,
-    resampled_scores,
-    sentence_counts,
-    single_head_statistics,
-    training_statistics,
-    with_opposite_examples,
-)
+from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
@@ -77,22 +53,24 @@ ENDS = ["value", "ci_low", "ci_high"]
 
 def hand_made(low, high):
     """All tables that the claims read, with every interval at the same place beside its threshold."""
-    statistics = pd.DataFrame(PARTS, columns=STATISTICS[:3]).assign(level=0.95, n=40)
+    statistics = pd.DataFrame(PARTS, columns=effects.STATISTICS[:3]).assign(level=0.95, n=40)
     thresholds = statistics["statistic"].map(THRESHOLDS).fillna(0.0)
     statistics = statistics.assign(**dict(zip(ENDS, (thresholds + end for end in ((low + high) / 2, low, high)), strict=True)))
     heads = pd.DataFrame(itertools.product(KINDS, [0.2, -0.1, 0.0]), columns=["kind", "delta"])
-    correlations = pd.DataFrame(itertools.product(BOTH, (PEARSON, SPEARMAN, TRIMMED)), columns=["experiment", "statistic"])
+    correlations = pd.DataFrame(
+        itertools.product(BOTH, (effects.PEARSON, effects.SPEARMAN, effects.TRIMMED)), columns=["experiment", "statistic"]
+    )
     ends = {"value": (low + high) / 2, **dict.fromkeys(("ci_low", "ci_examples_low"), low)}
     ends |= dict.fromkeys(("ci_high", "ci_examples_high"), high)
     curve = pd.DataFrame({"percent": [0, 40, 100], "score": [40.0, 30.0, 0.0], "delta": [0.0, -10.0, -40.0]})
-    orders = ((IMPORTANCE, 0), (ABLATION, 0), (HELDOUT, 0), (RANDOM, 0), (RANDOM, 1))
+    orders = ((effects.IMPORTANCE, 0), (effects.ABLATION, 0), (effects.HELDOUT, 0), (effects.RANDOM, 0), (effects.RANDOM, 1))
     curves = [curve.assign(experiment=task, order=order, draw=draw) for task in BOTH for order, draw in orders]
     best = pd.DataFrame({"p": [0.5, 0.001], "delta": [0.0, -1.0]})
     return {
         **dict.fromkeys(("statistics", "training_statistics"), statistics),
         "table1": heads.assign(p=0.5, p_adjusted=1.0, p_count=1.0),
         **dict.fromkeys(("table2", "table3"), best),
-        "correlations": correlations.assign(**ends, heads=9, second_data=ANOTHER_CORPUS),
+        "correlations": correlations.assign(**ends, heads=9, second_data=effects.ANOTHER_CORPUS),
         "figure3": pd.concat(curves),
         "figure4": pd.concat([curve.assign(kind=kind, baseline=40.0) for kind in KINDS]),
         "figure5": pd.DataFrame({"epoch": [1, 2], "percent": 40, "share": [0.5, 0.9]}),
@@ -112,7 +90,11 @@ def test_every_claim_comes_out_each_way(low, high, verdict):
 
 def test_a_correlation_needs_both_intervals_and_another_corpus():
     tables = hand_made(0.1, 0.3)
-    cases = (({"ci_examples_low": -0.2}, UNDECIDED), ({"ci_low": -0.2}, UNDECIDED), ({"second_data": SAME_FILE}, NOT_TESTED))
+    cases = (
+        ({"ci_examples_low": -0.2}, UNDECIDED),
+        ({"ci_low": -0.2}, UNDECIDED),
+        ({"second_data": effects.SAME_FILE}, NOT_TESTED),
+    )
     for changed, verdict in cases:
         changed_tables = tables | {"correlations": tables["correlations"].assign(**changed)}
         claims = [
@@ -125,26 +107,26 @@ def test_a_correlation_needs_both_intervals_and_another_corpus():
 def test_unchanged_heads_are_neither_raised_nor_lowered():
     raised = next(claim for claim in claims_of(hand_made(-1, 1), PAPER) if "more often than it lowers" in claim.statement)
     assert raised.ours == "BLEU rises for 1 of 3 heads, falls for 1 and stays the same for 1"
-    assert balance(np.array([[0.5, -0.1, 1e-13, 0.2], [0.0, 0.0, 0.0, -1.0]])).tolist() == [1, -1]
+    assert effects.balance(np.array([[0.5, -0.1, 1e-13, 0.2], [0.0, 0.0, 0.0, -1.0]])).tolist() == [1, -1]
 
 
 def scores(right, base, keys=KEYS, rows=None):
     """Accuracy of masks [mask, example] and of the full model [example]."""
     right, base = (np.stack([values, np.ones_like(values)], axis=-1).astype(float) for values in (right, base))
     rows = rows if rows is not None else [(ONE, "enc_enc", 1, head + 1) for head in range(len(right))]
-    return MaskedScores(ACCURACY, pd.DataFrame(rows, columns=keys), base, right)
+    return effects.MaskedScores(effects.ACCURACY, pd.DataFrame(rows, columns=keys), base, right)
 
 
 def test_one_loss_and_one_gain_are_added():
     """Where no answer changes, the interval is that of Bonett and Price, not a point."""
     n = 40
-    padded = with_opposite_examples(scores(np.ones((1, n)), np.ones(n)))
+    padded = effects.with_opposite_examples(scores(np.ones((1, n)), np.ones(n)))
     assert padded.deltas.tolist() == [0.0]
-    resampled = resampled_deltas(padded, 4000, 0)[:, 0]
+    resampled = effects.resampled_deltas(padded, 4000, 0)[:, 0]
     assert resampled.std() == pytest.approx(100 * np.sqrt((2 / (n + 2)) / (n + 2)), rel=0.05)
-    counts = sentence_counts(["a b c d e", "a b x d e"], ["a b c d e"] * 2)
+    counts = effects.sentence_counts(["a b c d e", "a b x d e"], ["a b c d e"] * 2)
     keys = pd.DataFrame([(ONE, "enc_enc", 1, 1)], columns=KEYS)
-    padded = with_opposite_examples(MaskedScores(BLEU, keys, counts, counts[None]))
+    padded = effects.with_opposite_examples(effects.MaskedScores(effects.BLEU, keys, counts, counts[None]))
     assert padded.deltas == pytest.approx([0.0])
     assert padded.base[-1].tolist() == [0] * 4 + counts.mean(axis=0)[4:].tolist(), "no match, lengths as they are"
     assert padded.parts[0, -2].tolist() == padded.base[-1].tolist()
@@ -163,20 +145,20 @@ def test_the_head_that_is_left_is_measured_on_other_examples():
     even = np.arange(24) % 2 == 0
     rows = [(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2)]
     masked = scores(np.stack([even, ~even] * 2), np.ones(24), rows=rows)
-    row = one_head_statistic(masked, CLASSIFICATION, 200, 0)
+    row = effects.one_head_statistic(masked, CLASSIFICATION, 200, 0)
     assert (row["value"], row["n"]) == (-100, 24)
     assert row["ci_high"] < -60
 
 
 def test_statistics_of_curves_are_those_of_resamples_one_by_one():
     generator = np.random.default_rng(1)
-    curves = [(IMPORTANCE, ALL, 0), (HELDOUT, ALL, 0), (RANDOM, ALL, 0), (RANDOM, ALL, 1)]
-    curves += [(IMPORTANCE, kind, 0) for kind in KINDS]
+    curves = [(effects.IMPORTANCE, ALL, 0), (effects.HELDOUT, ALL, 0), (effects.RANDOM, ALL, 0), (effects.RANDOM, ALL, 1)]
+    curves += [(effects.IMPORTANCE, kind, 0) for kind in KINDS]
     rows = [(*curve, percent, percent) for curve in curves for percent in (0, 50, 100)]
     right = generator.random((len(rows), 30)) < 0.7
     masked = scores(right, right[0], STEP, rows)
-    resampled = resampled_scores(masked, 50, 3)
-    made = pruning_statistics(masked, resampled, CLASSIFICATION, 50, 3)
+    resampled = effects.resampled_scores(masked, 50, 3)
+    made = effects.pruning_statistics(masked, resampled, CLASSIFICATION, 50, 3)
     by_name = {(row["statistic"], row["part"]): row for row in made}
     observed = 100 * right.mean(axis=1)
 
@@ -206,11 +188,11 @@ def test_agreement_of_definitions():
     heads = pd.DataFrame(itertools.product(["enc_enc"], (1, 2), range(1, 13)), columns=HEAD)
     gradient = np.abs(generator.normal(size=(64, 24))) * (generator.random(24) + 0.2)
     same = Derivatives(heads, gradient, gradient, np.ones_like(gradient))
-    by_name = {row["part"]: row for row in agreement_statistics(same, TRANSLATION, 8, 200, 0)}
+    by_name = {row["part"]: row for row in effects.agreement_statistics(same, TRANSLATION, 8, 200, 0)}
     assert by_name["per_batch"]["value"] == pytest.approx(1), "all derivatives are positive: sums are sums of magnitudes"
     assert by_name["michel_code"]["ci_low"] > 0.9
     mixed = Derivatives(heads, gradient * generator.choice([-1, 1], gradient.shape), gradient, np.ones_like(gradient))
-    by_name = {row["part"]: row for row in agreement_statistics(mixed, TRANSLATION, 64, 200, 0)}
+    by_name = {row["part"]: row for row in effects.agreement_statistics(mixed, TRANSLATION, 64, 200, 0)}
     sums = [np.abs(mixed.gradient.sum(axis=0)).reshape(2, 12), gradient.sum(axis=0).reshape(2, 12)]
     slow = spearmanr(*((values / np.linalg.norm(values, axis=1, keepdims=True)).ravel() for values in sums)).statistic
     row = by_name["per_batch"]
@@ -220,21 +202,21 @@ def test_agreement_of_definitions():
 
 def test_shares_after_training():
     """The share grows from 50 % to 90 %; an epoch that does not translate yet does not count."""
-    counts = sentence_counts(["a b c d e f"] * 40 + ["x"] * 40, ["a b c d e f"] * 80)
+    counts = effects.sentence_counts(["a b c d e f"] * 40 + ["x"] * 40, ["a b c d e f"] * 80)
     keys = pd.DataFrame({"epoch": 1, "percent": [0, 40], "count": [0, 4]})
 
     def epoch(kept, whole=40):
         base = np.concatenate([counts[:whole], counts[40 : 80 - whole]])
         step = np.concatenate([base[:kept], counts[40 : 80 - kept]])
-        return MaskedScores(BLEU, keys, base, np.stack([base, step]))
+        return effects.MaskedScores(effects.BLEU, keys, base, np.stack([base, step]))
 
     epochs = {0: epoch(0, 0), 1: epoch(22), 2: epoch(38)}
-    resampled = {number: resampled_scores(masked, 300, 0) for number, masked in epochs.items()}
-    gained, left = training_statistics(epochs, resampled)
+    resampled = {number: effects.resampled_scores(masked, 300, 0) for number, masked in epochs.items()}
+    gained, left = effects.training_statistics(epochs, resampled)
     assert left["value"] == pytest.approx(epochs[2].score(epochs[2].parts[1].sum(axis=0)) / 100)
     assert left["ci_low"] < left["value"] < left["ci_high"] <= 1
     assert gained["ci_low"] > 0
-    gained, left = training_statistics({0: epochs[0]}, resampled)
+    gained, left = effects.training_statistics({0: epochs[0]}, resampled)
     assert np.isnan(gained["ci_low"])
     assert np.isnan(left["value"])
 
@@ -251,7 +233,9 @@ def simulated(seed, lost=0.0, won=0.0):
     shared = generator.random((1, EXAMPLES)) < 0.5
     drawn = np.where(shared, generator.random((1, EXAMPLES)), generator.random((HEADS, EXAMPLES)))
     changed = drawn < np.where(base, lost, won)
-    return {row["statistic"]: row for row in single_head_statistics(scores(changed ^ base, base), TRANSLATION, 400, seed)}
+    return {
+        row["statistic"]: row for row in effects.single_head_statistics(scores(changed ^ base, base), TRANSLATION, 400, seed)
+    }
 
 
 def outside(rows, threshold):

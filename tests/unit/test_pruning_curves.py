@@ -16,24 +16,7 @@ from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, HEAD, KEY
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.published.values import load_published
 from attention_atlas.studies import michel2019
-from attention_atlas.studies.michel2019 import figures, tables
-from attention_atlas.studies.michel2019.effects import (
-    ABLATION,
-    ACCURACY,
-    HELDOUT,
-    IMPORTANCE,
-    RANDOM,
-    MaskedScores,
-    best_of_layers,
-    bleu,
-    effects,
-    extreme_heads,
-    heldout_effects,
-    masked_scores,
-    on_two_corpora,
-    sentence_counts,
-    training_curves,
-)
+from attention_atlas.studies.michel2019 import effects, figures, tables
 from attention_atlas.studies.michel2019.tables import PUBLISHED, curve_of, mean_score, prunable
 from attention_atlas.workflow.config import write_configuration
 
@@ -74,9 +57,9 @@ def pruned_table(experiment):
     """Importance loses little, single heads more, chance most."""
     layers, heads = SHAPES[experiment]
     total = layers * heads * len(KINDS[experiment])
-    speed = {IMPORTANCE: 0.3, "recomputed": 0.25, ABLATION: 0.5, HELDOUT: 0.6, RANDOM: 0.8}
-    rows = [(order, ALL, draw) for order in speed for draw in range(3 if order == RANDOM else 1)]
-    rows += [(IMPORTANCE, kind, 0) for kind in KINDS[experiment]] if experiment == TRANSLATION else []
+    speed = {effects.IMPORTANCE: 0.3, "recomputed": 0.25, effects.ABLATION: 0.5, effects.HELDOUT: 0.6, effects.RANDOM: 0.8}
+    rows = [(order, ALL, draw) for order in speed for draw in range(3 if order == effects.RANDOM else 1)]
+    rows += [(effects.IMPORTANCE, kind, 0) for kind in KINDS[experiment]] if experiment == TRANSLATION else []
     frames = []
     for order, scope, draw in rows:
         heads_in_scope = total if scope == ALL else total // 3
@@ -120,9 +103,9 @@ def frames():
         for percent in (0, 20, 40, 100)
     ]
     pruned, training = [pruned_table(name) for name in SHAPES], pd.concat(epochs, ignore_index=True)
-    measured = effects([*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0) | training_curves(
-        training, 100, 0
-    )
+    measured = effects.effects(
+        [*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0
+    ) | effects.training_curves(training, 100, 0)
     frames = measured | masked | {f"{name}_further": masked_table(name, 5) for name in SHAPES}
     for name in ("table1", "table2", "table3", "table5", "table6"):
         frames[name] = shown(tables, frames)(name).frame
@@ -151,7 +134,7 @@ def test_correlations_are_those_of_scipy(frames):
     ],
 )
 def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_alone(frames, name, number, chosen_on, reported_on):
-    selection, measured = (masked_scores(frames[key], KEYS, name).masking(OTHERS) for key in (chosen_on, reported_on))
+    selection, measured = (effects.masked_scores(frames[key], KEYS, name).masking(OTHERS) for key in (chosen_on, reported_on))
     rows = frames[f"table{number}"]
     assert len(rows) == len(KINDS[name]) * SHAPES[name][0]
     for row in rows.itertuples():
@@ -201,10 +184,12 @@ def test_for_table_5_the_best_heads_are_enough():
     keys = pd.DataFrame([(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=KEYS)
     base = np.tile([3.0, 4.0], (5, 1))
     parts = np.stack([np.tile([value, 4.0], (5, 1)) for value in (1, 3, 3, 0, 1, 2)])
-    selection = MaskedScores(ACCURACY, keys, base, parts)
-    assert best_of_layers(selection).tolist() == [1, 5], "of equal ones the first"
+    selection = effects.MaskedScores(effects.ACCURACY, keys, base, parts)
+    assert effects.best_of_layers(selection).tolist() == [1, 5], "of equal ones the first"
     chosen = selection.only(np.array([5, 1]))
-    pd.testing.assert_frame_equal(heldout_effects(selection, chosen, 50, 0), heldout_effects(selection, selection, 50, 0))
+    pd.testing.assert_frame_equal(
+        effects.heldout_effects(selection, chosen, 50, 0), effects.heldout_effects(selection, selection, 50, 0)
+    )
 
 
 @pytest.mark.parametrize("heads_left", [0, 11])
@@ -218,8 +203,8 @@ def test_without_the_extremes_there_may_be_nothing_to_correlate(heads_left):
         odd = (table["masked"] == ONE) & (table["head"] % 2 == 1)
         wrong = (table["masked"] == NONE) & first | odd & (table["record"] < 2)
     table.loc[wrong, "answer"] = "another answer"
-    scores = masked_scores(table, KEYS, CLASSIFICATION).masking(ONE)
-    by_statistic = on_two_corpora(CLASSIFICATION, scores, scores, True, 1, 50, 0)[1].set_index("statistic")
+    scores = effects.masked_scores(table, KEYS, CLASSIFICATION).masking(ONE)
+    by_statistic = effects.on_two_corpora(CLASSIFICATION, scores, scores, True, 1, 50, 0)[1].set_index("statistic")
     assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
     assert by_statistic.loc["pearson_without_extremes", "heads"] == heads_left
     assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
@@ -227,8 +212,8 @@ def test_without_the_extremes_there_may_be_nothing_to_correlate(heads_left):
 
 def test_heads_far_from_the_median_of_either_corpus_are_extreme():
     first, second = np.asarray([0.0, 0.1, 9.0, 0.2, 0.1]), np.asarray([0.0, 0.3, 0.1, -0.1, 5.0])
-    assert extreme_heads(first, second, 2).tolist() == [False, False, True, False, True]
-    assert extreme_heads(first, first * 0, 1).tolist() == [False, False, True, False, False]
+    assert effects.extreme_heads(first, second, 2).tolist() == [False, False, True, False, True]
+    assert effects.extreme_heads(first, first * 0, 1).tolist() == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -238,23 +223,23 @@ def test_tied_heads_are_extreme_together_in_any_order(seed):
     first, second = generator.choice([0, 0, 0, 1, -1, 2], (2, 40)) * 100 / 12 + 1e-13 * generator.normal(size=(2, 40))
     order = generator.permutation(40)
     for count in (1, 5, 40, 60):
-        extreme = extreme_heads(first, second, count)
-        assert extreme[order].tolist() == extreme_heads(first[order], second[order], count).tolist()
+        extreme = effects.extreme_heads(first, second, count)
+        assert extreme[order].tolist() == effects.extreme_heads(first[order], second[order], count).tolist()
         standard = [np.abs(values - np.median(values)) / values.std() for values in (first, second)]
         distances = np.max(standard, axis=0).round(6)
         farther = [(distances > distance).sum() for distance in distances]
         slow = [bool(distance > 0 and number < count) for distance, number in zip(distances, farther, strict=True)]
         assert extreme.tolist() == slow
-    assert not extreme_heads(np.zeros(5), np.ones(5), 2).any(), "no head differs from another"
+    assert not effects.extreme_heads(np.zeros(5), np.ones(5), 2).any(), "no head differs from another"
 
 
 def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(frames):
     table = frames["figure3"]
     assert (table.loc[table["percent"] == 0, "delta"] == 0).all()
     assert set(table.loc[table["experiment"] == CLASSIFICATION, "floor"].round(3)) == {33.333}
-    row = curve_of(table, CLASSIFICATION, IMPORTANCE).set_index("percent").loc[80]
+    row = curve_of(table, CLASSIFICATION, effects.IMPORTANCE).set_index("percent").loc[80]
     raw = pruned_table(CLASSIFICATION)
-    raw = raw[(raw["order"] == IMPORTANCE) & (raw["percent"] == 80)]
+    raw = raw[(raw["order"] == effects.IMPORTANCE) & (raw["percent"] == 80)]
     assert row["score"] == pytest.approx(100 * (raw["answer"] == raw["expected"]).mean())
     assert row["ci_low"] <= row["score"] <= row["ci_high"]
     assert frames["figure4"].groupby("kind").size().to_dict() == dict.fromkeys(KINDS[TRANSLATION], 6)
@@ -262,7 +247,7 @@ def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(frames):
 
 
 def test_the_mean_of_a_curve_is_its_area(frames):
-    rows = curve_of(frames["figure3"], TRANSLATION, ABLATION)
+    rows = curve_of(frames["figure3"], TRANSLATION, effects.ABLATION)
     area = sum(20 * (a + b) / 2 for a, b in itertools.pairwise(rows["score"])) / 100
     assert mean_score(rows) == pytest.approx(area)
 
@@ -305,7 +290,7 @@ def test_claims_follow_from_the_tables(frames):
     without = {name: frame for name, frame in frames.items() if name != "figure5"}
     assert len(shown(tables, without)("claims").frame) == 24, "a run that follows no training"
     lowered = int(((frames["table1"]["kind"] == "enc_enc") & (frames["table1"]["delta"] < 0)).sum())
-    curve = curve_of(frames["figure3"], TRANSLATION, IMPORTANCE)
+    curve = curve_of(frames["figure3"], TRANSLATION, effects.IMPORTANCE)
     for start, verdict, words in (
         ("Encoder-decoder attention suffers", "holds", ""),
         ("Translation: pruning by importance beats pruning by effects", "holds", ""),
@@ -367,10 +352,10 @@ def test_bleu_of_many_resamples_at_once_equals_sacrebleus():
     generator = np.random.default_rng(0)
     cases = [(noisy(share, generator), REFERENCES) for share in (0.0, 0.1, 0.3, 0.7, 1.0)]
     for texts, references in [*cases, *FEW_MATCHES, (["a b c d e f g"], ["a b c d"])]:
-        counts = sentence_counts(texts, references)
+        counts = effects.sentence_counts(texts, references)
         weights = generator.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=3)
         slow = [
             BLEU().corpus_score(np.repeat(texts, times).tolist(), [np.repeat(references, times).tolist()]).score
             for times in weights
         ]
-        assert bleu(weights @ counts) == pytest.approx(slow, abs=1e-9)
+        assert effects.bleu(weights @ counts) == pytest.approx(slow, abs=1e-9)
