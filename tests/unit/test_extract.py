@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,16 +14,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_matrix import text_types, tiny_model
+from pretend_gpu import PretendGpu
 from safetensors.numpy import save_file
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention, to_words
+from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, Plan, attention_shape, install, self_attention, watch
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import ShardWriter, tensor_name
+from attention_atlas.models import devices
 from attention_atlas.models import extraction as extract
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
 from attention_atlas.models.extraction import attention_maps, batch_by_length, each_example, extract_shard, map_shapes
 from attention_atlas.models.loading import text_part
 
@@ -64,14 +70,7 @@ def test_maps_equal_eager_attention_one_example_at_a_time(name):
         assert maps[e.record].shape == (LAYERS, HEADS, n, n)
         assert maps[e.record].dtype == np.float16
         np.testing.assert_allclose(maps[e.record], one_by_one(name, e), rtol=0, atol=FLOAT16)
-        np.testing.assert_allclose(maps[e.record].astype(np.float64).sum(-1), 1, atol=FLOAT16)
     assert np.abs(maps[0][0].astype(np.float32) - maps[0][1]).max() > 0.05
-
-
-def test_segment_ids_reach_the_model():
-    flat = [Example(**{**vars(e), "segment_ids": (0,) * len(e.input_ids)}) for e in EXAMPLES]
-    with_ids, without = (attention_maps(installed("bert"), examples, PAD) for examples in (EXAMPLES, flat))
-    assert np.abs(with_ids[3].astype(np.float32) - without[3]).max() > 0.01
 
 
 def test_at_level_words_maps_are_reduced_before_they_are_rounded():
@@ -275,3 +274,48 @@ def test_texts_that_read_their_padding_do_not_share_a_batch():
     together = attention_maps(model, PLAIN, pad=1)
     for one in PLAIN:
         np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tool", "there", "expected"),
+    [
+        (None, False, False, "cpu"),
+        ("auto", True, True, "cuda"),
+        ("auto", True, False, "cpu"),
+        ("cpu", True, True, "cpu"),
+        ("cuda", True, True, "cuda"),
+        ("cuda", False, False, "torch sees no GPU here"),
+        ("tpu", False, False, "use auto, cpu or cuda"),
+    ],
+)
+def test_the_device_is_what_is_asked_for(monkeypatch, wanted, tool, there, expected):
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    if wanted:
+        monkeypatch.setenv(DEVICE_VARIABLE, wanted)
+    monkeypatch.setattr(devices, "gpu_here", lambda: tool)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    if expected in ("cpu", "cuda"):
+        assert pick_device() == expected
+    else:
+        with pytest.raises(AtlasError, match=expected):
+            pick_device()
+
+
+@pytest.fixture(params=["real", "pretended"])
+def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of a GPU: of this machine's, and of one that is pretended."""
+    if request.param == "real" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    with PretendGpu() if request.param == "pretended" else contextlib.nullcontext():
+        yield "cuda"
+
+
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_maps_and_divergence_on_a_gpu_are_those_of_the_cpu(gpu, level):
+    model = installed("bert")
+    here = attention_maps(model, EXAMPLES, PAD, level)
+    there = attention_maps(model.to(gpu), EXAMPLES, PAD, level)
+    for record, maps in here.items():
+        assert np.allclose(maps.astype(float), there[record].astype(float), atol=5e-4)
+    maps = here[3].reshape(-1, *here[3].shape[2:])
+    assert np.allclose(head_divergence(maps, 0.001, device=gpu), head_divergence(maps, 0.001), atol=1e-4)

@@ -238,7 +238,7 @@ def opus(tmp_path_factory):
     heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 48}
     pad = vocabulary["<pad>"]
     ids = {"vocab_size": len(vocabulary), "pad_token_id": pad, "eos_token_id": 0, "decoder_start_token_id": pad}
-    MarianMTModel(MarianConfig(**size, **heads, **ids, forced_eos_token_id=None)).save_pretrained(opus)
+    MarianMTModel(MarianConfig(**size, **heads, **ids, forced_eos_token_id=None)).save_pretrained(folder)
     return folder
 
 

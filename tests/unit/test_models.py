@@ -185,12 +185,12 @@ def test_a_loaded_model_computes_what_was_saved_with_the_engine_installed(folder
 
 
 @pytest.mark.parametrize("init", ["pretrained", "random"])
-def test_the_precision_is_the_registrys_or_that_of_the_checkpoint(folder, tmp_path, monkeypatch, init):
+def test_the_precision_is_the_registrys_or_that_of_the_checkpoint(folder, tmp_path, init):
     assert load_model(entry_for(folder, dtype="bfloat16", init=init)).dtype == torch.bfloat16
     half = shutil.copytree(folder, tmp_path / "half")
     tiny("bert").bfloat16().save_pretrained(half)
     # A container may have set tf32, also for jobs with `device: cuda` that load models on a CPU of a cluster.
-    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32")
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
     on_cpu = torch.backends.mkldnn.matmul.fp32_precision
     for stored, dtype in ((folder, torch.float32), (half, torch.bfloat16)):
         assert load_model(entry_for(stored, dtype="auto", init=init)).dtype == dtype

@@ -5,7 +5,7 @@ import copy
 import pandas as pd
 import pytest
 import torch
-from first_gradients import assert_parts_give_the_gradient_of_the_batch
+from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
 from safetensors.torch import load_file
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
@@ -18,9 +18,8 @@ from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import NONE
-from attention_atlas.models import fine_tuning
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune, write_untrained_model
+from attention_atlas.models.fine_tuning import fine_tune, write_untrained_model
 from attention_atlas.models.loading import describe, epoch_loaders, load_epoch, load_trained
 from attention_atlas.models.task_heads import search, translate_under, translation_ids
 from attention_atlas.studies.michel2019.effects import training_curves
@@ -101,13 +100,10 @@ def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model
     (tmp_path / "damaged").write_bytes(b"x" * 20)
     with pytest.raises(AtlasError, match="cannot be read"):
         epoch_loaders(tmp_path / "damaged")
-    step, taken = PartsTrainer.training_step, iter(range(11))
-    with monkeypatch.context() as stopping:
-        # Eight steps per epoch; the twelfth is not done. An exhausted iterator ends the training here.
-        stopping.setattr(PartsTrainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
-        stopping.setattr(fine_tuning, "SECONDS_BETWEEN", 0)
-        with pytest.raises(StopIteration):
-            train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
+    stop_after(11, monkeypatch)  # eight steps per epoch
+    with pytest.raises(StopIteration):
+        train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
+    monkeypatch.undo()
     assert {file.name for file in (tmp_path / "training_state").glob("*/*")} == {"checkpoint-8", "1.safetensors"}
     train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
     one, two = load_file(path), load_file(tmp_path / "epochs.safetensors")
