@@ -20,13 +20,7 @@ from transformers import BertConfig, BertModel
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import (
-    CHECKPOINT,
-    fine_tune,
-    label_names,
-    order_of_batches,
-    parts_of_like_length,
-)
+from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches, parts_of_like_length
 from attention_atlas.models.loading import describe, load_trained, locate
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}

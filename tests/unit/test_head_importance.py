@@ -16,7 +16,7 @@ from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_parquet
-from attention_atlas.methods import masked_heads as gradients_module
+from attention_atlas.methods import masked_heads
 from attention_atlas.methods.head_measures import (
     CLASSIFICATION,
     CODE,
@@ -29,17 +29,6 @@ from attention_atlas.methods.head_measures import (
     TRANSLATION,
 )
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
-from attention_atlas.methods.masked_heads import (
-    KINDS,
-    Step,
-    ascending,
-    head_gradients,
-    heads_of,
-    next_places,
-    plan_without,
-    step_answers,
-    steps,
-)
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.head_weights import prune_heads as cut_heads
 from attention_atlas.models.task_heads import logits, predicted, target_loss
@@ -102,16 +91,16 @@ def slope(experiment, one, heads, place, plan):
     kind, layer, head = heads.loc[place, HEAD]
     losses, step = [], 0.02
     for sign in (1, -1):
-        gates = torch.ones(attention_shape(experiment.model)[KINDS[kind]])
+        gates = torch.ones(attention_shape(experiment.model)[masked_heads.KINDS[kind]])
         gates[layer - 1, head - 1] += sign * step
-        losses.append(loss_of(experiment, [one], plan.gated(gates, KINDS[kind])))
+        losses.append(loss_of(experiment, [one], plan.gated(gates, masked_heads.KINDS[kind])))
     return pytest.approx((losses[0] - losses[1]) / (2 * step), abs=3e-3, rel=0.02)
 
 
 def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
-    derivatives = head_gradients(experiment, EXAMPLES)
-    monkeypatch.setattr(gradients_module, "GRADIENT_TOKENS", 10)
-    small = head_gradients(experiment, EXAMPLES)
+    derivatives = masked_heads.head_gradients(experiment, EXAMPLES)
+    monkeypatch.setattr(masked_heads, "GRADIENT_TOKENS", 10)
+    small = masked_heads.head_gradients(experiment, EXAMPLES)
     assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
     assert small.by_position == pytest.approx(derivatives.by_position, abs=2e-5)
     assert (small.positions == derivatives.positions).all()
@@ -119,8 +108,8 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
     for place in (0, 3, len(heads) - 1):
         for row in (1, 4):
             assert derivatives.gradient[row, place] == slope(experiment, EXAMPLES[row], heads, place, Plan())
-    plan = plan_without(heads.iloc[[1, 5]])
-    masked = head_gradients(experiment, EXAMPLES, plan).gradient
+    plan = masked_heads.plan_without(heads.iloc[[1, 5]])
+    masked = masked_heads.head_gradients(experiment, EXAMPLES, plan).gradient
     assert (masked[:, [1, 5]] == 0).all(), "masked heads have no derivative, and others that of the changed model"
     assert masked[1, 2] == slope(experiment, EXAMPLES[1], heads, 2, plan)
 
@@ -136,7 +125,7 @@ def test_losses_that_are_not_finite_and_positions_that_the_model_lacks(caplog):
     assert f"1 translations are truncated to the model's {positions} positions" in caplog.text
     experiment.loss = lambda inputs, batch: target_loss(experiment.model, inputs, [[5, 2]] * len(batch)) * float("nan")
     with pytest.raises(AtlasError, match="the loss is not finite for a batch with example"):
-        head_gradients(experiment, EXAMPLES)
+        masked_heads.head_gradients(experiment, EXAMPLES)
 
 
 def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
@@ -152,7 +141,7 @@ def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
 
 
 def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(experiment):
-    derivatives = head_gradients(experiment, EXAMPLES)
+    derivatives = masked_heads.head_gradients(experiment, EXAMPLES)
     assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all()
     lengths = np.asarray([len(one.input_ids) for one in EXAMPLES])
     before_last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] < LAYERS)
@@ -224,17 +213,17 @@ def test_the_table_of_importance_has_intervals_for_means_over_examples(tmp_path)
 
 
 def test_steps_round_as_the_published_code():
-    assert [count for _, count in steps(144, 5, CLASSIFICATION)][:9] == [0, 7, 14, 21, 28, 36, 43, 50, 57]
-    assert steps(96, 10, TRANSLATION)[:3] == [(0, 0), (10, 10), (20, 20)]
-    assert steps(96, 10, TRANSLATION)[-1] == (100, 96)
-    assert [percent for percent, _ in steps(10, 30, TRANSLATION)] == [0, 30, 60, 90, 100]
+    assert [count for _, count in masked_heads.steps(144, 5, CLASSIFICATION)][:9] == [0, 7, 14, 21, 28, 36, 43, 50, 57]
+    assert masked_heads.steps(96, 10, TRANSLATION)[:3] == [(0, 0), (10, 10), (20, 20)]
+    assert masked_heads.steps(96, 10, TRANSLATION)[-1] == (100, 96)
+    assert [percent for percent, _ in masked_heads.steps(10, 30, TRANSLATION)] == [0, 30, 60, 90, 100]
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
 def test_orders_keep_that_of_ties(values):
-    places = ascending(values)
+    places = masked_heads.ascending(values)
     assert places == sorted(range(len(values)), key=lambda place: (values[place], place))
-    assert next_places(values, places[:1], min(3, len(values))) == places[: min(3, len(values))]
+    assert masked_heads.next_places(values, places[:1], min(3, len(values))) == places[: min(3, len(values))]
 
 
 CUTS = {
@@ -275,20 +264,20 @@ def test_heads_that_are_not_there_cannot_be_cut_out():
 
 
 def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself(classifier):
-    heads = heads_of(attention_shape(classifier.model))
+    heads = masked_heads.heads_of(attention_shape(classifier.model))
     pruning_steps = [
-        Step("importance", "all", 0, 0, ()),
-        Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
-        Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
-        Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
-        Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
+        masked_heads.Step("importance", "all", 0, 0, ()),
+        masked_heads.Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
+        masked_heads.Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
+        masked_heads.Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
+        masked_heads.Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
     ]
-    table = step_answers(classifier, heads, pruning_steps, EXAMPLES)
+    table = masked_heads.step_answers(classifier, heads, pruning_steps, EXAMPLES)
     answers = {key: rows["answer"].tolist() for key, rows in table.groupby(["order", "percent"])}
     assert table["expected"].tolist() == [one.label for one in EXAMPLES] * 4
 
     def slow(places):
-        return classifier.answers(EXAMPLES, [plan_without(heads.iloc[list(places)])])[1]
+        return classifier.answers(EXAMPLES, [masked_heads.plan_without(heads.iloc[list(places)])])[1]
 
     assert answers["importance", 50] == answers["random", 50] == slow((0, 1, 2, 5, 9, 11))
     first, second = slow((3, 4)), slow((8, 10))
@@ -315,7 +304,7 @@ def test_pruning_follows_each_order(classifier):
     answers = experiments.masked(classifier, EXAMPLES, EXAMPLES)["answers"]
     pruning = {"step": 50, "classification_step": 25, "random_orders": 2}
     tables = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, PAPER, 4, pruning, 0)
-    derivatives = head_gradients(classifier, EXAMPLES)
+    derivatives = masked_heads.head_gradients(classifier, EXAMPLES)
     pd.testing.assert_frame_equal(tables["derivatives"], gradient_rows(derivatives, [one.record for one in EXAMPLES]))
     table = tables["answers"].set_index(["order", "draw", "percent"])
     assert len(table) == 6 * 5 * len(EXAMPLES), "five steps of each curve"
@@ -324,26 +313,29 @@ def test_pruning_follows_each_order(classifier):
         return table.loc[(order, 0, percent), "answer"].tolist()
 
     def without(places):
-        return classifier.answers(EXAMPLES, [plan_without(derivatives.heads.iloc[places])])[1]
+        return classifier.answers(EXAMPLES, [masked_heads.plan_without(derivatives.heads.iloc[places])])[1]
 
     values = importance(derivatives, PAPER, 4)
-    least = ascending(values)
+    least = masked_heads.ascending(values)
     assert at("importance", 25) == at("recomputed", 25) == without(least[:3])
     assert at("importance", 75) == without(least[:9])
-    left = importance(head_gradients(classifier, EXAMPLES, plan_without(derivatives.heads.iloc[least[:3]])), PAPER, 4)
-    assert at("recomputed", 50) == without(next_places(left, least[:3], 6))
+    without_least = masked_heads.plan_without(derivatives.heads.iloc[least[:3]])
+    left = importance(masked_heads.head_gradients(classifier, EXAMPLES, without_least), PAPER, 4)
+    assert at("recomputed", 50) == without(masked_heads.next_places(left, least[:3], 6))
     single = masked_scores(answers, KEYS, CLASSIFICATION).masking("one")
-    assert at("ablation", 50) == without(ascending(-single.deltas)[:6])
+    assert at("ablation", 50) == without(masked_heads.ascending(-single.deltas)[:6])
     for half in (0, 1):
         other = single.of_examples(np.arange(7) % 2 != half)
-        assert at("ablation_heldout", 50)[half::2] == without(ascending(-other.deltas)[:6])[half::2]
+        assert at("ablation_heldout", 50)[half::2] == without(masked_heads.ascending(-other.deltas)[:6])[half::2]
 
 
 @pytest.fixture
 def times(classifier):
     """Times of a small classifier with random weights, on five examples."""
     card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32")
-    heads = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER, importance=range(12))
+    heads = masked_heads.heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(
+        task=CLASSIFICATION, definition=PAPER, importance=range(12)
+    )
     speed = {"batches": [1, 4, 6], "repeats": 2}
     return lambda **changed: timing(classifier.model, card, EXAMPLES[:5], heads, PAPER, speed | changed)
 

@@ -12,19 +12,10 @@ from functools import partial
 import huggingface_hub
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from tiny_models import ARCHITECTURES, HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    BertTokenizerFast,
-    PreTrainedTokenizerFast,
-)
 
 from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
@@ -42,7 +33,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "tiny"
     tiny("bert").save_pretrained(path)
     vocabulary = {entry: i for i, entry in enumerate(ENTRIES)}
-    BertTokenizerFast(vocab=vocabulary, model_max_length=512).save_pretrained(path)
+    transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=512).save_pretrained(path)
     return path
 
 
@@ -121,7 +112,7 @@ def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatc
 
 
 def large_tokenizer(folder):
-    BertTokenizerFast(vocab={f"t{i}" if i else "[UNK]": i for i in range(VOCABULARY + 1)}).save_pretrained(folder)
+    transformers.BertTokenizerFast(vocab={f"t{i}" if i else "[UNK]": i for i in range(VOCABULARY + 1)}).save_pretrained(folder)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +142,10 @@ def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, n
     tiny(name).save_pretrained(tmp_path)
     tokenizer = Tokenizer(models.WordLevel({entry: i for i, entry in enumerate(ENTRIES)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
     # RoBERTa's positions begin behind the padding index, which is 1 here.
     assert described(tmp_path, entry_for(tmp_path)).max_tokens == read_shape(tmp_path)["longest_input"] == expected
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16).save_pretrained(tmp_path)
     card = described(tmp_path, entry_for(tmp_path))
     assert (card.max_tokens, card.cls, card.sep, card.pad) == (16, None, None, None)
 
@@ -162,7 +153,7 @@ def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, n
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_the_shape_of_a_configuration_is_what_transformers_reads(tmp_path, name):
     tiny(name).save_pretrained(tmp_path)
-    settings = AutoConfig.from_pretrained(tmp_path)
+    settings = transformers.AutoConfig.from_pretrained(tmp_path)
     names = {"layers": "num_hidden_layers", "heads": "num_attention_heads", "hidden_size": "hidden_size"}
     shape = read_shape(tmp_path)
     assert {key: shape[key] for key in names} == {key: getattr(settings, theirs) for key, theirs in names.items()}
@@ -251,7 +242,7 @@ TRUNCATED = {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.
 @pytest.mark.parametrize("init", ["pretrained", "random_encoder"])
 def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message, init):
     folder = stored(model, tmp_path, **changes)
-    kind = AutoModelForCausalLM if model == "gpt2" else AutoModelForSequenceClassification
+    kind = transformers.AutoModelForCausalLM if model == "gpt2" else transformers.AutoModelForSequenceClassification
     for said in (refusal(load_model, entry_for(folder, init=init)), refusal(initialised, kind, entry_for(folder))):
         assert said.startswith(f"{folder}: ")
         assert re.search(message, said), said
@@ -264,21 +255,21 @@ CLASSIFIER = ["classifier.bias", "classifier.weight"]
 @pytest.mark.parametrize(
     ("model", "changes", "kind", "new"),
     [
-        ("bert", {}, AutoModel, []),
-        ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, AutoModel, []),
-        ("bert", {"settings": {"attn_implementation": "flash_attention_2"}}, AutoModel, []),
-        ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, AutoModel, []),
-        ("bert", {"index": "pytorch_model.bin"}, AutoModel, []),
-        ("bert", {}, AutoModelForSequenceClassification, CLASSIFIER),
-        ("bert_mlm", {}, AutoModel, POOLER),
-        ("bert_mlm", {}, AutoModelForMaskedLM, []),
-        ("bert_mlm", {}, AutoModelForSequenceClassification, [*(f"bert.{name}" for name in POOLER), *CLASSIFIER]),
-        ("bert_classifier", {}, AutoModelForSequenceClassification, []),
-        *((model, {}, AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta", "llama")),
-        ("gpt2", {"rename": lambda n: f"transformer.{n}"}, AutoModel, []),
-        ("gpt2", {}, AutoModelForCausalLM, []),
-        ("llama", {}, AutoModelForCausalLM, ["lm_head.weight"]),
-        ("marian", {}, AutoModelForSeq2SeqLM, []),
+        ("bert", {}, transformers.AutoModel, []),
+        ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, transformers.AutoModel, []),
+        ("bert", {"settings": {"attn_implementation": "flash_attention_2"}}, transformers.AutoModel, []),
+        ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, transformers.AutoModel, []),
+        ("bert", {"index": "pytorch_model.bin"}, transformers.AutoModel, []),
+        ("bert", {}, transformers.AutoModelForSequenceClassification, CLASSIFIER),
+        ("bert_mlm", {}, transformers.AutoModel, POOLER),
+        ("bert_mlm", {}, transformers.AutoModelForMaskedLM, []),
+        ("bert_mlm", {}, transformers.AutoModelForSequenceClassification, [*(f"bert.{name}" for name in POOLER), *CLASSIFIER]),
+        ("bert_classifier", {}, transformers.AutoModelForSequenceClassification, []),
+        *((model, {}, transformers.AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta", "llama")),
+        ("gpt2", {"rename": lambda n: f"transformer.{n}"}, transformers.AutoModel, []),
+        ("gpt2", {}, transformers.AutoModelForCausalLM, []),
+        ("llama", {}, transformers.AutoModelForCausalLM, ["lm_head.weight"]),
+        ("marian", {}, transformers.AutoModelForSeq2SeqLM, []),
     ],
 )
 def test_new_heads_and_poolers_are_named_and_every_load_gives_the_same_weights(tmp_path, model, changes, kind, new):

@@ -9,14 +9,13 @@ import pytest
 from sacrebleu.metrics import BLEU
 from scipy.stats import pearsonr, spearmanr
 from small_config import SHIPPED
-from text_boxes import words_in
 
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.published.values import load_published
 from attention_atlas.studies import michel2019
-from attention_atlas.studies.michel2019 import effects, figures, tables
+from attention_atlas.studies.michel2019 import effects, tables
 from attention_atlas.studies.michel2019.tables import PUBLISHED, curve_of, mean_score, prunable
 from attention_atlas.workflow.config import write_configuration
 
@@ -128,10 +127,7 @@ def test_correlations_are_those_of_scipy(frames):
 
 @pytest.mark.parametrize(
     ("name", "number", "chosen_on", "reported_on"),
-    [
-        (TRANSLATION, 5, "translation", "translation_further"),
-        (CLASSIFICATION, 6, "classification_further", "classification"),
-    ],
+    [(TRANSLATION, 5, "translation", "translation_further"), (CLASSIFICATION, 6, "classification_further", "classification")],
 )
 def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_alone(frames, name, number, chosen_on, reported_on):
     selection, measured = (effects.masked_scores(frames[key], KEYS, name).masking(OTHERS) for key in (chosen_on, reported_on))
@@ -302,21 +298,6 @@ def test_claims_follow_from_the_tables(frames):
         (row,) = (row for claim, row in claims.iterrows() if claim.startswith(start))
         assert verdict in ("", row["verdict"]), start
         assert words in row["ours"]
-
-
-DRAWN = {
-    "figure1": "published: 96 encoder heads",
-    "figure2": "without extremes",
-    "figure3": "Most frequent label: 33 %",
-    "figure4": "Encoder-decoder (8 heads)",
-    "figure5": "epoch 4: BLEU",
-}
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_figures_say_what_they_show(frames, name, tmp_path):
-    shown(figures, frames)(name).write({"svg": tmp_path / "figure.svg"}, SETTINGS)
-    assert DRAWN[name] in words_in(tmp_path / "figure.svg")
 
 
 def test_a_table_of_a_built_run_has_its_settings_or_others(tmp_path):

@@ -164,15 +164,6 @@ def test_names_that_stand_in_paths_cannot_be_commands_or_lead_out(name):
         resolve(shipped | {"corpora": shipped["corpora"] | {name: shipped["corpora"]["sample-trees"]}})
 
 
-def properties(schema: object) -> set[str]:
-    """Names of all keys that a schema knows, at any depth."""
-    if not isinstance(schema, dict):
-        return set()
-    return set(schema.get("properties", {})).union(
-        *(properties(part) for part in schema.values()), *(properties(part) for part in schema.get("properties", {}).values())
-    )
-
-
 def fail(log: logging.Logger) -> None:
     log.info("header %s and %s", TOKEN, "another-form-of-secret")
     raise ValueError("in a traceback: another-form-of-secret")
@@ -180,7 +171,7 @@ def fail(log: logging.Logger) -> None:
 
 def test_a_token_is_never_configured_told_or_logged(tmp_path, monkeypatch, capsys, rule):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert not {"token", "hub_token", "hf_token"} & properties(read_schema())
+    assert not any(f'"{name}"' in json.dumps(read_schema()) for name in ("token", "hub_token", "hf_token"))
 
     def refused(*arguments, **options):
         raise PermissionError(f"401 for Authorization: Bearer {TOKEN}")
