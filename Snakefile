@@ -24,6 +24,7 @@ sys.path.insert(0, str(home / "workflow" / "lib"))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.resources import disk_shortage, forecast, pending
 from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
@@ -63,6 +64,7 @@ wildcard_constraints:
     shard=r"\d+",
     task=one_of(TASKS),
     edge_task=one_of(EDGE_TASKS),
+    experiment=one_of((TRANSLATION, CLASSIFICATION)),
     seed=r"\d+",
 
 

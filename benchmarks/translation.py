@@ -13,7 +13,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.head_measures import ONE
 from attention_atlas.methods.masked_heads import masks
-from attention_atlas.models.translating import search, translate_under
+from attention_atlas.models.task_heads import search, translate_under
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, SENTENCES, VOCABULARY, BEAMS = 2, 2, 64, 500, 2

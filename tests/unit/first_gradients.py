@@ -1,4 +1,4 @@
-"""Gradients of the first step of a fine-tuning, by how its batch is divided."""
+"""Fine-tunings that end early: gradients of the first step, by how its batch is divided; a stop after some steps."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ class Taken(Exception):
 
 
 def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[int]]]) -> tuple[torch.Tensor, float, int]:
-    """All gradients in one row, the loss and the number of parts that were trained on, of the first step of `fit`.
+    """All gradients in one row, the loss and the number of parts of the first step of `fit`, a training without dropout.
 
-    Args:
-        fit: starts the training; without dropout.
-        parts: places of the examples in parts, for a batch of so many examples.
+    parts: places of the examples in parts, for a batch of so many examples.
     """
     taken = []
     step = fine_tuning.PartsTrainer.training_step
@@ -47,3 +45,10 @@ def assert_parts_give_the_gradient_of_the_batch(fit: Callable[[], object], parts
     assert loss_in_parts == pytest.approx(loss, rel=1e-5)
     assert whole.norm() > 0
     assert (in_parts - whole).norm() < 1e-5 * whole.norm()
+
+
+def stop_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a training store its state after each epoch, and end in the step after `steps`: an exhausted iterator."""
+    step, taken = fine_tuning.PartsTrainer.training_step, iter(range(steps))
+    monkeypatch.setattr(fine_tuning.PartsTrainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
+    monkeypatch.setattr(fine_tuning, "SECONDS_BETWEEN", 0)

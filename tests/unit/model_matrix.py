@@ -11,6 +11,7 @@ if and only if they are a decoder's; and the maps that the workflow stores are t
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import sys
@@ -154,21 +155,12 @@ _OTHER: dict[str, str] = {
 
 @dataclass
 class Verdict:
-    """What was seen of a model type.
+    """What was seen of a model type."""
 
-    Attributes:
-        status: works, library (observed and changed, but its maps are not what the studies assume), refused, or not built.
-        reason: the message, where it does not work.
-        kinds: kind of attention -> layers with attention, layers, heads.
-        faults: what is wrong; empty for every type that is not refused.
-        remarks: what a user should know.
-    """
-
-    status: str
-    reason: str = ""
-    kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    status: str  # works, library (observed and changed, but its maps are not what the studies assume), refused, or not built
+    reason: str = ""  # the message, where it does not work
     faults: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    unmasked: bool = False  # whether no linear layer reads the outputs of single heads
 
 
 def text_types() -> Iterator[tuple[str, type, type]]:
@@ -240,37 +232,26 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
     inputs = batch(model, LENGTHS)
     reference_maps, reference_output = eager(model, inputs)
     install(model)
-    shape, names = attention_shape(model), attention_layers(model)
-    verdict.kinds = {str(kind): (len(names[kind]), *shape[kind]) for kind in shape}
     maps, output = observed(model, inputs)
     fault = verdict.faults.append
-    layers_of = {kind: sorted(site.layer for site in maps if site.site_kind == kind) for kind in shape}
-    for kind, layers in layers_of.items():
-        ours = [maps[Site(*kind, layer)] for layer in layers]
-        theirs = reference_maps.get(kind, [])
-        if len(theirs) == shape[kind][0]:
-            theirs = [theirs[layer] for layer in layers]
-        if not theirs:
-            verdict.remarks.append(f"eager returns no {kind} maps")
-        elif len(theirs) > len(ours):
-            verdict.remarks.append("some layers are computed several times")
-        elif len(ours) != len(theirs) or not all(map(torch.equal, ours, theirs)):
-            fault(f"{kind} maps differ from eager")
-        if any(weights.shape[2] != weights.shape[3] for weights in ours) and kind != DECODER_CROSS:
-            verdict.remarks.append("keys are not only the tokens")
-        elif kind != DECODER_CROSS and any(
-            (weights[0].triu(1).abs().amax() == 0) != (kind == DECODER_SELF) for weights in ours
-        ):
-            fault(f"{kind} attention is{'' if kind == ENCODER_SELF else ' not'} causal")
     if not torch.equal(output, reference_output):
         fault("output differs from eager")
-    for kind, (_, heads) in shape.items():
-        try:
+    for kind, (layer_count, heads) in attention_shape(model).items():
+        layers = sorted(site.layer for site in maps if site.site_kind == kind)
+        ours, theirs = [maps[Site(*kind, layer)] for layer in layers], reference_maps.get(kind, [])
+        if len(theirs) == layer_count:
+            theirs = [theirs[layer] for layer in layers]
+        # Eager may return no maps, or several of a layer, which the extraction refuses.
+        if theirs and len(theirs) <= len(ours) and not (len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))):
+            fault(f"{kind} maps differ from eager")
+        if kind != DECODER_CROSS and all(weights.shape[2] == weights.shape[3] for weights in ours):
+            causal = {bool(weights[0].triu(1).abs().amax() == 0) for weights in ours}
+            if causal != {kind == DECODER_SELF}:
+                fault(f"{kind} attention is{'' if kind == ENCODER_SELF else ' not'} causal")
+        with contextlib.suppress(AtlasError):  # that attention can only be masked
             if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
                 fault(f"a plan that changes nothing changes the output ({kind})")
-        except AtlasError as error:
-            verdict.remarks.append(str(error))
-        check_masking(model, inputs, kind, max(layers_of[kind]), heads, verdict)
+        check_masking(model, inputs, kind, layers[-1], heads, verdict)
     left = batch(model, LENGTHS, "left")
     model.set_attn_implementation("eager")
     with torch.no_grad():
@@ -317,25 +298,18 @@ def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, 
     fields = {"decoder_attentions": DECODER_SELF, "encoder_attentions": ENCODER_SELF, "cross_attentions": DECODER_CROSS}
     maps = {kind: output.get(key) for key, kind in fields.items()}
     if output.get("attentions") is not None:
-        kind = next(iter(attention_shape(model)))
-        maps[kind] = output["attentions"]
+        maps[next(iter(attention_shape(model)))] = output["attentions"]
     return {kind: [layer for layer in layers or () if layer is not None] for kind, layers in maps.items()}, main_output(output)
 
 
 def observed(
-    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None = None
+    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None = None, outputs: Sequence[Any] = ()
 ) -> tuple[dict[Site, torch.Tensor], torch.Tensor]:
-    """Maps and output of a pass through the engine."""
+    """Maps (the first of a layer) and output of a pass through the engine."""
     maps: dict[Site, torch.Tensor] = {}
-
-    def keep(site: Site, weights: torch.Tensor) -> None:
-        # A layer that computes several maps in one pass is refused by the extraction.
-        maps.setdefault(site, weights)
-
-    with torch.no_grad(), watch(model, observers=[keep], plan=plan) as session:
+    with torch.no_grad(), watch(model, observers=[maps.setdefault], plan=plan, outputs=outputs) as session:
         session.batch(inputs["attention_mask"], decoder_attention_mask=inputs.get("decoder_attention_mask"))
-        output = main_output(model(**inputs))
-    return maps, output
+        return maps, main_output(model(**inputs))
 
 
 def check_masking(
@@ -347,42 +321,37 @@ def check_masking(
     other heads change too, as by a norm over all heads, or where several layers share the projection.
     """
     plan = Plan().zero(layer, 1, where=kind)
-    reads: dict[str, dict[nn.Module, list[torch.Tensor]]] = {}
+    reads: dict[str, dict[nn.Module, torch.Tensor]] = {"clean": {}, "masked": {}}
     width: list[int] = []
 
     def see(site: Site, outputs: torch.Tensor) -> None:
         if (site.site_kind, site.layer) == (kind, layer):
             width.append(outputs.shape[2] * outputs.shape[3])
 
-    def record(reading: dict[nn.Module, list[torch.Tensor]]) -> Any:
-        def call(module: nn.Module, arguments: Any) -> None:
-            if width and arguments[0].shape[-1] == width[0]:
-                reading.setdefault(module, []).append(arguments[0].detach().clone())
-
-        return call
-
     for name, changed in (("clean", None), ("masked", plan)):
         width.clear()
-        call = record(reads.setdefault(name, {}))
-        hooks = [m.register_forward_pre_hook(call) for m in model.modules() if isinstance(m, (nn.Linear, Conv1D))]
-        with torch.no_grad(), watch(model, plan=changed, outputs=[see]) as session:
-            session.batch(inputs["attention_mask"], decoder_attention_mask=inputs.get("decoder_attention_mask"))
-            model(**inputs)
+
+        def record(module: nn.Module, arguments: Any, reading: dict[nn.Module, torch.Tensor] = reads[name]) -> None:
+            if width and arguments[0].shape[-1] == width[0]:
+                reading.setdefault(module, arguments[0].detach().clone())
+
+        hooks = [m.register_forward_pre_hook(record) for m in model.modules() if isinstance(m, (nn.Linear, Conv1D))]
+        observed(model, inputs, changed, [see])
         for hook in hooks:
             hook.remove()
     size = width[0] // heads
     columns = slice(size, 2 * size)
-    projection = next((m for m, calls in reads["masked"].items() if not calls[0][..., columns].any()), None)
+    projection = next((m for m, read in reads["masked"].items() if not read[..., columns].any()), None)
     if projection is None:
-        verdict.remarks.append(f"{kind}: no linear layer reads the outputs of single heads")
+        verdict.unmasked = True
         return
-    before, after = reads["clean"][projection], reads["masked"][projection][0]
+    before, after = (reads[name][projection] for name in ("clean", "masked"))
     rest = torch.ones(width[0], dtype=torch.bool)
     rest[columns] = False
-    tied = sum(getattr(module, "weight", None) is projection.weight for module in model.modules()) > 1
-    if tied or len(attention_layers(model)[kind]) == 1 or not torch.equal(before[0][..., rest], after[..., rest]):
-        return
     weight = projection.weight
+    tied = sum(getattr(module, "weight", None) is weight for module in model.modules()) > 1
+    if tied or len(attention_layers(model)[kind]) == 1 or not torch.equal(before[..., rest], after[..., rest]):
+        return
     kept = weight.detach().clone()
     with torch.no_grad():
         weight.narrow(0 if isinstance(projection, Conv1D) else 1, size, size).zero_()

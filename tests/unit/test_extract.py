@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import json
-import logging
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_matrix import text_types, tiny_model
+from pretend_gpu import PretendGpu
 from safetensors.numpy import save_file
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention, to_words
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, Plan, attention_shape, install, self_attention, watch
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import ShardWriter, tensor_name
+from attention_atlas.models import devices
 from attention_atlas.models import extraction as extract
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import (
-    attention_maps,
-    batch_by_length,
-    each_example,
-    extract_shard,
-    map_shapes,
-)
+from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
+from attention_atlas.models.extraction import attention_maps, batch_by_length, each_example, extract_shard
+from attention_atlas.models.loading import text_part
 
 FLOAT16 = 2e-3
 
@@ -68,14 +70,7 @@ def test_maps_equal_eager_attention_one_example_at_a_time(name):
         assert maps[e.record].shape == (LAYERS, HEADS, n, n)
         assert maps[e.record].dtype == np.float16
         np.testing.assert_allclose(maps[e.record], one_by_one(name, e), rtol=0, atol=FLOAT16)
-        np.testing.assert_allclose(maps[e.record].astype(np.float64).sum(-1), 1, atol=FLOAT16)
     assert np.abs(maps[0][0].astype(np.float32) - maps[0][1]).max() > 0.05
-
-
-def test_segment_ids_reach_the_model():
-    flat = [Example(**{**vars(e), "segment_ids": (0,) * len(e.input_ids)}) for e in EXAMPLES]
-    with_ids, without = (attention_maps(installed("bert"), examples, PAD) for examples in (EXAMPLES, flat))
-    assert np.abs(with_ids[3].astype(np.float32) - without[3]).max() > 0.01
 
 
 def test_at_level_words_maps_are_reduced_before_they_are_rounded():
@@ -89,19 +84,14 @@ def test_at_level_words_maps_are_reduced_before_they_are_rounded():
         assert np.array_equal(alone[e.record], expected.astype(np.float16))
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 20, 10_000])
-def test_batching_does_not_matter(batch_tokens):
+def test_batching_and_the_padding_piece_do_not_matter():
     alone = attention_maps(installed("bert"), EXAMPLES, PAD, batch_tokens=1)
-    batched = attention_maps(installed("bert"), EXAMPLES[::-1], PAD, batch_tokens=batch_tokens)
-    assert list(batched) == [e.record for e in EXAMPLES[::-1]]
-    for record, maps in alone.items():
-        np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
-
-
-def test_the_padding_piece_does_not_matter():
-    padded, padded_otherwise = (attention_maps(installed("bert"), EXAMPLES, pad) for pad in (PAD, 30))
-    for record, maps in padded.items():
-        np.testing.assert_allclose(padded_otherwise[record], maps, rtol=0, atol=1e-3)
+    for batch_tokens, pad in ((20, PAD), (10_000, 30)):
+        batched = attention_maps(installed("bert"), EXAMPLES[::-1], pad, batch_tokens=batch_tokens)
+        assert list(batched) == [e.record for e in EXAMPLES[::-1]]
+        for record, maps in alone.items():
+            np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
+    assert attention_maps(installed("bert"), [], PAD) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,97 +109,57 @@ def test_batches_hold_every_example_once_longest_first_within_their_bound(length
         assert (len(batch) + 1) * len(batch[0].input_ids) > room
 
 
-def test_values_that_are_not_finite_are_refused():
-    model = installed("bert")
-    with torch.no_grad():
-        model.encoder.layer[1].output.dense.weight[0, 0] = float("nan")
-    with pytest.raises(AtlasError, match=r"not finite for a batch with example n3\. Check the weights, or set dtype: float32"):
-        attention_maps(model, EXAMPLES, PAD)
-
-
 @pytest.mark.parametrize("level", ["tokens", "words"])
 def test_maps_of_a_batch_are_in_memory_that_the_next_one_uses_again(level):
-    model, memory, maps = installed("bert"), set(), {}
-    expected = attention_maps(model, EXAMPLES, PAD, level, batch_tokens=20)
+    model, maps, memory = installed("bert"), {}, []
     for e, example_maps in each_example(model, EXAMPLES, PAD, level, batch_tokens=20, reuse_memory=True):
-        assert example_maps.shape == map_shapes(model, EXAMPLES, level)[e.record]
         maps[e.record] = example_maps.copy()
-        base = example_maps
-        while base.base is not None:
-            base = base.base
-        memory.add((id(base), base.nbytes))
+        memory.append(example_maps)
     assert list(maps) == [3, 0, 7, 2, 8], "longest first"
+    expected = attention_maps(model, EXAMPLES, PAD, level, batch_tokens=20)
     assert {r: a.tobytes() for r, a in maps.items()} == {r: a.tobytes() for r, a in expected.items()}
-    # Batches of 12, 9 + 9 and 4 + 3 pieces; the largest are two examples of 9, or of 6 words and special tokens.
-    ((_, size),) = memory
-    assert size == 2 * LAYERS * HEADS * 2 * {"tokens": 9, "words": len(EXAMPLES[0].words) + 2}[level] ** 2
-
-
-def test_no_examples_give_no_maps():
-    assert attention_maps(installed("bert"), [], PAD) == {}
+    assert [np.shares_memory(memory[0], later) for later in memory[1:]] == [True, False, True, False], "first of each batch"
 
 
 @pytest.fixture
 def model_folder(tmp_path):
     tiny("bert").save_pretrained(tmp_path / "model")
-    card = ModelCard(
-        "tiny", "folder model", "bert", LAYERS, HEADS, 40, "[CLS]", "[SEP]", PAD, "ab" * 32, "pretrained", 0, "float32"
-    )
-    write_card(card, tmp_path / "card.json")
+    facts = ("tiny", "folder", "bert", LAYERS, HEADS, 40, "[CLS]", "[SEP]", PAD, "ab" * 32, "pretrained", 0, "float32")
+    write_card(ModelCard(*facts), tmp_path / "card.json")
     return tmp_path / "model"
 
 
-def shard(model_folder, examples: list[Example], level: str = "tokens", init: str = "pretrained"):
+def shard(model_folder, examples: list[Example], level: str = "tokens"):
     folder = model_folder.parent
     write_examples(folder / "examples.parquet", examples)
-    entry = {
-        "source": {"path": str(model_folder)},
-        "layers": LAYERS,
-        "heads": HEADS,
-        "init": init,
-        "seed": 0,
-        "dtype": "float32",
-    }
+    entry = {"source": {"path": str(model_folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
     out = folder / "maps" / "0.safetensors"
-    extract_shard(
-        entry, folder / "card.json", folder / "examples.parquet", "trees", level, out, out.with_suffix(".json"), threads=1
-    )
+    extract_shard(entry, folder / "card.json", folder / "examples.parquet", "trees", level, out, out.with_suffix(".json"))
     return out
 
 
 @pytest.mark.parametrize("level", ["tokens", "words"])
-def test_a_shard_from_files_to_files(model_folder, level):
+def test_a_shard_from_files_to_files(model_folder, level, monkeypatch):
+    # Several batches, and records whose order is not that of their lengths.
+    monkeypatch.setattr(extract, "each_example", functools.partial(each_example, batch_tokens=20))
     out = shard(model_folder, EXAMPLES, level)
     cached_examples = list(read_attention(out.parent))
     assert [e.record for e in cached_examples] == [0, 2, 3, 7, 8]
     for cached, e in zip(cached_examples, EXAMPLES, strict=True):
         assert (cached.id, cached.tokens, cached.word, cached.gold_words) == (e.id, e.tokens, e.word, e.words)
-        assert cached.level == level
         expected = one_by_one("bert", e)
         np.testing.assert_allclose(cached.word_maps(), to_words(expected, e.word), rtol=0, atol=FLOAT16)
         if level == "tokens":
             np.testing.assert_allclose(cached.maps, expected, rtol=0, atol=FLOAT16)
     facts = json.loads(out.with_suffix(".json").read_text())
-    assert facts["model"] == {
-        "name": "tiny",
-        "origin": "folder model",
-        "weights_sha256": "ab" * 32,
-        "init": "pretrained",
-    }
+    assert facts["model"] == {"name": "tiny", "origin": "folder", "weights_sha256": "ab" * 32, "init": "pretrained"}
     assert (facts["corpus"], facts["level"], facts["layers"], facts["heads"]) == ("trees", level, LAYERS, HEADS)
-
-
-@pytest.mark.parametrize("level", ["tokens", "words"])
-def test_a_shard_is_the_file_of_the_maps_in_memory(model_folder, level, monkeypatch):
     maps = attention_maps(installed("bert"), EXAMPLES, PAD, level, batch_tokens=20)
-    # Several batches, and records whose order is not that of their lengths.
-    monkeypatch.setattr(extract, "each_example", functools.partial(each_example, batch_tokens=20))
-    path = shard(model_folder, EXAMPLES, level)
-    save_file({tensor_name(record): array for record, array in maps.items()}, path.with_suffix(".expected"))
-    assert path.read_bytes() == path.with_suffix(".expected").read_bytes()
+    save_file({tensor_name(record): array for record, array in maps.items()}, out.with_suffix(".expected"))
+    assert out.read_bytes() == out.with_suffix(".expected").read_bytes()
 
 
-def broken_weights(model_folder) -> None:
+def broken_weights(model_folder, monkeypatch) -> None:
     model = tiny("bert")
     with torch.no_grad():
         # Finite, as loading asks for; what it is multiplied with overflows.
@@ -224,17 +174,14 @@ def no_space(model_folder, monkeypatch) -> None:
     monkeypatch.setattr(ShardWriter, "write", write)
 
 
-@pytest.mark.parametrize(("fault", "message"), [("weights", "not finite for a batch with"), ("disk", "no space left to write")])
+@pytest.mark.parametrize(
+    ("fault", "message"), [(broken_weights, "not finite for a batch with example n3"), (no_space, "no space left to write")]
+)
 def test_a_shard_that_cannot_be_made_is_a_sentence_and_leaves_nothing(model_folder, monkeypatch, fault, message):
-    broken_weights(model_folder) if fault == "weights" else no_space(model_folder, monkeypatch)
+    fault(model_folder, monkeypatch)
     with pytest.raises(AtlasError, match=message):
         shard(model_folder, EXAMPLES)
     assert list((model_folder.parent / "maps").iterdir()) == []
-
-
-def test_a_shard_is_the_same_file_every_time(model_folder):
-    first = shard(model_folder, EXAMPLES).read_bytes()
-    assert shard(model_folder, EXAMPLES).read_bytes() == first
 
 
 def test_an_empty_shard_needs_no_model(model_folder, monkeypatch):
@@ -244,13 +191,125 @@ def test_an_empty_shard_needs_no_model(model_folder, monkeypatch):
     assert json.loads(out.with_suffix(".json").read_text())["examples"] == []
 
 
-def test_the_expected_size_is_said_beforehand(model_folder, caplog):
-    caplog.set_level(logging.INFO)
-    shard(model_folder, EXAMPLES)
-    assert any("5 examples, about 0.00 GB of maps" in record.getMessage() for record in caplog.records)
+TYPES = {name: (configuration, model) for name, configuration, model in text_types()}
 
 
-def test_an_untrained_control_has_other_maps(model_folder):
-    trained = [e.maps for e in read_attention([shard(model_folder, EXAMPLES)])]
-    untrained = [e.maps for e in read_attention([shard(model_folder, EXAMPLES, init="random")])]
-    assert np.abs(trained[0].astype(np.float32) - untrained[0]).max() > 0.05
+def unusual(name: str):
+    """A model that is not like BERT (`test_model_matrix.py` has every type)."""
+    model = tiny_model(name, *TYPES[name])
+    install(model)
+    return model
+
+
+PLAIN = [Example(n, str(n), (*range(5, 5 + n),), (0,) * n, ("",) * n, (*range(n),), ("",) * n) for n in (9, 5)]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lfm2_moe", r"Lfm2MoeModel: 2 of 4 layers \(1, 3\) have no attention"),
+        ("gpt_oss", "learnt sinks"),
+        ("diffllama", r"one pass computed the attention of layers \[1, 1, 2, 2, 3, 3, 4, 4\]"),
+    ],
+)
+def test_models_whose_maps_are_not_complete_are_refused(name, message):
+    with pytest.raises(AtlasError, match=message):
+        attention_maps(unusual(name), PLAIN, pad=1)
+
+
+def test_a_layer_that_is_skipped_is_an_error():
+    model = installed("bert")
+    model.encoder.layer[1].forward = lambda states, *_, **__: states
+    with pytest.raises(AtlasError, match=r"attention of layers \[1, 3\], not that of each of its 3 layers once"):
+        attention_maps(model, PLAIN, pad=1)
+
+
+@pytest.mark.parametrize("name", ["bigbird_pegasus", "longt5"])
+def test_a_decoders_attention_is_never_that_of_the_encoder(name):
+    model = unusual(name)
+    assert next(iter(attention_shape(model))) == DECODER_SELF
+    with pytest.raises(AtlasError, match="encoder is computed outside the attention interface"):
+        self_attention(model)
+    with pytest.raises(AtlasError, match="without the attention interface"):
+        self_attention(text_part(model))
+
+
+def test_layers_keep_the_numbers_of_the_model_and_only_those_with_attention_take_plans():
+    model, seen = unusual("lfm2_moe"), []
+    ids = torch.tensor([PLAIN[0].input_ids])
+    with torch.no_grad(), watch(model, observers=[lambda site, _: seen.append(site.layer)], plan=Plan().zero(3, 0)):
+        model(input_ids=ids)
+    assert seen == [1, 3]
+    with pytest.raises(AtlasError, match=r"layer 2 .* has no decoder/self attention"), watch(model, plan=Plan().zero(2, 0)):
+        pass
+    # Learnt sinks: attention does not determine the output, so that it can only be masked.
+    sinks = unusual("granite_swa")
+    with torch.no_grad(), watch(sinks, plan=Plan().zero(0, 0)):
+        sinks(input_ids=ids)
+    with torch.no_grad(), watch(sinks, plan=Plan().gated(torch.ones(4))), pytest.raises(AtlasError, match="only masking"):
+        sinks(input_ids=ids)
+
+
+@pytest.mark.parametrize(("name", "layers"), [("t5", 4), ("bart", 2), ("dpr", 4)])
+def test_the_part_that_reads_text_has_the_encoders_maps(name, layers):
+    part = text_part(unusual(name))
+    assert self_attention(part) == (ENCODER_SELF, layers, 4)
+    maps = attention_maps(part, PLAIN, pad=1)
+    assert {record: of.shape for record, of in maps.items()} == {n: (layers, 4, n, n) for n in (9, 5)}
+
+
+@pytest.mark.parametrize("name", ["clip_text_model", "opt"])
+def test_causal_attention_is_a_decoders_whatever_its_class_says(name):
+    assert next(iter(attention_shape(unusual(name)))) == DECODER_SELF
+
+
+def test_texts_that_read_their_padding_do_not_share_a_batch():
+    model = unusual("mobilebert")
+    together = attention_maps(model, PLAIN, pad=1)
+    for one in PLAIN:
+        np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tool", "there", "expected"),
+    [
+        (None, False, False, "cpu"),
+        ("auto", True, True, "cuda"),
+        ("auto", True, False, "cpu"),
+        ("cpu", True, True, "cpu"),
+        ("cuda", True, True, "cuda"),
+        ("cuda", False, False, "torch sees no GPU here"),
+        ("tpu", False, False, "use auto, cpu or cuda"),
+    ],
+)
+def test_the_device_is_what_is_asked_for(monkeypatch, wanted, tool, there, expected):
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    if wanted:
+        monkeypatch.setenv(DEVICE_VARIABLE, wanted)
+    monkeypatch.setattr(devices, "gpu_here", lambda: tool)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    if expected in ("cpu", "cuda"):
+        assert pick_device() == expected
+    else:
+        with pytest.raises(AtlasError, match=expected):
+            pick_device()
+
+
+@pytest.fixture(params=["real", "pretended"])
+def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of a GPU: of this machine's, and of one that is pretended."""
+    if request.param == "real" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    with PretendGpu() if request.param == "pretended" else contextlib.nullcontext():
+        yield "cuda"
+
+
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_maps_and_divergence_on_a_gpu_are_those_of_the_cpu(gpu, level):
+    model = installed("bert")
+    here = attention_maps(model, EXAMPLES, PAD, level)
+    there = attention_maps(model.to(gpu), EXAMPLES, PAD, level)
+    for record, maps in here.items():
+        assert np.allclose(maps.astype(float), there[record].astype(float), atol=5e-4)
+    maps = here[3].reshape(-1, *here[3].shape[2:])
+    assert np.allclose(head_divergence(maps, 0.001, device=gpu), head_divergence(maps, 0.001), atol=1e-4)

@@ -24,8 +24,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.task_heads import TAGS, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
-from attention_atlas.models.translating import UNCOUNTED
+from attention_atlas.models.task_heads import TAGS, UNCOUNTED, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
 from attention_atlas.studies.stefanik2021.removal import removal
 from attention_atlas.studies.stefanik2021.scores import f1_of, token_counts
 

@@ -1,13 +1,11 @@
 """Translation models: initialised, trained, and translating under a plan, against slow references."""
 
 import copy
-import hashlib
-import json
 
 import pandas as pd
 import pytest
 import torch
-from first_gradients import assert_parts_give_the_gradient_of_the_batch
+from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
 from safetensors.torch import load_file
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
@@ -19,13 +17,12 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import ANSWERS, NONE
-from attention_atlas.models import fine_tuning
+from attention_atlas.methods.head_measures import NONE
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import PartsTrainer, fine_tune
+from attention_atlas.models.fine_tuning import fine_tune, write_untrained_model
 from attention_atlas.models.loading import describe, epoch_loaders, load_epoch, load_trained
-from attention_atlas.models.translating import search, translate_under, translation_ids, write_untrained_model
-from attention_atlas.studies.michel2019.effects import FIGURE5, training_curves
+from attention_atlas.models.task_heads import search, translate_under, translation_ids
+from attention_atlas.studies.michel2019.effects import training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
@@ -52,74 +49,66 @@ def new_model(tmp_path_factory):
 
 def train(new_model, folder, **changed):
     source, entry = new_model
-    files = [source / "e.parquet"]
-    fine_tune(entry, source / "card.json", files, 60, TRAINING | changed, 1, folder / "checkpoint", folder / "summary.tsv")
+    out = (folder / "checkpoint", folder / "summary.tsv", folder / "epochs.safetensors")
+    fine_tune(entry, source / "card.json", [source / "e.parquet"], 60, TRAINING | changed, 1, *out)
     return folder / "checkpoint"
 
 
 @pytest.fixture(scope="module")
 def trained(new_model, tmp_path_factory):
-    """The model after a little training, with the engine, and its examples and tokenizer."""
-    folder = train(new_model, tmp_path_factory.mktemp("trained"), epochs=4)
+    """The model after a little training, with the engine, its examples and tokenizer, and its folder."""
+    folder = train(new_model, tmp_path_factory.mktemp("trained"), epochs=3, keep_epochs=[1, 3])
     entry = {**new_model[1], "source": {"path": str(folder)}, "init": "pretrained"}
     examples = list(read_examples([new_model[0] / "e.parquet"]))
     return load_trained(entry, "translation"), examples[:12], open_tokenizer(new_model[0] / "tokenizer.json"), folder
 
 
-def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(new_model):
+def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(new_model, trained):
     folder, _ = new_model
     card = read_card(folder / "card.json")
     assert (card.layers, card.heads, card.max_tokens, card.pad) == (2, 4, 48, 0)
-    settings = json.loads((folder / "untrained/config.json").read_text())
-    assert (settings["decoder_layers"], settings["decoder_attention_heads"], settings["d_model"]) == (2, 4, 16)
+    assert attention_shape(trained[0]) == dict.fromkeys((ENCODER_SELF, DECODER_SELF, DECODER_CROSS), (2, 4))
     tokenizer = open_tokenizer(folder / "tokenizer.json")
     examples = list(read_examples([folder / "e.parquet"]))
     for example, ids in zip(examples, translation_ids(examples, folder / "tokenizer.json"), strict=True):
         assert tokenizer.decode(ids) == example.label
         assert tokenizer.decode(list(example.input_ids)) == " ".join(example.words)
         assert ids[-1] == example.input_ids[-1] == 1
+    ids = AutoTokenizer.from_pretrained(trained[3])("The cat sleeps.", return_tensors="pt")["input_ids"]
+    assert MarianMTModel.from_pretrained(trained[3]).generate(ids, max_new_tokens=5).shape[0] == 1
 
 
-def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(new_model, tmp_path):
-    first, second = (train(new_model, tmp_path / name) for name in ("a", "b"))
-    digests = [hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest() for folder in (first, second)]
-    assert digests[0] == digests[1]
-    losses = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")["loss"]
+def test_training_lowers_the_loss_also_in_parts(new_model, trained, tmp_path):
+    losses = pd.read_csv(trained[3].parent / "summary.tsv", sep="\t")["loss"]
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
-
-
-def test_parts_of_a_batch_give_its_gradient(new_model, tmp_path):
     assert_parts_give_the_gradient_of_the_batch(lambda: train(new_model, tmp_path, dropout=0.0))
 
 
-def test_a_stopped_training_keeps_the_weights_of_the_epochs_before(new_model, tmp_path, monkeypatch):
-    source, entry = new_model
-
-    def train_by_epoch(folder):
-        out = (folder / "checkpoint", folder / "summary.tsv", folder / "epochs.safetensors")
-        fine_tune(entry, source / "card.json", [source / "e.parquet"], 60, TRAINING | {"keep_epochs": [1, 2]}, 1, *out)
-
-    train_by_epoch(tmp_path / "whole")
-    step, taken = PartsTrainer.training_step, iter(range(11))
-    with monkeypatch.context() as stopping:
-        # Eight steps per epoch; the twelfth is not done. An exhausted iterator ends the training here.
-        stopping.setattr(PartsTrainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
-        stopping.setattr(fine_tuning, "SECONDS_BETWEEN", 0)
-        with pytest.raises(StopIteration):
-            train_by_epoch(tmp_path / "stopped")
-    assert {path.name for path in (tmp_path / "stopped/training_state").glob("*/*")} == {"checkpoint-8", "1.safetensors"}
-    train_by_epoch(tmp_path / "stopped")
-    for name in ("epochs.safetensors", "checkpoint/model.safetensors"):
-        one, two = (load_file(tmp_path / folder / name) for folder in ("whole", "stopped"))
-        assert one.keys() == two.keys()
-        assert all(torch.equal(one[key], two[key]) for key in one)
-
-
-def test_the_checkpoint_is_a_model_that_transformers_reads(trained):
-    folder = trained[3]
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder)
-    ids = tokenizer("The cat sleeps.", return_tensors="pt")
-    assert model.generate(ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=5).shape[0] == 1
+def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model, trained, tmp_path, monkeypatch):
+    path = trained[3].parent / "epochs.safetensors"
+    assert [*epoch_loaders(path)] == [1, 3]
+    model = copy.deepcopy(trained[0])
+    last = {name: weights.clone() for name, weights in model.state_dict().items()}
+    load_epoch(model, path, 1)
+    assert not torch.equal(model.state_dict()["model.shared.weight"], last["model.shared.weight"])
+    # Weights that two modules share stay shared.
+    assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight)
+    load_epoch(model, path, 3)
+    assert all(torch.equal(weights, last[name]) for name, weights in model.state_dict().items())
+    with pytest.raises(AtlasError, match="epoch 2 has no"):
+        load_epoch(model, path, 2)
+    (tmp_path / "damaged").write_bytes(b"x" * 20)
+    with pytest.raises(AtlasError, match="cannot be read"):
+        epoch_loaders(tmp_path / "damaged")
+    stop_after(11, monkeypatch)  # eight steps per epoch
+    with pytest.raises(StopIteration):
+        train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
+    monkeypatch.undo()
+    assert {file.name for file in (tmp_path / "training_state").glob("*/*")} == {"checkpoint-8", "1.safetensors"}
+    train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
+    one, two = load_file(path), load_file(tmp_path / "epochs.safetensors")
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[key], two[key]) for key in one)
 
 
 @pytest.fixture(scope="module")
@@ -201,30 +190,15 @@ def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
     assert len({tuple(texts) for texts in together}) == 8
 
 
-def test_all_three_kinds_of_attention_are_seen(trained):
-    assert attention_shape(trained[0]) == {ENCODER_SELF: (2, 4), DECODER_SELF: (2, 4), DECODER_CROSS: (2, 4)}
-
-
-def test_what_cannot_be_trained_on_is_refused(new_model, tmp_path):
-    source, entry = new_model
-    with pytest.raises(AtlasError, match="nothing to train on"):
-        fine_tune(entry, source / "card.json", [source / "e.parquet"], 0, TRAINING, 1, tmp_path / "c", tmp_path / "s")
-    with pytest.raises(AtlasError, match=r"there is no tokenizer\.json"):
-        open_tokenizer(tmp_path / "tokenizer.json")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(AtlasError, match="not a readable tokenizer"):
-        open_tokenizer(tmp_path / "tokenizer.json")
-
-
-def opened(source, entry):
-    """The experiment with a model."""
-    files = {name.partition(".")[0]: source / name for name in ("card.json", "tokenizer.json")}
+@pytest.fixture
+def experiment(new_model, trained):
+    entry = {**new_model[1], "source": {"path": str(trained[3])}, "init": "pretrained"}
+    files = {name.partition(".")[0]: new_model[0] / name for name in ("card.json", "tokenizer.json")}
     return open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
 
 
-def test_translations_under_every_mask(new_model, trained):
-    model, examples, tokenizer, checkpoint = trained
-    experiment = opened(new_model[0], {**new_model[1], "source": {"path": str(checkpoint)}, "init": "pretrained"})
+def test_translations_under_every_mask(experiment, trained):
+    model, examples, tokenizer, _ = trained
     table, second, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
     assert len(second) == 3 * (1 + 3 * 2 * 4)
@@ -238,48 +212,14 @@ def test_translations_under_every_mask(new_model, trained):
         masked(experiment, [], examples[:3])
 
 
-def test_weights_after_some_epochs_are_kept_and_loaded(new_model, tmp_path):
-    source, entry = new_model
-    files = [source / "e.parquet"]
-    training = TRAINING | {"epochs": 3, "keep_epochs": [1, 3]}
-    outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
-    fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
-    assert [*epoch_loaders(outs[2])] == [1, 3]
-    model = load_trained({**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}, "translation")
-    last = {name: weights.clone() for name, weights in model.state_dict().items()}
-    load_epoch(model, outs[2], 1)
-    assert not torch.equal(model.state_dict()["model.shared.weight"], last["model.shared.weight"])
-    # Weights that two modules share stay shared.
-    assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight)
-    load_epoch(model, outs[2], 3)
-    assert all(torch.equal(weights, last[name]) for name, weights in model.state_dict().items())
-    with pytest.raises(AtlasError, match="epoch 2 has no"):
-        load_epoch(model, outs[2], 2)
-    (tmp_path / "damaged").write_bytes(b"x" * 20)
-    with pytest.raises(AtlasError, match="cannot be read"):
-        epoch_loaders(tmp_path / "damaged")
-    fine_tune(entry, source / "card.json", files, 60, TRAINING | {"epochs": 1}, 1, tmp_path / "c", *outs[1:])
-    with pytest.raises(AtlasError, match="set keep_epochs"):
-        epoch_loaders(outs[2])
-
-
-def test_pruning_follows_a_training(new_model, tmp_path):
-    source, entry = new_model
-    files = [source / "e.parquet"]
-    training = TRAINING | {"epochs": 2, "keep_epochs": [1, 2]}
-    outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
-    fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
-    trained = {**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}
-    options = "paper", 8, {"step": 50}
-    tokens, examples = source / "tokenizer.json", list(read_examples(files, 8))
-    table = dynamics(opened(source, trained), epoch_loaders(outs[2]), examples[:4], examples, *options)
-    assert list(table.columns) == ["epoch", "percent", "count", *ANSWERS]
-    assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 2) for p in (0, 50, 100)}
+def test_pruning_follows_a_training(experiment, trained):
+    model, examples, tokenizer, folder = trained
+    loaders = epoch_loaders(folder.parent / "epochs.safetensors")
+    table = dynamics(experiment, loaders, examples[:4], examples, "paper", 8, {"step": 50})
+    assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 3) for p in (0, 50, 100)}
     # After the last epoch the model is the checkpoint itself.
-    whole = table[(table["epoch"] == 2) & (table["count"] == 0)]
-    model = load_trained(trained, "translation")
-    assert whole["answer"].tolist() == translate(model, examples[:4], 0, open_tokenizer(tokens), beams=2)
+    whole = table[(table["epoch"] == 3) & (table["count"] == 0)]
+    assert whole["answer"].tolist() == translate(model, examples[:4], 0, tokenizer, beams=2)
     rows = training_curves(table, 100, 0)["training_curves"]
-    assert list(rows.columns) == FIGURE5
     assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]
     assert set(rows["heads"]) == {24}

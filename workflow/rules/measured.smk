@@ -6,7 +6,11 @@ from attention_atlas.workflow.resources import gpus, memory, minutes
 
 rule measured:
     log:
-        "results/logs/measured.log",
+        "results/{run}/logs/<job>.log",
+    benchmark:
+        "results/{run}/benchmarks/<job>.tsv"
+    pathvars:
+        job="measured",
     conda:
         "../../envs/analysis.yaml"
     resources:

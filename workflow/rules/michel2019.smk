@@ -1,46 +1,35 @@
 # Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model and sentences with translations, a model
-# fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019, of which studies/michel2019/{tables,figures}.py
-# make tables and figures.
-
-from functools import partial
+# fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019.
 
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
-from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
 michel2019 = StudyInputs(config, "michel2019")
-MASKED = "results/{run}/michel2019/masked/{experiment}.parquet"
+MASKED, PRUNED = "results/{run}/michel2019/masked/{experiment}", "results/{run}/michel2019/pruned/{experiment}"
+settings = ("same_file", "excluded_extremes", "resamples", "seed")
+EFFECTS = ("ablation", "ablation_best_translation", "ablation_best_classification", "correlation_heads", "correlations")
+EFFECTS += ("head_importance", "pruning_curves", "pruning_curves_by_kind", "statistics")
 FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
 further_examples_of = {kind: michel2019.if_named(role, michel2019.examples(role)) for kind, role in FURTHER.items()}
 further_limits = {kind: michel2019.if_named(role, michel2019.limit(role)) for kind, role in FURTHER.items()}
-tested = "{wildcards.experiment}"
-second = "{wildcards.experiment}_other"
+tested, second = "{wildcards.experiment}", "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
 importance = {"definition": "importance.definition", "batch": "importance.batch"}
-scored_dynamics = ("dynamics_importance", "importance", "records")
-of_experiments = partial(expand, experiment=(TRANSLATION, CLASSIFICATION), allow_missing=True)  # files of both experiments
-
-
-wildcard_constraints:
-    experiment=one_of((TRANSLATION, CLASSIFICATION)),
 
 
 use rule measured_by_model as michel2019_masked with:
     input:
-        michel2019.card(tested),
-        michel2019.tokenizer(tested),
+        *(michel2019.card(tested), michel2019.tokenizer(tested)),
         examples=michel2019.examples(tested),
         second_examples=michel2019.examples(second),
         further_examples=lambda wildcards: further_examples_of[wildcards.experiment](wildcards),
     output:
-        answers=MASKED,
-        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
-        further_answers="results/{run}/michel2019/masked/{experiment}_further.parquet",
-    log:
-        "results/{run}/logs/michel2019/masked/{experiment}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/masked/{experiment}.tsv"
+        answers=f"{MASKED}.parquet",
+        second_answers=f"{MASKED}_other.parquet",
+        further_answers=f"{MASKED}_further.parquet",
+    pathvars:
+        job="michel2019/masked/{experiment}",
     resources:
         mem_mb=michel2019.model_memory(),
         runtime=minutes(1440),
@@ -56,18 +45,15 @@ use rule measured_by_model as michel2019_masked with:
 
 use rule michel2019_masked as michel2019_pruned with:
     input:
-        michel2019.card(tested),
-        michel2019.tokenizer(tested),
+        *(michel2019.card(tested), michel2019.tokenizer(tested)),
         examples=michel2019.examples(tested),
         scored_examples=michel2019.examples(*scored),
-        answers=MASKED,
+        answers=f"{MASKED}.parquet",
     output:
-        answers="results/{run}/michel2019/pruned/{experiment}.parquet",
-        derivatives="results/{run}/michel2019/pruned/{experiment}_derivatives.parquet",
-    log:
-        "results/{run}/logs/michel2019/pruned/{experiment}.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
+        answers=f"{PRUNED}.parquet",
+        derivatives=f"{PRUNED}_derivatives.parquet",
+    pathvars:
+        job="michel2019/pruned/{experiment}",
     params:
         **michel2019.parameters("experiments:pruned", "pruning", "seed", **importance),
         limit=michel2019.limits(examples=tested, scored_examples=scored),
@@ -75,21 +61,18 @@ use rule michel2019_masked as michel2019_pruned with:
 
 use rule michel2019_masked as michel2019_dynamics with:
     input:
-        michel2019.card("dynamics"),
-        michel2019.tokenizer("dynamics"),
+        *(michel2019.card("dynamics"), michel2019.tokenizer("dynamics")),
         epochs=michel2019.of_role("dynamics", "results/{run}/models/{model}/epochs.safetensors"),
         examples=michel2019.examples("dynamics"),
-        scored_examples=michel2019.examples(*scored_dynamics),
+        scored_examples=michel2019.examples("dynamics_importance", "importance", "records"),
     output:
         answers="results/{run}/michel2019/dynamics.parquet",
-    log:
-        "results/{run}/logs/michel2019/dynamics.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/dynamics.tsv"
+    pathvars:
+        job="michel2019/dynamics",
     params:
         **michel2019.parameters("experiments:dynamics", "pruning", **importance),
         experiment=michel2019.opened("dynamics", "beams"),
-        limit=michel2019.limits(examples="dynamics", scored_examples=scored_dynamics),
+        limit=michel2019.limits(examples="dynamics", scored_examples=("dynamics_importance", "importance", "records")),
 
 
 use rule measured_by_model as michel2019_timing with:
@@ -99,10 +82,8 @@ use rule measured_by_model as michel2019_timing with:
         head_importance="results/{run}/michel2019/head_importance.tsv",
     output:
         timing="results/{run}/michel2019/timing.tsv",
-    log:
-        "results/{run}/logs/michel2019/timing.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/timing.tsv"
+    pathvars:
+        job="michel2019/timing",
     resources:
         mem_mb=michel2019.model_memory(),
         runtime=minutes(240),
@@ -115,28 +96,16 @@ use rule measured_by_model as michel2019_timing with:
 
 use rule measured as michel2019_effects with:
     input:
-        answers=of_experiments(MASKED),
-        second_answers=of_experiments("results/{run}/michel2019/masked/{experiment}_other.parquet"),
-        derivatives=of_experiments("results/{run}/michel2019/pruned/{experiment}_derivatives.parquet"),
-        pruned=of_experiments("results/{run}/michel2019/pruned/{experiment}.parquet"),
+        answers=expand(f"{MASKED}.parquet", experiment=FURTHER, allow_missing=True),
+        second_answers=expand(f"{MASKED}_other.parquet", experiment=FURTHER, allow_missing=True),
+        derivatives=expand(f"{PRUNED}_derivatives.parquet", experiment=FURTHER, allow_missing=True),
+        pruned=expand(f"{PRUNED}.parquet", experiment=FURTHER, allow_missing=True),
     output:
-        ablation="results/{run}/michel2019/ablation.tsv",
-        ablation_best_translation="results/{run}/michel2019/ablation_best_translation.tsv",
-        ablation_best_classification="results/{run}/michel2019/ablation_best_classification.tsv",
-        correlation_heads="results/{run}/michel2019/correlation_heads.tsv",
-        correlations="results/{run}/michel2019/correlations.tsv",
-        head_importance="results/{run}/michel2019/head_importance.tsv",
-        pruning_curves="results/{run}/michel2019/pruning_curves.tsv",
-        pruning_curves_by_kind="results/{run}/michel2019/pruning_curves_by_kind.tsv",
-        statistics="results/{run}/michel2019/statistics.tsv",
-    log:
-        "results/{run}/logs/michel2019/effects.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/effects.tsv"
+        **{name: f"results/{{run}}/michel2019/{name}.tsv" for name in EFFECTS},
+    pathvars:
+        job="michel2019/effects",
     params:
-        **michel2019.parameters(
-            "effects:effects", "same_file", "excluded_extremes", "resamples", "seed", batch="importance.batch"
-        ),
+        **michel2019.parameters("effects:effects", *settings, batch="importance.batch"),
 
 
 use rule measured as michel2019_training with:
@@ -145,9 +114,7 @@ use rule measured as michel2019_training with:
     output:
         training_curves="results/{run}/michel2019/training_curves.tsv",
         training_statistics="results/{run}/michel2019/training_statistics.tsv",
-    log:
-        "results/{run}/logs/michel2019/training.log",
-    benchmark:
-        "results/{run}/benchmarks/michel2019/training.tsv"
+    pathvars:
+        job="michel2019/training",
     params:
         **michel2019.parameters("effects:training_curves", "resamples", "seed"),

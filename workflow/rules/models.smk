@@ -7,15 +7,10 @@ from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import gpus, memory, minutes
 
 inputs = SharedInputs(config)
-fine_tuned = {
-    "config": "results/{run}/models/{model}/checkpoint/config.json",
-    "tokenizer": "results/{run}/models/{model}/checkpoint/tokenizer.json",
-    "tokenizer_config": "results/{run}/models/{model}/checkpoint/tokenizer_config.json",
-    "weights": "results/{run}/models/{model}/checkpoint/model.safetensors",
-    "summary": "results/{run}/models/{model}/training.tsv",
-    "card": "results/{run}/models/{model}/card.json",
-    "described": "results/{run}/models/{model}/tokenizer.json",
-}
+FOLDER = "results/{run}/models/{model}"
+fine_tuned = {name: f"{FOLDER}/checkpoint/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")}
+fine_tuned |= {"weights": f"{FOLDER}/checkpoint/model.safetensors", "summary": f"{FOLDER}/training.tsv"}
+fine_tuned |= {"card": f"{FOLDER}/card.json", "described": f"{FOLDER}/tokenizer.json"}
 
 
 rule describe_model:
@@ -30,7 +25,7 @@ rule describe_model:
         "results/{run}/benchmarks/describe_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.described_models()),
-    # A short job that many jobs depend on: run it first so that long jobs start early.
+    # A short job that many jobs depend on (the next one too): run it first so that long jobs start early.
     priority: 30
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
@@ -51,14 +46,11 @@ rule untrained_model:
     input:
         inputs.vocabulary_files,
     output:
-        config="results/{run}/models/{model}/untrained/config.json",
-        tokenizer="results/{run}/models/{model}/untrained/tokenizer.json",
-        tokenizer_config="results/{run}/models/{model}/untrained/tokenizer_config.json",
+        **{name: f"{FOLDER}/untrained/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")},
     log:
         "results/{run}/logs/untrained_model/{model}.log",
     benchmark:
         "results/{run}/benchmarks/untrained_model/{model}.tsv"
-    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     conda:
         "../../envs/model.yaml"

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from attention_atlas.models.translating import write_untrained_model
+from attention_atlas.models.fine_tuning import write_untrained_model
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

@@ -69,11 +69,7 @@ def extract_shard(
 
 
 def attention_maps(
-    model: PreTrainedModel,
-    examples: Sequence[Example],
-    pad: int,
-    level: str = "tokens",
-    batch_tokens: int = EXTRACTION_TOKENS,
+    model: PreTrainedModel, examples: Sequence[Example], pad: int, level: str = "tokens", batch_tokens: int = EXTRACTION_TOKENS
 ) -> dict[int, Half]:
     """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`."""
     maps = {e.record: example_maps for e, example_maps in each_example(model, examples, pad, level, batch_tokens)}
@@ -91,12 +87,9 @@ def each_example(
 ) -> Iterator[tuple[Example, Half]]:
     """Yield each example, longest first, with its attention [layer, head, n, n] in float16 without padding.
 
-    Examples of similar length share a batch of at most `batch_tokens` padded tokens. Only the maps of one batch, and those of
-    one layer in the model's precision, are in memory.
-
-    `reuse_memory`: reuse one block of memory for all batches; maps are then valid until the next batch is requested. Touching
-    memory for the first time can take several times as long as filling it; `values`: function from the examples of a batch to
-    an observer of its value vectors (see `engine.watch`).
+    Examples of similar length share a batch of at most `batch_tokens` padded tokens. `reuse_memory`: one block of memory for
+    all batches, which is faster; maps are then valid until the next batch is requested. `values`: function from the examples of
+    a batch to an observer of its value vectors (see `engine.watch`).
     """
     kind, layers, _ = self_attention(model)
     shapes = map_shapes(model, examples, level)
@@ -106,19 +99,12 @@ def each_example(
     batches = list(batch_by_length(examples, batch_tokens))
     sizes = [sum(math.prod(shapes[e.record]) for e in batch) for batch in batches]
     block = np.empty(max(sizes, default=0) if reuse_memory else 0, np.float16)
-    for number, (batch, size) in enumerate(zip(progress(batches, label="forward passes"), sizes, strict=True)):
-        places = _parts(block if reuse_memory else np.empty(size, np.float16), [shapes[e.record] for e in batch])
 
+    def run(batch: Sequence[Example], places: Sequence[Half], first: bool) -> None:
+        """One forward pass, which writes each layer's maps to the places of its examples."""
         seen: list[int] = []
 
-        def keep(
-            site: Site,
-            probabilities: torch.Tensor,
-            batch: Sequence[Example] = batch,
-            places: list[Half] = places,
-            seen: list[int] = seen,
-            first: bool = number == 0,
-        ) -> None:
+        def keep(site: Site, probabilities: torch.Tensor) -> None:
             if site.site_kind == kind:
                 if first:
                     _check_maps(model, site, probabilities[0])
@@ -141,6 +127,10 @@ def each_example(
                 f"the model's values are not finite for a batch with example {batch[0].id}. "
                 "Check the weights, or set dtype: float32 for this model."
             )
+
+    for number, (batch, size) in enumerate(zip(progress(batches, label="forward passes"), sizes, strict=True)):
+        places = _parts(block if reuse_memory else np.empty(size, np.float16), [shapes[e.record] for e in batch])
+        run(batch, places, first=number == 0)
         yield from zip(batch, places, strict=True)
 
 
@@ -245,17 +235,13 @@ def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.T
     if embeddings.word_embeddings.embedding_dim != embeddings.LayerNorm.normalized_shape[-1]:
         return None
 
-    def embed(pieces: torch.Tensor) -> torch.Tensor:
-        return embeddings.LayerNorm(embeddings.word_embeddings(pieces))
-
-    return embed
+    return lambda pieces: embeddings.LayerNorm(embeddings.word_embeddings(pieces))
 
 
 class HiddenStates:
     """Hidden states of some word pieces of a corpus, in a file from which they are read one example at a time.
 
     All examples of a shard go through the model, so that batches, and therefore rounding, do not depend on the selected ones.
-
     `pieces_of`: positions of the word pieces whose states are stored, in order; an example without any is not stored.
     """
 

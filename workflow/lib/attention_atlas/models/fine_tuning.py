@@ -1,4 +1,4 @@
-"""Fine-tuning with transformers' Trainer: train a model of the registry on a task and write a checkpoint.
+"""Fine-tuning with transformers' Trainer: train a model of the registry, or a new one, on a task and write a checkpoint.
 
 Random batches, as used in the papers, are padded to their longest example, about twice the mean length. The gradient of a mean
 loss is the sum of the gradients of parts, each weighted by its share of the targets; only the dropout masks differ.
@@ -11,7 +11,8 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,32 +20,39 @@ import pandas as pd
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers import (
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
 from transformers.trainer import TRAINER_STATE_NAME
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.records import sampled
+from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
-from attention_atlas.models import devices
+from attention_atlas.models import devices, marian
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import check_loss, check_weights, class_with_head, configuration, initialised, locate
-from attention_atlas.models.task_heads import TAGS, span_of_pieces, tag_numbers
-from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
+from attention_atlas.models.marian import END, PAD, UNKNOWN
+from attention_atlas.models.task_heads import TAGS, UNCOUNTED, decoder_inputs, span_of_pieces, tag_numbers, translation_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
 RANDOM, BY_LENGTH = "random", "by_length"  # orders of the training examples in batches
-STATE = "training_state"
-"""Folder beside the checkpoint for what training continues from. Snakemake would remove an output of a failed job."""
-SECONDS_BETWEEN = 20 * 60
-"""Seconds from the start of training, or from a stored state, after which the state at the end of an epoch is stored."""
-CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
-"""Files of a checkpoint, the weights last."""
+STATE = "training_state"  # folder beside the checkpoint: Snakemake would remove an output of a failed job
+SECONDS_BETWEEN = 20 * 60  # from the start or a stored state until the state at the end of an epoch is stored
+CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")  # the weights last
 SUMMARY = ["step", "epoch", "loss", "learning_rate"]  # loss: mean since the previous row or the last start
 
 
@@ -191,11 +199,8 @@ def _items(
         spans = map(span_of_pieces, examples)
         targets = [{"start_positions": span[0], "end_positions": span[1]} if span else None for span in spans]
     # The Trainer groups examples by number of tokens.
-    items = [
-        {"input_ids": list(example.input_ids), "example": example, "targets": target}
-        for example, target in zip(examples, targets, strict=True)
-        if target
-    ]
+    pairs = [(example, target) for example, target in zip(examples, targets, strict=True) if target]
+    items = [{"input_ids": list(example.input_ids), "example": example, "targets": target} for example, target in pairs]
     if len(items) < len(examples):
         _log.warning("%d of %d examples have no target for %s and are skipped", len(examples) - len(items), len(examples), task)
     if not items:
@@ -213,13 +218,8 @@ def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
     counts = [sum(number != UNCOUNTED for place in part for number in by_token[place]) for part in places]
     if len(places) == 1 or not any(counts):
         return {PARTS: [_collated(model, batch, pad) | {SHARE: 1}]}
-    return {
-        PARTS: [
-            _collated(model, [batch[place] for place in part], pad) | {SHARE: count / sum(counts)}
-            for part, count in zip(places, counts, strict=True)
-            if count
-        ]
-    }
+    parts = [([batch[place] for place in part], count) for part, count in zip(places, counts, strict=True) if count]
+    return {PARTS: [_collated(model, part, pad) | {SHARE: count / sum(counts)} for part, count in parts]}
 
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:
@@ -234,8 +234,7 @@ def _tensor(targets: Sequence[Any]) -> torch.Tensor:
     """Tensor of numbers, or of lists padded with the label that the loss ignores."""
     if not isinstance(targets[0], list):
         return torch.tensor(targets)
-    longest = max(map(len, targets))
-    return torch.tensor([numbers + [UNCOUNTED] * (longest - len(numbers)) for numbers in targets])
+    return torch.nn.utils.rnn.pad_sequence([torch.tensor(numbers) for numbers in targets], True, UNCOUNTED)
 
 
 def _model(
@@ -285,16 +284,15 @@ PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
 
 
 def pieces_of_a_part(weights: torch.Tensor) -> int:
-    """Number of padded tokens that take as long as one more part, on the device of the model's weights."""
+    """The constant of the device of the model's weights."""
     return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
 
 
 def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
-    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part.
+    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part, of numbers of
+    tokens [example].
 
     Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
-
-    `lengths`: [example] number of tokens; `part_pieces`: cost of one more part, in padded tokens.
     """
     places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     # least[n], first[n]: minimum number of tokens for the n longest examples, and the start of their last part.
@@ -349,24 +347,13 @@ class BertAdam(torch.optim.Optimizer):
     divides m and v by 1 - b^t, which makes its first steps up to a third smaller, and leaves clipping to the caller.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-6,
-        weight_decay: float = 0.01,
-        max_norm: float = 1.0,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "max_norm": max_norm})
+    def __init__(self, params: Iterable[Any], lr: float, weight_decay: float = 0.01) -> None:
+        constants = {"betas": (0.9, 0.999), "eps": 1e-6, "max_norm": 1.0}
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, **constants})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take one step; the closure, if given, computes the loss."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # a Trainer passes no closure
+        """Take one step."""
         for group in self.param_groups:
             first, second = group["betas"]
             for parameter in group["params"]:
@@ -382,4 +369,30 @@ class BertAdam(torch.optim.Optimizer):
                 state["square"].mul_(second).addcmul_(gradient, gradient, value=1 - second)
                 update = state["mean"] / (state["square"].sqrt() + group["eps"]) + group["weight_decay"] * parameter
                 parameter.sub_(update, alpha=group["lr"])
-        return loss
+
+
+def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
+    """Write tokenizer and configuration of a new translation model; its vocabulary is learnt from the texts."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    read = partial(parallel_records, texts[0], settings["languages"], *texts[1:])
+    first = settings["skip"]
+    pairs = sampled(read, settings["order"], settings["seed"], first, first + settings["records"])
+    sentences = [text for _, pair in pairs for text in (pair.source, pair.target)]
+    special = [PAD, END, UNKNOWN]
+    trainer = trainers.BpeTrainer(vocab_size=settings["vocabulary"], special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(sentences, trainer)
+    marian.end_texts(tokenizer)
+    size, pad, end = tokenizer.get_vocab_size(), *map(tokenizer.token_to_id, (PAD, END))
+    _log.info("%d vocabulary entries learnt from %d texts", size, len(sentences))
+    shape = {"layers": settings["layers"], "attention_heads": settings["heads"], "ffn_dim": settings["feed_forward"]}
+    of_sides = {f"{side}_{name}": number for side in ("encoder", "decoder") for name, number in shape.items()}
+    positions, ids = settings["positions"], {"pad_token_id": pad, "eos_token_id": end, "decoder_start_token_id": pad}
+    names = {"pad_token": PAD, "eos_token": END, "unk_token": UNKNOWN}
+    with whole_files(folder, marian.FILES) as scratch:
+        fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=positions, **names)
+        fast.save_pretrained(scratch)
+        marian.configuration(size, settings["hidden_size"], positions, **of_sides, **ids).save_pretrained(scratch)

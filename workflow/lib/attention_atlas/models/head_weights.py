@@ -127,7 +127,6 @@ class ValueNorms:
     """Collects norms during the forward passes of a model, for `extraction.each_example(values=norms.observer)`."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Read the output projections of the model."""
         self._kind, *self._shape = self_attention(model)
         # [head, size, size] products of the rows of W_O, by layer.
         self._products = [layer.output.transpose(1, 2) @ layer.output for layer in value_outputs(model)]
@@ -165,9 +164,8 @@ def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
 def norm_weighted(maps: npt.NDArray[np.floating], norms: Norms) -> npt.NDArray[np.float32]:
     """[layer, head, n, n] alpha_ij ||f(x_j)||, divided by its sum over j, so that rows sum to 1 like attention weights.
 
-    The output of a head for token i is the sum over tokens j of alpha_ij f(x_j), so ||alpha_ij f(x_j)|| says how much token j
-    contributes: a head can attend to [SEP] although f([SEP]) is small (Kobayashi et al. 2020, Attention Is Not Only a Weight,
-    section 3). A row to which no token contributes (all f(x_j) are 0) stays 0. `norms`: [layer, head, n] ||f(x_j)||.
+    ||alpha_ij f(x_j)|| says how much token j contributes to the output of a head for token i (Kobayashi et al. 2020, Attention
+    Is Not Only a Weight, section 3). A row to which no token contributes stays 0. `norms`: [layer, head, n] ||f(x_j)||.
     """
     weighted = widened(maps) * norms[:, :, None, :].astype(np.float32)
     sums = weighted.sum(axis=-1, keepdims=True)
@@ -175,10 +173,7 @@ def norm_weighted(maps: npt.NDArray[np.floating], norms: Norms) -> npt.NDArray[n
 
 
 def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
-    """[batch, head, key] norms of v W_O.
-
-    `values`: [batch, head, key, size] v; `products`: [head, size, size] W_O W_O^T.
-    """
+    """[batch, head, key] norms of v W_O, of v [batch, head, key, size] and the products [head, size, size] W_O W_O^T."""
     wide = values.float()
     squares = torch.einsum("bhks,hst,bhkt->bhk", wide, products.to(wide.device), wide)
     # Rounding can make the square of a zero norm negative.
@@ -189,10 +184,9 @@ def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Te
 def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Collection[int]]) -> None:
     """Remove heads from the weights of a model in place; its output equals that with these heads masked.
 
-    The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. A layer
-    may lose all its heads. The configuration keeps the old number of heads, so the model cannot be saved and loaded again.
-
-    `heads`: (kind of attention, layer from 0) -> heads from 0.
+    The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. The
+    configuration keeps the old number of heads, so the model cannot be saved and loaded again. `heads`: (kind of attention,
+    layer from 0) -> heads from 0.
     """
     shape, names = attention_shape(model), attention_layers(model)
     for (site, layer), pruned in heads.items():

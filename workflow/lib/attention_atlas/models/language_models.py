@@ -46,9 +46,7 @@ class MaskedExample(NamedTuple):
 
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
     """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % stay
-    (Devlin et al. 2019, section 3.1).
-
-    The choice depends only on seed and record, not on the batch or the shard.
+    (Devlin et al. 2019, section 3.1). The choice depends only on seed and record, not on the batch or the shard.
     """
     ids = np.asarray(example.input_ids, dtype=np.int64)
     candidates = np.flatnonzero(np.asarray(example.word) != SPECIAL)
@@ -125,21 +123,17 @@ class LanguageModel:
     head: TiedHead | None  # for an encoder, the head trained by the workflow
     facts: HeadFacts
 
-    def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+    def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor, reduction: str = "sum") -> torch.Tensor:
         """Cross-entropy in nats summed over all tokens with a target."""
-        return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
-
-    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of each token with a target, row by row; arguments as for `loss`."""
-        has_target = targets != -100
-        return nn.functional.cross_entropy(self._logits(inputs, has_target), targets[has_target], reduction="none")
-
-    def _logits(self, inputs: Mapping[str, torch.Tensor], has_target: torch.Tensor) -> torch.Tensor:
-        """[target, token] logits, in float32 at least."""
-        output = self.model(**inputs)
+        output, has_target = self.model(**inputs), targets != -100
         # The vocabulary is large: compute a trained head's logits only at target positions.
         logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
-        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return nn.functional.cross_entropy(logits, targets[has_target], reduction=reduction)
+
+    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """[target] the same of each token with a target, row by row."""
+        return self.loss(inputs, targets, "none")
 
     @property
     def vocabulary(self) -> int:
@@ -299,17 +293,6 @@ def _train(
     return {name: tensor.detach().cpu().contiguous() for name, tensor in head.state_dict().items()}, facts
 
 
-@torch.inference_mode()
-def _encode(
-    encoder: PreTrainedModel, batch: Sequence[Example], masked_examples: Sequence[MaskedExample], pad: int
-) -> torch.Tensor:
-    """[example, n, width] last hidden states of masked examples."""
-    inputs = model_inputs(encoder, batch, pad)
-    for row, masked in enumerate(masked_examples):
-        inputs["input_ids"][row, : len(masked.input_ids)] = torch.from_numpy(masked.input_ids)
-    return encoder(**inputs)[0]
-
-
 def _masked_states(
     encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -321,7 +304,11 @@ def _masked_states(
         for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
             # Different maskings from the one used for gradients.
             masked_examples = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
-            output = _encode(encoder, batch, masked_examples, card.pad or 0)
+            inputs = model_inputs(encoder, batch, card.pad or 0)
+            for row, masked in enumerate(masked_examples):
+                inputs["input_ids"][row, : len(masked.input_ids)] = torch.from_numpy(masked.input_ids)
+            with torch.inference_mode():
+                output = encoder(**inputs)[0]
             for row, masked in enumerate(masked_examples):
                 places = torch.from_numpy(masked.chosen.nonzero()[0])
                 states.append(output[row, places.to(output.device)].clone())
@@ -331,13 +318,10 @@ def _masked_states(
 
 def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
     """A model with its masked-LM head (of the checkpoint, or trained here) or causal head, and what head; or None, and why."""
-    device = pick_device()
     if facts.origin != "none":
-        names = {"checkpoint": "masked-LM head of the checkpoint", "trained": f"masked-LM {facts.words}"}
-        return load_masked_model(entry, mlm_head, facts, device), names[facts.origin]
+        return load_masked_model(entry, mlm_head, facts, pick_device()), f"masked-LM {facts.words}"
     model = _checkpoint_model(entry, causal=True)
     if model is None:
         return None, "the model predicts neither masked tokens (it has no [MASK]) nor the next one (no causal head)"
-    return LanguageModel(
-        in_evaluation(model, device).requires_grad_(False), None, facts
-    ), "language-model head of the checkpoint"
+    frozen = in_evaluation(model, pick_device()).requires_grad_(False)
+    return LanguageModel(frozen, None, facts), "language-model head of the checkpoint"

@@ -90,6 +90,8 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         )
     with whole_file(tokenizer_out) as tokenizer_part:
         tokenizer.backend_tokenizer.save(str(tokenizer_part))
+    tokens = {"cls": tokenizer.cls_token, "sep": tokenizer.sep_token}
+    ids = {"pad": tokenizer.pad_token_id, "mask": tokenizer.mask_token_id}
     card = ModelCard(
         name=name,
         origin=source_in_words(entry["source"], folder),
@@ -97,15 +99,11 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         layers=layers,
         heads=heads,
         max_tokens=_longest_input(part.config, tokenizer),
-        cls=tokenizer.cls_token,
-        sep=tokenizer.sep_token,
-        pad=tokenizer.pad_token_id,
         weights_sha256=weights if entry["init"] != "random" else "",
-        init=entry["init"],
-        seed=entry["seed"],
-        dtype=entry["dtype"],
-        mask=tokenizer.mask_token_id,
         batches=getattr(settings, "training_batches", ""),
+        **{key: entry[key] for key in ("init", "seed", "dtype")},
+        **tokens,
+        **ids,
     )
     write_card(card, card_out)
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
@@ -126,11 +124,6 @@ def configuration(folder: Path, **changes: Any) -> PreTrainedConfig:
                 f"{folder}: config.json has model_type: {settings.model_type}, but architectures: {name}, which is of type "
                 f"{first_names(types)}. Correct the wrong one."
             )
-    if getattr(settings, "pruned_heads", None):
-        raise AtlasError(
-            f"{folder}: config.json has pruned_heads, but transformers has no models with fewer heads in some layers. Remove "
-            "the key if the weights have all heads, or name the model before pruning."
-        )
     if settings._attn_implementation != "eager":
         # The attention engine replaces it, so that it need not be installed.
         settings._attn_implementation = None
@@ -203,24 +196,15 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     settings = configuration(folder, **options)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else settings.dtype or torch.float32
 
-    def pretrained() -> tuple[PreTrainedModel, dict[str, Any]]:
+    local = {"local_files_only": True, "trust_remote_code": False}
+    reported = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    known = None
+    if entry["init"] != "random":
         with torch.random.fork_rng(devices=[], enabled=seeded):
             if seeded:
                 torch.manual_seed(entry["seed"])
-            loaded: tuple[PreTrainedModel, dict[str, Any]] = kind.from_pretrained(
-                folder,
-                config=settings,
-                dtype=dtype,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-            )
-        return loaded
-
-    known = None
-    if entry["init"] != "random":
-        known, loading_info = _read(pretrained, folder, "weights")
+            read = functools.partial(kind.from_pretrained, folder, config=settings, dtype=dtype, **local, **reported)
+            known, loading_info = _read(read, folder, "weights")
         new = new_parts(known, loading_info, folder)
         if entry["init"] == "pretrained":
             return known, new
@@ -254,8 +238,9 @@ def load_trained(entry: Mapping[str, Any], task: str) -> PreTrainedModel:
 def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
     """Load the weights that a model had after an epoch of its training."""
     import torch
+    from safetensors import safe_open
 
-    with _opened(path) as stored, torch.no_grad():
+    with safe_open(path, framework="pt") as stored, torch.no_grad():
         for name, parameter in model.named_parameters():
             try:
                 parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
@@ -265,26 +250,20 @@ def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
 
 def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
     """Epoch -> function that loads its weights into a model, for the epochs in a file of `fine_tuning.fine_tune`."""
-    with _opened(path) as stored:
-        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
-    if not epochs:
-        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stored:
+            epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (not a mapping)
+    except (*DAMAGED, SafetensorError) as error:
+        raise AtlasError(
+            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
+        ) from error
     return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in epochs}
 
 
 Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
 """The epochs of a training, as a parameter of a function that a job calls."""
-
-
-def _opened(path: str | Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        return safe_open(path, framework="pt")
-    except (*DAMAGED, SafetensorError) as error:
-        raise AtlasError(
-            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
-        ) from error
 
 
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
@@ -301,9 +280,8 @@ def quiet() -> None:
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:
-    """Copy the word and position embeddings of `pretrained` to `random` (the control of Clark et al. 2019, section 5).
-
-    The paper names only these two, so segment embeddings and the layer norm of the embeddings stay as initialised.
+    """Copy the word and position embeddings of `pretrained` to `random`, and no others, as the control of Clark et al. (2019,
+    section 5) says.
     """
     marks = ("word_embeddings.weight", "position_embeddings.weight", "wte.weight", "wpe.weight")
     embeddings = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}

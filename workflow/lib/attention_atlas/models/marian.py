@@ -1,6 +1,6 @@
-"""Translation models that transformers cannot open as they are published: Marian's on the hub, and fairseq's.
+"""Translation models of Marian's architecture, and those that transformers cannot open as they are published.
 
-Marian models have a SentencePiece vocabulary for each language and joint ids in `vocab.json`; subwords without an id are
+Models on the hub have a SentencePiece vocabulary for each language and joint ids in `vocab.json`; subwords without an id are
 unknown tokens. The tokenizers made here equal transformers' MarianTokenizer without its optional Moses step, except for runs of
 several characters that the SentencePiece model lacks: they are looked up one by one, not as a whole.
 
@@ -34,6 +34,7 @@ _VOCABULARY = "vocab.json"
 _UNIGRAM, _NORMAL, _USER = 1, 1, 4  # constants of SentencePiece's format: the kind of model, and kinds of subwords
 PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
 _UNLIKELY = -1e4  # log-probability of a subword of the other language: far below any segmentation without it
+FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
 
 
 def is_marian(folder: Path) -> bool:
@@ -45,7 +46,7 @@ def is_marian(folder: Path) -> bool:
 
 def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     """The tokenizer of one language."""
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     vocabulary = _vocabulary(folder / _VOCABULARY)
     proto = _sentencepiece(folder / pieces)
@@ -63,11 +64,18 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.add_special_tokens([PAD, END, UNKNOWN])
-    end = vocabulary[END]
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[(END, end)]
-    )
+    end_texts(tokenizer)
     return tokenizer
+
+
+def end_texts(tokenizer: Tokenizer) -> None:
+    """Let a tokenizer add the end-of-sentence token to every text."""
+    from tokenizers import processors
+
+    end = (END, tokenizer.token_to_id(END))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[end]
+    )
 
 
 def _vocabulary(path: Path) -> dict[str, int]:
@@ -95,8 +103,15 @@ def _sentencepiece(path: Path) -> Any:
     return proto
 
 
-FILES = ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json")
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # first entries of every dictionary, which its file does not list
+def configuration(size: int, width: int, positions: int, **more: Any) -> Any:
+    """The configuration of a model by the size of its vocabulary, the width of its states, and its number of positions."""
+    from transformers import MarianConfig
+
+    shape = {"vocab_size": size, "d_model": width, "max_position_embeddings": positions}
+    return MarianConfig(**shape, activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **more)
+
+
+SPECIAL = ("<s>", PAD, END, UNKNOWN)  # first entries of every dictionary, which its file does not list
 _PAD, _END, _UNKNOWN = 1, 2, 3  # ids of the last three
 _CONTINUED = "@@"  # end of a subword inside a word, in fairseq's dictionary
 _WORD_END = "</w>"  # end of a subword at the end of a word, in the list of merges
@@ -117,10 +132,20 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
     entries = _dictionary(dictionary, state["encoder.embed_tokens.weight"].shape[0])
     tokenizer, size = _tokenizer(entries, _merges(merges))
     weights = marian_weights(state, settings, size)
-    with whole_files(folder, FILES) as scratch:
+    names = {"layers": "layers", "attention_heads": "attention_heads", "ffn_dim": "ffn_embed_dim"}
+    of_sides = {
+        f"{side}_{name}": getattr(settings, f"{side}_{theirs}")
+        for side in ("encoder", "decoder")
+        for name, theirs in names.items()
+    }
+    # fairseq starts a translation with the end-of-sentence token.
+    ids = {"pad_token_id": _PAD, "eos_token_id": _END, "bos_token_id": 0, "decoder_start_token_id": _END}
+    config = configuration(size, settings.encoder_embed_dim, _positions(settings), **of_sides, **ids)
+    config.architectures = ["MarianMTModel"]
+    with whole_files(folder, ("model.safetensors", *FILES)) as scratch:
         tokenizer.save_pretrained(scratch)
         save_file(weights, scratch / "model.safetensors", metadata={"format": "pt"})
-        _configuration(settings, size).save_pretrained(scratch)
+        config.save_pretrained(scratch)
 
 
 def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
@@ -135,13 +160,8 @@ def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, tor
         raise AtlasError(
             f"{path}: not a checkpoint of fairseq with settings and weights ({first_line(error, 120)})."
         ) from error
-    wanted = {
-        "encoder_normalize_before": False,
-        "decoder_normalize_before": False,
-        "encoder_learned_pos": False,
-        "decoder_learned_pos": False,
-        "share_all_embeddings": True,
-    }
+    other = ("encoder_normalize_before", "decoder_normalize_before", "encoder_learned_pos", "decoder_learned_pos")
+    wanted = dict.fromkeys(other, False) | {"share_all_embeddings": True}
     for name, value in wanted.items():
         if bool(getattr(settings, name, False)) != value:
             raise AtlasError(
@@ -151,12 +171,9 @@ def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, tor
     return settings, state
 
 
-def marian_weights(
-    state: Mapping[str, torch.Tensor], settings: argparse.Namespace, size: int | None = None
-) -> dict[str, torch.Tensor]:
-    """Weights by their names in Marian.
-
-    `size`: vocabulary size; entries after fairseq's have the embedding of the unknown token and are never produced.
+def marian_weights(state: Mapping[str, torch.Tensor], settings: argparse.Namespace, size: int) -> dict[str, torch.Tensor]:
+    """Weights by their names in Marian; of `size` entries those after fairseq's have the embedding of the unknown token, and
+    are never produced.
     """
     import torch
 
@@ -167,27 +184,24 @@ def marian_weights(
         for marian_name, part in _parts(name, value.float()):
             weights[f"model.{marian_name}"] = part.contiguous()
     embedding = state["encoder.embed_tokens.weight"].float()
-    added = (size or len(embedding)) - len(embedding)
+    added = size - len(embedding)
     weights["model.shared.weight"] = torch.cat([embedding, embedding[_UNKNOWN].expand(added, -1)])
     weights["final_logits_bias"] = torch.cat([torch.zeros(1, len(embedding)), torch.full((1, added), _NEVER)], dim=1)
     for side in ("encoder", "decoder"):
-        positions = sinusoids(_positions(settings), embedding.shape[1])
-        weights[f"model.{side}.embed_positions.weight"] = positions
+        weights[f"model.{side}.embed_positions.weight"] = sinusoids(_positions(settings), embedding.shape[1])
     return weights
 
 
 def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """A weight under its name in Marian; a joint projection is split into those of queries, keys and values."""
-    match = re.fullmatch(r"(encoder|decoder)\.layers\.(\d+)\.(.+)\.(weight|bias|in_proj_weight|in_proj_bias)", name)
+    match = re.fullmatch(r"((encoder|decoder)\.layers\.\d+)\.(.+)\.(weight|bias|in_proj_weight|in_proj_bias)", name)
     if match is None:
         raise AtlasError(f"the weight {name} of this checkpoint has no counterpart in Marian: use a Transformer of fairseq.")
-    side, layer, inner, kind = match.groups()
-    place = f"{side}.layers.{layer}"
+    place, side, inner, kind = match.groups()
     if kind.startswith("in_proj_"):
         parts = zip(("q_proj", "k_proj", "v_proj"), value.chunk(3), strict=True)
         return [(f"{place}.{inner}.{projection}.{kind.removeprefix('in_proj_')}", part) for projection, part in parts]
-    numbered = re.fullmatch(r"layer_norms\.(\d)", inner)
-    if numbered:
+    if numbered := re.fullmatch(r"layer_norms\.(\d)", inner):
         inner = _NORMS[side][int(numbered[1])]
     return [(f"{place}.{inner}.{kind}", value)]
 
@@ -204,31 +218,6 @@ def sinusoids(positions: int, size: int) -> torch.Tensor:
 
 def _positions(settings: argparse.Namespace) -> int:
     return min(int(getattr(settings, "max_source_positions", 1024)), int(getattr(settings, "max_target_positions", 1024)))
-
-
-def _configuration(settings: argparse.Namespace, size: int) -> Any:
-    from transformers import MarianConfig
-
-    return MarianConfig(
-        architectures=["MarianMTModel"],
-        vocab_size=size,
-        d_model=settings.encoder_embed_dim,
-        encoder_layers=settings.encoder_layers,
-        decoder_layers=settings.decoder_layers,
-        encoder_attention_heads=settings.encoder_attention_heads,
-        decoder_attention_heads=settings.decoder_attention_heads,
-        encoder_ffn_dim=settings.encoder_ffn_embed_dim,
-        decoder_ffn_dim=settings.decoder_ffn_embed_dim,
-        max_position_embeddings=_positions(settings),
-        activation_function="relu",
-        scale_embedding=True,
-        pad_token_id=_PAD,
-        eos_token_id=_END,
-        bos_token_id=0,
-        # fairseq starts a translation with the end-of-sentence token.
-        decoder_start_token_id=_END,
-        forced_eos_token_id=None,
-    )
 
 
 def _dictionary(path: str | Path, size: int) -> list[str]:
@@ -260,7 +249,7 @@ def _merges(path: str | Path) -> list[tuple[str, str]]:
 
 def _tokenizer(entries: list[str], merges: list[tuple[str, str]]) -> tuple[Any, int]:
     """The tokenizer and its vocabulary size: subwords that occur only as intermediate merges follow those of the dictionary."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     ids: dict[str, int] = {}
@@ -278,14 +267,10 @@ def _tokenizer(entries: list[str], merges: list[tuple[str, str]]) -> tuple[Any, 
             if piece not in ids:
                 ids[piece] = size
                 size += 1
-    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token="<unk>", end_of_word_suffix=_WORD_END))
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token=UNKNOWN, end_of_word_suffix=_WORD_END))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.BPEDecoder(suffix=_WORD_END)
     tokenizer.add_special_tokens(list(SPECIAL))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", _END)]
-    )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    )
-    return fast, size
+    end_texts(tokenizer)
+    names = {"bos_token": "<s>", "pad_token": PAD, "eos_token": END, "unk_token": UNKNOWN}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names), size

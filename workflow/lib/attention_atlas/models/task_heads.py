@@ -1,30 +1,35 @@
-"""Models with a task head: classes and scores of sentences, answers to questions, tags of words."""
+"""Models with a task head: classes and scores of sentences, answers to questions, tags of words, translations."""
 
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
+from attention_atlas.attention.batches import EXTRACTION_TOKENS, SEARCH_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import unit_starts
+from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.alignment import SPECIAL, open_tokenizer
 from attention_atlas.corpora.examples import Example, question_of
 from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.loading import class_with_head, in_evaluation, initialised, load_trained
-from attention_atlas.models.translating import UNCOUNTED
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedModel
 
 
+_log = logging.getLogger(__name__)
+UNCOUNTED = -100  # label of tokens that are excluded from the loss
 load_classifier = functools.partial(load_trained, task="labels")
 load_answering = functools.partial(load_trained, task="questions")
 
@@ -45,15 +50,11 @@ def logits(
 
 
 def logits_under(
-    model: PreTrainedModel,
-    examples: Sequence[Example],
-    plans: Sequence[Plan],
-    pad: int,
-    batch_tokens: int = EXTRACTION_TOKENS,
+    model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int, batch_tokens: int = EXTRACTION_TOKENS
 ) -> torch.Tensor:
     """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples."""
     batches = list(batch_by_length(examples, batch_tokens))
-    scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
+    scores = torch.zeros(1 + len(plans), len(examples), len(classes_of(model)))
     start = 0
     for batch in progress(batches, label="batches of examples"):
         inputs = model_inputs(model, batch, pad)
@@ -108,21 +109,15 @@ def predicted(scores: torch.Tensor, classes: Sequence[str], regression: bool) ->
     return [classes[k] for k in scores.argmax(dim=1).tolist()]
 
 
-def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
-    """Names of the classes of a model, in the order of its outputs."""
-    names = _output_names(model)
+def classes_of(model: PreTrainedModel, labels: Sequence[str] = ()) -> list[str]:
+    """Names of the outputs of a model with a classification head, in order; an error if it has not all of these labels."""
+    names = [str(name) for _, name in sorted((model.config.id2label or {}).items(), key=lambda item: int(item[0]))]
     if not set(labels) <= set(names):
         raise AtlasError(
             f"{model.config.name_or_path}: this model knows the labels {', '.join(names)}, but the corpus has "
             f"{', '.join(sorted(set(labels)))}: name a corpus of the model's task."
         )
     return names
-
-
-def _output_names(model: PreTrainedModel) -> list[str]:
-    """Names of the outputs of a model with a classification head, in order."""
-    names = model.config.id2label or {}
-    return [str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0]))]
 
 
 LONGEST_ANSWER = 30  # maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD
@@ -195,11 +190,7 @@ def tag_numbers(example: Example) -> list[int]:
 
 
 def tags_under(
-    model: PreTrainedModel,
-    examples: Sequence[Example],
-    plans: Sequence[Plan],
-    pad: int,
-    batch_tokens: int = EXTRACTION_TOKENS,
+    model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int, batch_tokens: int = EXTRACTION_TOKENS
 ) -> list[list[str]]:
     """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan."""
     rows = {example.record: row for row, example in enumerate(examples)}
@@ -220,3 +211,81 @@ def tag_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], batch: 
     targets = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
     logits = model(**inputs).logits.float()
     return torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, ignore_index=UNCOUNTED, reduction="sum")
+
+
+_ROOM = 10  # a translation may have twice the tokens of its sentence plus this number
+
+
+def references_of(examples: Sequence[Example]) -> list[str]:
+    """The translation of each example."""
+    known = [example.label for example in examples if example.label is not None]
+    if len(known) < len(examples):
+        raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")
+    return known
+
+
+def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
+    """Tokens of the translation of each example, including the end-of-sentence token."""
+    return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(references_of(examples))]
+
+
+def translate_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    pad: int,
+    tokenizer: Tokenizer,
+    plans: Sequence[Plan],
+    beams: int = 5,
+    batch_tokens: int = SEARCH_TOKENS,
+) -> list[list[str]]:
+    """Translations of all examples by beam search: unchanged, and under each plan."""
+    parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
+    unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
+    changed_encoder = [number for number in range(len(parts)) if number not in set(unchanged_encoder)]
+    translations: list[dict[int, str]] = [{} for _ in parts]
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
+        inputs = model_inputs(model, batch, pad)
+        options = search(model, inputs["input_ids"].shape[1], beams)
+        encoded = outputs_under(model.get_encoder(), inputs, ((parts[number][0], None) for number in changed_encoder))
+        plans_of_output = (unchanged_encoder, *([number] for number in changed_encoder))
+        for encoder_output, numbers in zip(encoded, plans_of_output, strict=True):
+            for number in numbers:
+                with torch.inference_mode(), watch(model, plan=parts[number][1]) as session:
+                    session.batch(inputs["attention_mask"])
+                    # The search writes into the encoder's output: every plan gets a copy.
+                    copy = type(encoder_output)(last_hidden_state=encoder_output.last_hidden_state)
+                    # Translation models inherit `generate` from GenerationMixin.
+                    pieces = model.generate(encoder_outputs=copy, attention_mask=inputs["attention_mask"], **options)  # type: ignore[operator]
+                texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
+                translations[number].update(zip((example.record for example in batch), texts, strict=True))
+    return [[of_plan[example.record] for example in examples] for of_plan in translations]
+
+
+def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], pieces: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Cross-entropy of the tokens of translations, each given the tokens before it, summed over a batch.
+
+    If a translation is longer than the model's number of positions, only the tokens at these positions count.
+    """
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
+        _log.warning("%d translations are truncated to the model's %d positions", overlong, positions)
+    rows = [torch.tensor(piece_ids[:positions], device=model.device) for piece_ids in pieces]
+    labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
+    previous_pieces = decoder_inputs(model, labels)
+    logits = model(**inputs, decoder_input_ids=previous_pieces, use_cache=False).logits.float()
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=UNCOUNTED, reduction="sum")
+
+
+def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
+    """[example, token] the token before each label, starting with the decoder's start token."""
+    return model.prepare_decoder_input_ids_from_labels(labels=labels)  # type: ignore[operator]  # only encoder-decoders have it
+
+
+def search(model: PreTrainedModel, pieces: int, beams: int) -> dict[str, Any]:
+    """Arguments of a deterministic beam search for sentences of up to this many tokens."""
+    longest = 2 * pieces + _ROOM
+    if positions := getattr(model.config, "max_position_embeddings", None):
+        longest = min(longest, positions - 1)
+    # A checkpoint's settings may disable the cache, as in training. The length penalty is that of the released code.
+    options = {"do_sample": False, "use_cache": True, "max_new_tokens": longest}
+    return options | {"num_beams": beams, "length_penalty": 1.0}

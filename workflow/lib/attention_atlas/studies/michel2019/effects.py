@@ -166,7 +166,7 @@ def resampled_deltas(masked: MaskedScores, resamples: int, seed: int) -> Floats:
 def with_opposite_examples(masked: MaskedScores) -> MaskedScores:
     """The examples and two more: one that only the full model gets right, and one that only the full model gets wrong.
 
-    Where few examples change, a bootstrap that has not seen a loss would exclude it. This gives the interval of Bonett and
+    Where few examples change, a bootstrap that has not seen a loss would exclude it; this gives the interval of Bonett and
     Price (2012, Adjusted Wald confidence interval for a difference of binomial proportions based on paired data). For BLEU,
     right is a translation with the mean counts of the full model, wrong one without a match.
     """
@@ -216,8 +216,7 @@ def best_on_other_half(masked: MaskedScores) -> list[MaskedScores]:
 def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """For each kind and layer the mask with the best score, columns `BEST`; the paper selects and reports on the same examples.
 
-    heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions.
-    p_adjusted is adjusted for all masks, those of other heads included.
+    heldout_delta: of `best_on_other_half`, mean of both directions; p_adjusted: for all masks, those of other heads included.
     """
     best = effect_rows(masked, resamples, seed).loc[best_of_layers(masked)].reset_index(drop=True)
     return best.assign(heldout_delta=np.mean([heads.deltas for heads in best_on_other_half(masked)], axis=0))[BEST]
@@ -279,9 +278,8 @@ def on_two_corpora(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Effects of single heads on two corpora (`FIGURE2`), and their correlations over heads (`CORRELATIONS`).
 
-    Intervals of correlations are by bootstrap over heads, and over the examples of both corpora (which adds their noise once
-    more, and so lies below the value where differences are small). same_file: whether the second corpus is another part of the
-    file of the first; extremes: number of `extreme_heads`.
+    Intervals are by bootstrap over heads, and over the examples of both corpora (which adds their noise once more). same_file:
+    whether the second corpus is another part of the file of the first; extremes: number of `extreme_heads`.
     """
     by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
     extreme = extreme_heads(first.deltas, second.deltas, extremes)
@@ -333,9 +331,7 @@ def statistics_table(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
-    """Statistics of each kind of attention whose heads are masked one at a time: the median and the largest absolute change in
-    score, and heads that raise the score minus heads that lower it.
-    """
+    """Of each kind of attention: the median and the largest absolute change in score by a masked head, and `balance`."""
     n, deltas, padded = len(masked.base), masked.deltas, with_opposite_examples(masked)
     resampled, padded_resampled = (resampled_deltas(scores, resamples, seed) for scores in (masked, padded))
     for kind in masked.keys["kind"].unique():
@@ -414,19 +410,14 @@ def pruning_curves(name: str, pruned: pd.DataFrame, resamples: int, seed: int) -
 
 
 def training_curves(dynamics: pd.DataFrame, resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """Scores of pruning by importance after several epochs of training (`FIGURE5`; share: of the full model's score after the
-    same epoch, from `LEAST_BLEU` on), and their statistics.
-    """
+    """Scores of pruning by importance after epochs of training (`FIGURE5`; share: of the full model's), and statistics."""
     keys = ["epoch", "percent", "count"]
     epochs = {int(str(epoch)): masked_scores(answers, keys, TRANSLATION) for epoch, answers in dynamics.groupby("epoch")}
     resampled = {epoch: resampled_scores(masked, resamples, seed) for epoch, masked in epochs.items()}
     table = pd.concat([curve_rows(masked, resampled[epoch]) for epoch, masked in epochs.items()], ignore_index=True)
     share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
-    statistics = statistics_table(training_statistics(epochs, resampled, TRANSLATION))
-    return {
-        "training_curves": table.assign(heads=table["count"].max(), share=share)[FIGURE5],
-        "training_statistics": statistics,
-    }
+    curves = table.assign(heads=table["count"].max(), share=share)[FIGURE5]
+    return {"training_curves": curves, "training_statistics": statistics_table(training_statistics(epochs, resampled))}
 
 
 def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
@@ -439,9 +430,9 @@ def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
 def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str, resamples: int, seed: int) -> Iterator[Row]:
     """Statistics of the pruning curves of an experiment; resampled: [resample, step] scores.
 
-    pruned_change: change in score when the share of heads of `PRUNABLE` is masked, by importance. The others are differences of
-    means of two curves: by importance and by scores with one head masked, selected on other examples; by importance and random
-    orders (`predicted_difference`); a kind of attention and encoder-decoder attention.
+    pruned_change: when the share of heads of `PRUNABLE` is masked, by importance. The others are differences of means of two
+    curves: by importance and by scores with one head masked, selected on other examples; by importance and random orders
+    (`predicted_difference`); a kind of attention and encoder-decoder attention.
     """
     n, scores = len(masked.base), np.vstack([masked.baseline + masked.deltas, resampled])
     groups = masked.keys.groupby(["order", "scope", "draw"], sort=False)
@@ -466,7 +457,7 @@ def pruning_statistics(masked: MaskedScores, resampled: Floats, experiment: str,
         yield statistic_row("over_encoder_decoder", experiment, curve[1], differences[0], differences[1:], n, level)
 
 
-def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[int, Floats], experiment: str) -> Iterator[Row]:
+def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[int, Floats]) -> Iterator[Row]:
     """Share of the full model's BLEU with `TRAINED_WITHOUT` % of the heads masked after the last epoch, and its gain since the
     first, of epochs whose full model reaches `LEAST_BLEU`; NaN without one, or for the gain two. resampled: [resample, step].
     """
@@ -479,7 +470,7 @@ def training_statistics(epochs: Mapping[int, MaskedScores], resampled: Mapping[i
     nothing, n = np.full(2, np.nan), len(next(iter(epochs.values())).base)
     gained = shares[-1] - shares[0] if len(shares) > 1 else nothing
     for statistic, share in (("share_gained", gained), ("share_left", shares[-1] if shares else nothing)):
-        yield statistic_row(statistic, experiment, str(TRAINED_WITHOUT), share[0], share[1:], n)
+        yield statistic_row(statistic, TRANSLATION, str(TRAINED_WITHOUT), share[0], share[1:], n)
 
 
 def sentence_counts(translations: Sequence[str], references: Sequence[str]) -> Floats:

@@ -45,8 +45,16 @@ from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.head_weights import prune_heads
 from attention_atlas.models.loading import Epochs, load_trained, locate
 from attention_atlas.models.marian import TARGET, is_marian, marian_tokenizer
-from attention_atlas.models.task_heads import classes_of, labels_of, load_classifier, logits_under, predicted
-from attention_atlas.models.translating import references_of, target_loss, translate_under
+from attention_atlas.models.task_heads import (
+    classes_of,
+    labels_of,
+    load_classifier,
+    logits_under,
+    predicted,
+    references_of,
+    target_loss,
+    translate_under,
+)
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.michel2019.effects import (
     ABLATION,
@@ -145,9 +153,8 @@ def masked(
     """Answers without a mask and under masks, for every example of up to three corpora: columns `KEYS` and `ANSWERS`.
 
     All masks on the first corpus, single heads on the second (Figure 2). On the further corpus, which a run may lack, all heads
-    of a layer are masked but one. For translation (Table 5) the corpus is the one that the table reports, and only the best
-    head of each layer on the first corpus is kept; for classification (Table 6) heads are selected on it, and each is kept in
-    turn.
+    of a layer are masked but one: for translation (Table 5, which reports this corpus) the best one on the first corpus, for
+    classification (Table 6, which selects heads on it) each in turn.
     """
     plans = masks(attention_shape(experiment.model))
     single_heads, one_left = ({key: plan for key, plan in plans.items() if key[0] == masked} for masked in (ONE, OTHERS))
@@ -266,11 +273,7 @@ def timing(
     definition: str,
     speed: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Examples per second of the full model and of pruned ones, columns `TIMING` (Table 4). Times differ between runs.
-
-    spread: percent by which the full model's slowest pass takes longer than its fastest one; above `LARGEST_SPREAD` there is no
-    speedup. Batch sizes above the number of examples are left out.
-    """
+    """Examples per second of the full model and of a pruned one, columns `TIMING` (Table 4; spread: of the full model)."""
     batches = [batch for batch in speed["batches"] if batch <= len(examples)]
     if not batches:
         sizes = ", ".join(map(str, speed["batches"]))
@@ -311,10 +314,8 @@ def spread(speeds: Floats) -> float:
 
 
 def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
-    """Mean and sd of examples per second [repeat], and the speedup in percent over the full model in the same pass.
-
-    The speedup is a geometric mean over repeats with its interval by Student's t; NaN if the full model's spread is above
-    `LARGEST_SPREAD`.
+    """Mean and sd of examples per second [repeat], and the speedup in percent over the full model in the same pass: a geometric
+    mean with its interval by Student's t; NaN if the full model's spread is above `LARGEST_SPREAD`.
     """
     row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if len(speeds) > 1 else np.nan}
     gains = np.log(speeds / baseline if spread(baseline) <= LARGEST_SPREAD else np.full_like(speeds, np.nan))

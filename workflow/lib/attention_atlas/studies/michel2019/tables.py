@@ -43,12 +43,9 @@ from attention_atlas.workflow.shown import table
 
 TITLES = {TRANSLATION: "Translation", CLASSIFICATION: "Classification"}
 KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
-"""Kind of attention (E, A and D in the published code) -> its title."""
 _ATTENTION = {"enc_enc": "encoder self-attention", "enc_dec": "encoder-decoder attention", "dec_dec": "decoder self-attention"}
-VARIANTS = {WHOLE: "full model", IMPORTANCE: "least important heads pruned"}
-"""Models of Table 4."""
+VARIANTS = {WHOLE: "full model", IMPORTANCE: "least important heads pruned"}  # of Table 4
 POINT = {TRANSLATION: "BLEU point", CLASSIFICATION: "percentage point"}
-"""Unit of a change in the score of an experiment."""
 TOLERATED = 1.0
 """Largest loss that counts as not noticeable, in the unit `POINT` (the paper does not define the word)."""
 _LEAST_AGREEMENT = 0.9
@@ -58,10 +55,6 @@ _LEAST_SHARE = 0.85
 _ADJUSTED = "p_adjusted: adjusted by the maximum statistic for all heads of all layers, from which the best are selected."
 PUBLISHED = "published_delta"
 """Column of Tables 1, 2, 3, 5 and 6: the paper's change in score of the same kind, layer (and head), of its own model."""
-TABLE4 = [
-    *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread"),
-    *("published_examples_per_second", "published_speedup", "parameters", "repeats", "n", "unit"),
-]
 
 
 @table(
@@ -173,7 +166,7 @@ def table4(timing: pd.DataFrame) -> Table:
     published = load_published("michel2019")
     for column in ("examples_per_second", "speedup"):
         timing = timing.assign(**{f"published_{column}": published_column(published, "Table 4", "table4", column, timing)})
-    frame, first = timing[TABLE4], timing.iloc[0]
+    frame, first = timing.drop(columns="device"), timing.iloc[0]
     notes = [
         f"Half of the heads are pruned. Mean of {first['repeats']} passes over the examples; sd: standard "
         "deviation; speedup: over the full model in the same pass, with its interval by Student's t over passes. The models "
@@ -186,8 +179,8 @@ def table4(timing: pd.DataFrame) -> Table:
     speeds = ("examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread")
     formats = dict.fromkeys((*speeds, "published_examples_per_second", "published_speedup"), ".1f")
     formats |= dict.fromkeys(("batch", "heads", "repeats", "n"), "d") | {"parameters": ",d"}
-    names = {"speedup": "speedup (%)", "spread": "spread (%)"}
-    names |= {"published_examples_per_second": "paper: examples per second", "published_speedup": "paper: speedup (%)"}
+    names = {"speedup": "speedup (%)", "spread": "spread (%)", "published_speedup": "paper: speedup (%)"}
+    names["published_examples_per_second"] = "paper: examples per second"
     return Table(frame, notes, frame.assign(variant=frame["variant"].map(VARIANTS)), names, formats)
 
 
@@ -252,15 +245,7 @@ def _selected_elsewhere(
     id="claims",
     number="Claims",
     title="The paper's claims, and objections to them, tested on this run's models",
-    reads=(
-        "statistics",
-        "table1",
-        "table2",
-        "table3",
-        "correlations",
-        "figure3",
-        "figure4",
-    ),
+    reads=("statistics", "table1", "table2", "table3", "correlations", "figure3", "figure4"),
     optional={"figure5": ("dynamics", "figure5.tsv"), "training_statistics": ("dynamics", "training_statistics.tsv")},
     settings=("importance",),
     labels=("translation", "classification"),
