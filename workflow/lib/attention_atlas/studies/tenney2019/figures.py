@@ -174,8 +174,7 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
         if part is parts[0]:
             for axis, task in zip(axes[:, 0], tasks, strict=True):
-                name = _task_label(table, task, 12)
-                axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
+                axis.set_ylabel(_task_label(table, task, 12), rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
     noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
     legend_below(drawn, [], 2, [equal, *beside.values(), noise])
@@ -261,8 +260,7 @@ def figure3(traces: pd.DataFrame) -> DrawnFigure:
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Targets of a sentence, one of each task first, in the paper's order of tasks."""
     targets = rows[["task", "target"]].drop_duplicates()
-    targets["in_task"] = targets.groupby("task").cumcount()
-    targets["of_paper"] = targets["task"].map({task: k for k, task in enumerate(EDGE_TASKS)})
+    targets = targets.assign(in_task=targets.groupby("task").cumcount(), of_paper=targets["task"].map([*EDGE_TASKS].index))
     drawn = targets.sort_values(["in_task", "of_paper"]).head(_MOST_TARGETS).sort_values(["of_paper", "in_task"])
     return [rows[(rows["task"] == row.task) & (rows["target"] == row.target)] for row in drawn.itertuples()]
 
@@ -293,7 +291,6 @@ def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
 
 
 def _counted(table: pd.DataFrame) -> str:
-    """The meaning of n, for a footnote."""
     return f"n: sentences evaluated; probes of {table['seeds'].iloc[0]} seeds"
 
 
@@ -306,7 +303,6 @@ class PublishedModel:
 
     @property
     def label(self) -> str:
-        """Its name in a legend."""
         place = "" if self.layers == self.drawn_layers else f", {self.layers} layers scaled to {self.drawn_layers}"
         return f"published: BERT-{self.size}{place}"
 

@@ -46,8 +46,6 @@ _GAIN = 0.01  # percentage points of F1 that keep the learning rate: 1e-4 on the
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """A probe."""
-
     top: int  # it mixes the layers from 0 (the input of the first) to this one
     seed: int  # of its initial weights
     lexical: bool = False  # layer 0 is the words alone, without positions

@@ -26,8 +26,8 @@ def task_corpora(config: Config, entry: Mapping[str, Any]) -> list[str]:
 def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
     """Task -> its settings, for the tasks whose files exist; for all of them where missing files are an error."""
     tasks = {task: entry for task in EDGE_TASKS if (entry := config["runs"][run][ID]["tasks"].get(task))}
-    error = config["missing"] == "error"
-    return {task: entry for task, entry in tasks.items() if error or has_files(config, task_corpora(config, entry))}
+    every = config["missing"] == "error"
+    return {task: entry for task, entry in tasks.items() if every or has_files(config, task_corpora(config, entry))}
 
 
 def corpora(config: Config, run: str) -> list[str]:

@@ -232,37 +232,22 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
     centres = centre_of_gravity(mixing)
     k_delta = np.nan if noise else float(divergence_of_gains(f1))
     divergences = {"k_s": divergence_of_weights(mixing).mean(), "k_delta": k_delta, "within_noise": int(noise)}
-    row = {
-        "task": task.name,
-        "f1_first": f1[0],
-        "f1_last": f1[-1],
-        **_ends("f1_last", percentile_interval(resampled[:, -1])),
-        "expected_layer": np.nan if noise else float(expected_layer(f1)),
-        **_ends("expected", None if noise else percentile_interval(expected_layer(resampled))),
+    row = {"task": task.name, "f1_first": f1[0], "f1_last": f1[-1], **_ends("f1_last", percentile_interval(resampled[:, -1]))}
+    row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
+    row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
+    row |= {
         "centre": float(centres.mean()),
         **_ends("centre", seed_interval(centres, seed)),
         **divergences,
         "layers": len(f1) - 1,
-        "training_targets": int(task.scores["training_targets"].iloc[0]),
-        **task.sizes,
     }
+    row |= {"training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
-    layers = {
-        "model": model,
-        "task": task.name,
-        "layer": range(len(f1)),
-        "weight": mixing.mean(axis=0),
-        "weight_low": weight_low,
-        "weight_high": weight_high,
-        "f1": f1,
-        "delta": [np.nan, *differential_scores(f1)],
-        "share": [np.nan, *shares_of_gain(f1)],
-        "share_low": [np.nan, *share_low],
-        "share_high": [np.nan, *share_high],
-        **divergences,
-        **task.sizes,
-    }
+    layers = {"model": model, "task": task.name, "layer": range(len(f1)), "f1": f1, "delta": [np.nan, *differential_scores(f1)]}
+    layers |= {"weight": mixing.mean(axis=0), "weight_low": weight_low, "weight_high": weight_high}
+    layers |= {"share": [np.nan, *shares_of_gain(f1)], "share_low": [np.nan, *share_low], "share_high": [np.nan, *share_high]}
+    layers |= divergences | task.sizes
     return pd.DataFrame([row]), pd.DataFrame(layers)
 
 
@@ -308,9 +293,8 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
         if condition == EQUAL:
             rows.append(row)
             continue
-        noise = is_noise(
-            f1, task.resampled[EARLY] if layer0 == EMBEDDINGS else resampled_f1(task.counts, resamples, seed, layer0)
-        )
+        resampled = task.resampled[EARLY] if layer0 == EMBEDDINGS else resampled_f1(task.counts, resamples, seed, layer0)
+        noise = is_noise(f1, resampled)
         row |= {"f1_first": f1[0], "within_noise": int(noise), "k_delta": np.nan if noise else float(divergence_of_gains(f1))}
         for gains in ("raw", "running_max"):
             expected = np.nan if noise else float(expected_layer(f1, running_max=gains == "running_max"))

@@ -223,8 +223,6 @@ ABSTRACT = (("pos",), ("constituents", "dependencies"), ("entities",), ("roles",
 SPREAD = ("protoroles", "relations")  # tasks whose mixing weights are close to uniform (section 4.1)
 BY_SEEDS = "probe seeds"
 _CORRELATED = 0.5
-GAINS = "Every task gains from layers above 0: F1 on all layers above F1 on layer 0"
-ABOVE_FREQUENCIES = "Probes beat label frequencies in F1: the better of the best constant answer and probes of shuffled labels"
 NONE_STOPPED = (
     "no probe on all layers stopped early, so all took the same number of steps in both conditions, whose scores differ only "
     "by dropout, and because early stopping keeps the weights of the best evaluation and halves learning rates on a plateau"
@@ -268,18 +266,20 @@ def tested_claims(results: Results) -> Iterator[Claim]:
         yield from order_by_expected_layers(results, stages, place)
     yield from order_by_centres(results, SECTION, "section 4.1")
     gains = dict(zip(results.tasks["task"], results.tasks["f1_last"] - results.tasks["f1_first"], strict=True))
-    yield every_task(results, "gain", GAINS, "gain of F1", gains)
+    all_gain = "Every task gains from layers above 0: F1 on all layers above F1 on layer 0"
+    yield every_task(results, "gain", all_gain, "gain of F1", gains)
     yield lower_half(results)
     yield from centres_agree(results)
     yield from spread(results)
     last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
-    for column, statement in (
-        ("selectivity", "Probes beat the control task in F1 (Hewitt & Liang 2019)"),
-        ("above_label_frequencies", ABOVE_FREQUENCIES),
-        ("above_random_encoder", "Probes beat probes of a model with random layers in F1"),
+    frequencies = "label frequencies in F1: the better of the best constant answer and probes of shuffled labels"
+    for column, beaten in (
+        ("selectivity", "the control task in F1 (Hewitt & Liang 2019)"),
+        ("above_label_frequencies", frequencies),
+        ("above_random_encoder", "probes of a model with random layers in F1"),
     ):
         if values := {str(task): float(value) for task, value in last[column].dropna().items()}:
-            yield every_task(results, column, statement, "difference of F1", values)
+            yield every_task(results, column, f"Probes beat {beaten}", "difference of F1", values)
 
 
 def order_by_expected_layers(results: Results, stages: Stages, place: str) -> Iterator[Claim]:
