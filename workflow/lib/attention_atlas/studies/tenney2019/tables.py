@@ -120,7 +120,7 @@ def claims(
     layers resample the documents or sentences that n counts, and with them the seeds of the probes.
     """
     results = Results(summary_tasks, summary_ends, summary_mixing_weights, summary_resamples)
-    return claim_table(claim_frame(tested_claims(results)))
+    return claim_table(claim_frame(all_claims(results)))
 
 
 @table(
@@ -260,7 +260,7 @@ class Results:
         return dict(zip(solved["task"], solved["expected_layer"], strict=True))
 
 
-def tested_claims(results: Results) -> Iterator[Claim]:
+def all_claims(results: Results) -> Iterator[Claim]:
     """All claims that the run's tables can test."""
     for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
         yield from order_by_expected_layers(results, stages, place)
