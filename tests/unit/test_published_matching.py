@@ -127,7 +127,7 @@ START = "same model bert-base-uncased and data mrpc-dev; same recipe; "
             of(comparable=CLOSE, recipe="another", **ROLE),
             SAME,
             CLOSE,
-            f"{START[:-14]}different recipe: another; size not published",
+            f"{START[:-13]}different recipe: another; size not published",
         ),
         (of(**ROLE), OTHER, NO, "model minilm instead of bert-base-uncased and corpus sample instead of mrpc-dev"),
         (of(**ROLE), replace(SAME, corpus="RTE", corpus_reference="rte-dev"), NO, "corpus RTE instead of mrpc-dev"),

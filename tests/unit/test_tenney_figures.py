@@ -88,7 +88,7 @@ def test_figure_3_draws_one_target_of_each_task_first():
     first = traced_targets(sentence=[1], task=["pos", "roles", "constituents"], layer=range(2))
     more = pd.concat([first.query("task == 'pos'").assign(target=number) for number in (1, 2)])
     axes = figure3(pd.concat([first, more, first.assign(sentence=2)])).figure.axes
-    titles = [axis.get_title().split("\n")[0] for axis in axes if axis.get_title()]
+    titles = [axis.get_title(loc="left").split("\n")[0] for axis in axes if axis.get_title(loc="left")]
     pos, others = "Parts of speech", ["Constituents", "Semantic roles"]
     assert titles == [pos, pos, *others, pos, *others]
 
