@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import EdgeTarget
+from attention_atlas.studies.tenney2019.targets import TaskTargets, task_targets
 
 LAYERS, WIDTH, TELLING = 3, 12, 2
 LABELS = ("A", "B", "C")
@@ -37,3 +40,10 @@ def telling_states(example: Example, seed: int = 0) -> np.ndarray:
         if word >= 0:
             states[TELLING : LAYERS + 1, piece, LABELS.index(example.words[word][1])] += 4
     return states.astype(np.float16)
+
+
+def word_task(
+    task: str = "pos", pairs: bool = False, training: int = 40, development: int = 12, **settings: Any
+) -> TaskTargets:
+    examples = [edge_example(record, task, pairs) for record in range(training + development)]
+    return task_targets(task, examples[:training], examples[training:], **settings)

@@ -1,22 +1,36 @@
-"""Edge probes, many at once, against one at a time in plain modules of torch."""
+"""Edge probes, many at once, against one at a time in plain modules of torch; their training and counts."""
 
 import math
+import threading
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from edge_examples import LAYERS as TOP
+from edge_examples import TELLING, telling_states, word_task
 from pretend_gpu import PretendGpu
+from sklearn.metrics import f1_score
 from torch import nn
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.models import devices
+from attention_atlas.studies.tenney2019 import probes as probes_module
 from attention_atlas.studies.tenney2019.probes import (
     SIZE,
     EdgeProbes,
     ProbeKey,
     Spans,
+    _EarlyStopping,
+    ahead,
+    answers,
     clip_by_probe,
+    count_answers,
     optimiser,
     probe_losses,
+    train_probes,
 )
+from attention_atlas.studies.tenney2019.targets import CONTROL_TASK, SHUFFLED_LABELS, Recipe, f1_of
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
 # The last row of the states is the words alone.
@@ -63,11 +77,8 @@ class Slow(nn.Module):
             self.projections.append(projection)
             self.scores.append(score)
         inner, out = nn.Linear(SIZE * len(probes.sides), SIZE), nn.Linear(SIZE, LABELS)
-        inner.weight.data, inner.bias.data = (
-            probes.hidden[number].detach().T.clone(),
-            probes.hidden_bias[number].detach().clone(),
-        )
-        out.weight.data, out.bias.data = probes.out[number].detach().T.clone(), probes.out_bias[number].detach().clone()
+        for layer, weight, bias in ((inner, probes.hidden, probes.hidden_bias), (out, probes.out, probes.out_bias)):
+            layer.weight.data, layer.bias.data = weight[number].detach().T.clone(), bias[number].detach().clone()
         self.classify = nn.Sequential(inner, nn.Tanh(), nn.LayerNorm(SIZE), out)
 
     def forward(self, all_spans):
@@ -89,39 +100,29 @@ class Slow(nn.Module):
 
 @pytest.mark.parametrize("pairs", [True, False])
 def test_all_probes_at_once_are_each_by_itself(pairs):
-    probes = edge_probes(pairs)
-    all_spans = (FIRST, SECOND) if pairs else (FIRST,)
+    probes, all_spans = edge_probes(pairs), (FIRST, SECOND) if pairs else (FIRST,)
     logits = probes(STATES, *all_spans)
+    losses = probe_losses(logits, TRUTH)
+    losses.sum().backward()
     assert logits.shape == (len(KEYS), TARGETS, LABELS)
     for number in range(len(KEYS)):
-        assert torch.allclose(logits[number], Slow(probes, number)(all_spans), atol=1e-5), KEYS[number]
-
-
-def test_gradients_are_those_of_each_probe_by_itself():
-    probes = edge_probes()
-    losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
-    losses.sum().backward()
-    for number in (0, 5, len(KEYS) - 1):
         slow = Slow(probes, number)
-        loss = nn.functional.binary_cross_entropy_with_logits(slow((FIRST, SECOND)), TRUTH)
+        slow_logits = slow(all_spans)
+        loss = nn.functional.binary_cross_entropy_with_logits(slow_logits, TRUTH)
         loss.backward()
+        assert torch.allclose(logits[number], slow_logits, atol=1e-5), KEYS[number]
         assert losses[number].item() == pytest.approx(loss.item(), rel=1e-5)
         assert torch.allclose(probes.mix.grad[number], slow.mix.grad, atol=1e-6)
-        assert torch.allclose(probes.sides[1].project.grad[number], slow.projections[1].weight.grad.T, atol=1e-6)
+        assert torch.allclose(probes.sides[-1].project.grad[number], slow.projections[-1].weight.grad.T, atol=1e-6)
         assert torch.allclose(probes.out.grad[number], slow.classify[3].weight.grad.T, atol=1e-6)
 
 
 def test_a_probe_uses_its_layers_alone_and_its_weights_sum_to_1():
-    probes = edge_probes()
-    weights = probes.weights
+    weights = edge_probes().weights
     assert torch.allclose(weights.sum(1), torch.ones(len(KEYS)))
     for key, row_weights in zip(KEYS, weights, strict=True):
         used = {LAYERS - 1, 1, 2} if key.lexical else set(range(key.top + 1))
         assert {row for row, weight in enumerate(row_weights) if weight > 0} == used
-    changed = STATES.clone()
-    changed[:, 2:3] += 1
-    difference = (probes(changed, FIRST, SECOND) - probes(STATES, FIRST, SECOND)).abs().amax(dim=(1, 2))
-    assert all((moved > 1e-6) == (key.top >= 2) for key, moved in zip(KEYS, difference, strict=True))
 
 
 def test_the_same_seed_starts_the_same_and_new_probes_mix_evenly():
@@ -136,19 +137,19 @@ def test_the_same_seed_starts_the_same_and_new_probes_mix_evenly():
 def test_each_probe_is_clipped_to_its_own_norm():
     probes = edge_probes()
     losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
-    (losses * torch.arange(1, len(KEYS) + 1) * 1e3).sum().backward()
+    (losses * torch.tensor([1e-3, *range(1, len(KEYS))]) * 1e3).sum().backward()
     before = [parameter.grad.clone() for parameter in probes.parameters()]
     clip_by_probe(probes.parameters(), 5.0)
-    for number in range(len(KEYS)):
-        norm = math.sqrt(sum(float(grad[number].square().sum()) for grad in before))
-        after = math.sqrt(sum(float(p.grad[number].square().sum()) for p in probes.parameters()))
+    assert torch.equal(probes.hidden.grad[0], next(g for g in before if g.shape == probes.hidden.shape)[0]), (
+        "a small one is kept"
+    )
+    for number in range(1, len(KEYS)):
+        norm, after = (
+            math.sqrt(sum(float(grad[number].square().sum()) for grad in gradients))
+            for gradients in (before, [parameter.grad for parameter in probes.parameters()])
+        )
         assert norm > 5
         assert after == pytest.approx(5, rel=1e-3)
-    small = edge_probes()
-    (probe_losses(small(STATES, FIRST, SECOND), TRUTH) * 1e-3).sum().backward()
-    before_clipping = small.hidden.grad.clone()
-    clip_by_probe(small.parameters(), 5.0)
-    assert torch.equal(small.hidden.grad, before_clipping)
 
 
 def test_training_together_is_training_alone():
@@ -172,20 +173,8 @@ def test_training_together_is_training_alone():
     assert (losses < first - 0.1).all()
 
 
-def test_probes_drop_values_in_training_alone():
-    probes = edge_probes()
-    logits = probes(STATES, FIRST, SECOND)
-    assert torch.equal(probes(STATES, FIRST, SECOND), logits)
-    probes.train()
-    steps = [probes(STATES, FIRST, SECOND) for _ in range(2)]
-    assert not torch.equal(*steps)
-    assert not any(torch.equal(step, logits) for step in steps)
-
-
 @pytest.mark.parametrize("way_of_the_cpu", [True, False])
 def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
-    """On a GPU that is pretended, a step is the same; the order of sums on a GPU changes it by rounding alone."""
-
     def step(device):
         torch.manual_seed(1)
         probes = edge_probes().to(device).train()
@@ -201,3 +190,190 @@ def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
         there = step("cuda")
     for gradient, expected in zip(there, on_cpu, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=0 if way_of_the_cpu else 1e-4, atol=0 if way_of_the_cpu else 1e-8)
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+STEPS = {"evaluation_interval": 10, "max_steps": 120, "equal_steps": 30, "halve_after": 2, "patience": 4}
+RECIPE = Recipe(batch=8, learning_rate=0.003, mixing_rate_factor=20, **STEPS)
+TOPS = [ProbeKey(top, 1) for top in range(TOP + 1)]
+OF_SEED = [*TOPS, *(ProbeKey(TOP, 1, **of) for of in ({"equal": True}, {"labels": CONTROL_TASK}, {"labels": SHUFFLED_LABELS}))]
+
+
+def counted(probes, task, device="cpu"):
+    """[probe, sentence, 3] answers to the development sentences."""
+    return count_answers(probes, task.development, telling_states, torch.from_numpy(task.scored).to(device), 5, device)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_probes_find_a_label_from_the_layer_that_tells_it_and_shuffled_labels_find_nothing(pairs):
+    task = word_task("pos", pairs)
+    probes, steps = train_probes(task, telling_states, OF_SEED, RECIPE)
+    f1 = f1_of(counted(probes, task).sum(1))
+    assert f1[TELLING] > 90
+    assert f1[TOP] > 90
+    assert f1[TELLING - 1] < 70
+    assert pairs or f1[-1] < 55
+    weights = probes.weights.detach().numpy()
+    assert weights[TOP, TELLING : TOP + 1].sum() > 0.55, "the mix moves to where the label is"
+    assert (weights[:, -1] == 0).all(), "the words alone are for those that ask for them"
+    assert steps[len(TOPS)] == RECIPE.equal_steps
+    assert (steps <= RECIPE.max_steps).all()
+
+
+def test_counts_are_those_of_scikit_learn():
+    task = word_task("dependencies", pairs=True)
+    torch.manual_seed(0)
+    probes = EdgeProbes(OF_SEED, TOP + 2, 12, len(task.labels), True)
+    with torch.no_grad():
+        probes.out.mul_(20)
+    counts = count_answers(probes, task.development, telling_states, torch.tensor([True, False, True]), batch=5)
+    assert counts.shape == (len(OF_SEED), len(task.development), 3)
+    batches = list(answers(probes, task.development, telling_states, 5))
+    order = [sentence.example.record for batch, *_ in batches for sentence in batch]
+    predicted = np.concatenate([(logits[3] >= 0).numpy() for _, logits, _ in batches])[:, [0, 2]]
+    right = np.concatenate([truth[3].numpy() for *_, truth in batches])[:, [0, 2]]
+    assert f1_of(counts[3].sum(0)) == pytest.approx(100 * f1_score(right, predicted, average="micro"))
+    place = [sentence.example.record for sentence in task.development].index(order[4])
+    ours, gold = predicted[4 * 6 : 5 * 6], right[4 * 6 : 5 * 6]  # targets of the fifth sentence
+    assert counts[3, place].tolist() == [(ours & gold).sum(), (ours & ~gold).sum(), (~ours & gold).sum()]
+
+
+def test_probes_of_one_seed_that_take_the_same_steps_differ_by_their_dropout_alone(monkeypatch):
+    recipe = replace(RECIPE, evaluation_interval=20, max_steps=20, equal_steps=20)
+
+    def difference():
+        probes, steps = train_probes(word_task(), telling_states, [ProbeKey(TOP, 1), ProbeKey(TOP, 1, equal=True)], recipe)
+        assert steps.tolist() == [20, 20]
+        return max(float((parameter[0] - parameter[1]).detach().abs().max()) for parameter in probes.parameters())
+
+    assert difference() > 1e-2
+    for rate in ("MIX_DROPOUT", "CLASS_DROPOUT"):
+        monkeypatch.setattr(probes_module, rate, 0.0)
+    assert difference() < 1e-5, "rounding"
+
+
+def early_stopping(*keys, **of_recipe):
+    keys = keys or (ProbeKey(1, 1),)
+    return _EarlyStopping(keys, Recipe(**of_recipe), EdgeProbes(keys, 3, 4, 2, False))
+
+
+def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
+    def step(rate, factors):
+        stopping = early_stopping(ProbeKey(1, 1), ProbeKey(1, 2))
+        adam, stopping._factor[:] = optimiser(stopping._probes, rate), factors
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(5):
+            for parameter in stopping._probes.parameters():
+                parameter.grad = torch.randn(parameter.shape, generator=generator)
+            stopping.step(adam)
+        return [parameter.detach() for parameter in stopping._probes.parameters()]
+
+    for mixed, whole, half in zip(step(0.01, [1, 0.5]), step(0.01, [1, 1]), step(0.005, [1, 1]), strict=True):
+        assert torch.allclose(mixed[0], whole[0])
+        assert torch.allclose(mixed[1], half[1], atol=1e-6)
+
+
+def test_training_waits_and_keeps_the_best():
+    stopping = early_stopping(
+        ProbeKey(0, 1), ProbeKey(1, 1), ProbeKey(1, 1, equal=True), halve_after=2, patience=4, max_steps=100, equal_steps=10_000
+    )
+    for number, score in enumerate([10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0], start=1):
+        with torch.no_grad():
+            stopping._probes.out_bias.fill_(number)
+        stopping._steps_taken = 10 * number
+        stopping.record(10 * number, np.asarray([score, 50.0 + number, 0.0]))
+    assert stopping._factor[0] == 0, "ended"
+    probes, steps = stopping.trained()
+    assert steps.tolist() == [70, 80, 80], "at the fifth evaluation without a gain"
+    assert probes.out_bias[:2, 0].tolist() == [2, 8]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
+    """torch's scheduler with a threshold of 1e-4 of F1; and an end after so many evaluations without a new best score."""
+    generator = np.random.default_rng(seed)
+    # Gains of less and of more than 0.01 points, and plateaus.
+    scores = 50 + np.cumsum(generator.choice([0.0, 0.004, 0.02, -0.01], size=60, p=[0.4, 0.2, 0.1, 0.3]))
+    stopping = early_stopping(max_steps=10_000, equal_steps=1)
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, mode="max", factor=0.5, patience=5, threshold=1e-4, threshold_mode="abs"
+    )
+    for number, score in enumerate(scores, start=1):
+        with torch.no_grad():
+            stopping._probes.scale.fill_(number)
+        stopping.record(number, np.asarray([score]))
+        if number > 21 and scores[number - 21 : number].max() <= scores[: number - 21].max():
+            assert stopping.ended.all()
+            break
+        scheduler.step(score / 100)
+        assert stopping._factor[0] == pytest.approx(optimizer.param_groups[0]["lr"]), number
+        assert not stopping.ended.all()
+    assert stopping.trained()[0].scale.item() == 1 + int(scores[:number].argmax())
+
+
+def test_with_the_published_patience_the_rate_is_halved_at_the_sixth_evaluation_and_training_ends_at_the_21st():
+    stopping = early_stopping(max_steps=100)
+    stopping.record(1, np.asarray([50.0]))
+    factors = []
+    for number in range(2, 23):
+        assert not stopping.ended.all()
+        stopping.record(number, np.asarray([50.0]))
+        factors.append(float(stopping._factor[0]))
+    assert factors[:7] == [1, 1, 1, 1, 1, 0.5, 0.5]
+    assert stopping.ended.all()
+
+
+def test_a_training_that_diverges_is_an_error():
+    with pytest.raises(AtlasError, match=r"at or before step 10 the loss .*learning_rate of the edge probes \(1e\+30\)"):
+        train_probes(word_task(), telling_states, TOPS, replace(RECIPE, learning_rate=1e30))
+
+
+def test_the_checkpoint_is_chosen_by_all_labels_of_the_first_sentences(monkeypatch):
+    task = replace(word_task("dependencies", pairs=True), task="relations", labels=("A", "B", "Other"))
+    assert task.scored.tolist() == [True, True, False]
+    seen = []
+
+    def count(probes, sentences, states, scored, batch, device):
+        seen.append((len(sentences), scored.tolist()))
+        return count_answers(probes, sentences, states, scored, batch, device)
+
+    monkeypatch.setattr(probes_module, "count_answers", count)
+    train_probes(task, telling_states, [ProbeKey(0, 1)], replace(RECIPE, max_steps=10, evaluation_sentences=7))
+    assert seen == [(7, [True, True, True])]
+
+
+def test_training_on_a_gpu_gives_the_weights_of_the_cpu(monkeypatch):
+    """A pretended GPU, with the order of sums of the CPU; batches are prepared by a thread there."""
+    monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
+    task, recipe = word_task("pos", True), replace(RECIPE, max_steps=20)
+    reference, steps = train_probes(task, telling_states, OF_SEED, recipe)
+    with PretendGpu():
+        probes, there = train_probes(task, telling_states, OF_SEED, recipe, "cuda")
+        counts = counted(probes, task, "cuda")
+        weights = [parameter.detach().cpu() for parameter in probes.parameters()]
+    assert all(torch.equal(a, b.detach()) for a, b in zip(weights, reference.parameters(), strict=True))
+    assert (there == steps).all()
+    assert (counts == counted(reference, task)).all()
+
+
+def test_values_are_prepared_ahead_by_a_thread_whose_errors_are_seen():
+    prepared, threads = [], set()
+
+    def numbers():
+        for number in range(5):
+            prepared.append(number)
+            threads.add(threading.get_ident())
+            yield number
+        raise OSError("no such disk")
+
+    before, values = threading.active_count(), ahead(numbers())
+    assert [next(values) for _ in range(5)] == prepared == [0, 1, 2, 3, 4]
+    assert threads.isdisjoint({threading.get_ident()})
+    with pytest.raises(OSError, match="no such disk"):
+        next(values)
+    values = ahead(iter(range(9)))
+    next(values)
+    values.close()
+    assert threading.active_count() == before, "no thread is left when training ends early"

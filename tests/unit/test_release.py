@@ -1,4 +1,4 @@
-"""What is written about a release in several places agrees: version, date, licence, references; and the README stays short."""
+"""What is written about a release in several places agrees: version, date, licence, references."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def test_version_and_date_of_the_last_release_agree():
 
 def test_licence_title_and_keywords_agree():
     assert CITATION["license"] == ZENODO["license"] == "MIT"
-    assert CITATION["title"] == ZENODO["title"]
-    assert CITATION["keywords"] == ZENODO["keywords"]
+    assert [CITATION[name] for name in ("title", "keywords")] == [ZENODO[name] for name in ("title", "keywords")]
     assert [author["name"] for author in CITATION["authors"]] == [creator["name"] for creator in ZENODO["creators"]]
 
 
@@ -45,10 +44,7 @@ def test_every_study_is_cited_and_has_a_page():
     assert dois == {entry["identifier"] for entry in ZENODO["related_identifiers"] if entry["scheme"] == "doi"}
 
 
-def test_the_readme_is_short_and_its_links_exist():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme.splitlines()) <= 150
-    assert "written by tools/sync.py" not in readme
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme)
+def test_the_links_of_the_readme_exist():
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 15
     assert [link for link in links if not (ROOT / link).exists()] == []

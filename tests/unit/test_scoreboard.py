@@ -1,74 +1,162 @@
-"""The scoreboard: values and claims of all studies in one table, counted by verdict."""
+"""The scoreboard and the atlas: tables of the studies of a run; values and claims counted by verdict."""
 
 import pandas as pd
 import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SMALL, changed, give_model
 
+from attention_atlas.atlas.study import head_sources, random_scores
 from attention_atlas.errors import AtlasError
 from attention_atlas.published.compare import COLUMNS, VERDICTS
-from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, claims, comparison, scoreboard
+from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, claims, comparison, scoreboard
+from attention_atlas.workflow.artifacts import built_tables
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.study_inputs import StudyInputs
+
+PAPERS = ["clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021"]
+SAMPLE_SOURCES = {table for table in head_sources() if table.partition("/")[0] in shipped()["runs"]["sample"]}
+"""Tables of single heads of the studies that the sample run has."""
 
 
-def comparison_of(verdicts, obstacles="another model"):
-    """A comparison table."""
+def comparison_of(**obstacles_by_verdict):
+    """A comparison table: verdict -> obstacle of each value."""
+    pairs = [(verdict.replace("_", " "), words) for verdict, all_words in obstacles_by_verdict.items() for words in all_words]
     facts = ["Table 1", "q", "1", "2", 0.5, 2.5, 9, "no", "why"]
-    obstacles = [obstacles] * len(verdicts) if isinstance(obstacles, str) else obstacles
-    rows = [[f"v{k}", *facts, *place] for k, place in enumerate(zip(verdicts, obstacles, strict=True))]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame([[f"v{k}", *facts, *pair] for k, pair in enumerate(pairs)], columns=list(COLUMNS))
 
 
-def shown(comparisons, claim_rows):
-    """The three tables: all values, all claims, and their summary."""
-    tested = pd.DataFrame(claim_rows, columns=CLAIMS[1:4]).reindex(columns=CLAIMS[1:])
-    values, all_claims = comparison(comparisons, False), claims({"a2019": tested}, False)
-    return values, all_claims, scoreboard(values.frame, all_claims.frame, False)
-
-
-def test_values_and_claims_are_counted_by_study():
-    verdicts = ["match", "match", "differs", "covered by our interval", "not comparable", "not comparable"]
-    comparisons = {
-        "a2019": comparison_of(verdicts),
-        "b2020": comparison_of(["not computed", "not computed", "not comparable"]),
-    }
+def test_values_claims_and_obstacles_are_counted_by_study():
+    first = comparison_of(match=["", ""], differs=[""], not_comparable=["other hardware", "another model", "other hardware"])
+    comparisons = {"a2019": first, "b2020": comparison_of(not_computed=["not measured"] * 2, not_comparable=["another model"])}
     rows = [["x", "1", "holds"], ["y", "2", "does not hold"], ["z", "3", "not tested"], ["w", "4", "undecided"]]
-    tables = shown(comparisons, rows)
-    values, summary = tables[0].frame, tables[2].frame.set_index("study")
-    assert list(values.columns) == ["study", *COLUMNS]
-    assert values["study"].tolist() == ["a2019"] * 6 + ["b2020"] * 3
-    assert ["study", *summary.columns] == SUMMARY
-    assert summary.index.tolist() == ["a2019", "b2020", "all"]
-
-    def counts(study, columns):
-        return {name: int(n) for name, n in summary.loc[study, columns].items() if n}
-
+    tested = pd.DataFrame(rows, columns=CLAIMS[1:4]).reindex(columns=CLAIMS[1:])
+    values, all_claims = comparison(comparisons, False), claims({"a2019": tested}, False)
+    assert values.frame["study"].tolist() == ["a2019"] * 6 + ["b2020"] * 3
+    assert all_claims.frame["study"].tolist() == ["a2019"] * 4
+    summary = scoreboard(values.frame, all_claims.frame, False).frame.set_index("study")
     by_verdict = [verdict.replace(" ", "_") for verdict in VERDICTS]
-    assert counts("a2019", by_verdict) == {
-        **{"match": 2, "covered_by_our_interval": 1, "differs": 1, "not_comparable": 2},
+    counts = {study: {name: int(n) for name, n in row.items() if n} for study, row in summary[by_verdict].iterrows()}
+    assert counts == {
+        "a2019": {"match": 2, "differs": 1, "not_comparable": 3},
+        "b2020": {"not_computed": 2, "not_comparable": 1},
+        "all": {"match": 2, "differs": 1, "not_comparable": 4, "not_computed": 2},
     }
-    assert counts("b2020", by_verdict) == {"not_computed": 2, "not_comparable": 1}
-    assert (summary[by_verdict].sum(axis=1) == summary["values"]).all(), "each value has one verdict"
+    assert summary["values"].tolist() == [6, 3, 9]
     of_claims = ["claims", *CLAIM_VERDICTS.values()]
-    assert summary[of_claims].values.tolist() == [[4, 1, 1, 1, 1], [0, 0, 0, 0, 0], [4, 1, 1, 1, 1]]
-    assert tables[1].frame["study"].tolist() == ["a2019"] * 4
-    for table in tables:
-        assert table.notes[0].startswith("A number is compared only with that of the same model")
+    assert summary[of_claims].to_numpy().tolist() == [[4, 1, 1, 1, 1], [0, 0, 0, 0, 0], [4, 1, 1, 1, 1]]
+    assert summary["obstacles"].tolist() == [
+        *("other hardware (2); another model (1)", "not measured (2); another model (1)"),
+        "another model (2); not measured (2); other hardware (2)",
+    ]
 
 
-def test_obstacles_stand_with_their_counts_the_most_frequent_first():
-    a = comparison_of(["match", *["not comparable"] * 3], ["", *["time on other hardware"] * 2, "another model"])
-    b = comparison_of(["not comparable"], "another checkpoint")
-    *_, table = shown({"a2019": a, "b2020": b}, [])
-    obstacles = table.frame.set_index("study")["obstacles"]
-    assert obstacles["a2019"] == "time on other hardware (2); another model (1)"
-    assert obstacles["all"] == "time on other hardware (2); another checkpoint (1); another model (1)"
-    assert all(f"{verdict}: " in " ".join(table.notes) for verdict in VERDICTS), "every verdict is explained"
-
-
-def test_a_table_of_another_kind_is_refused():
+def test_a_table_of_another_kind_is_refused_and_none_gives_empty_tables():
     with pytest.raises(AtlasError, match="a2019: the column 'id' is missing"):
         comparison({"a2019": pd.DataFrame({"x": [1]})}, True)
-
-
-def test_without_a_comparison_the_tables_are_empty():
     values, tested = comparison({}, True).frame, claims({}, True).frame
-    assert (len(values), len(tested)) == (0, 0)
     assert scoreboard(values, tested, True).frame.set_index("study").loc["all", ["values", "claims"]].tolist() == [0, 0]
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+def of_atlas(name: str, run: str = "sample", config=None):
+    """What a run gives to a parameter of the atlas."""
+    return StudyInputs(config or shipped(), "atlas").of_run(name)(wildcards(run))
+
+
+def of_scoreboard(config, name: str, run: str = "sample"):
+    return StudyInputs(config, "scoreboard").of_run(name)(wildcards(run))
+
+
+def test_the_scoreboard_takes_every_comparison_and_all_claims():
+    for name, file in (("comparisons", "comparison"), ("claims_of", "claims")):
+        assert of_scoreboard(shipped(), name) == {study: f"results/sample/{study}/{file}.tsv" for study in PAPERS}
+    assert [of_scoreboard(shipped(), "generated", run) for run in ("sample", "laptop", "paper")] == [True, False, False]
+    files = of_scoreboard(shipped(), "built")
+    assert files["tenney2019/figure1.svg"] == "results/sample/tenney2019/figure1.svg"
+    listed = {(entry["study"], entry["number"]): entry for entry in of_scoreboard(shipped(), "entries")}
+    assert "tenney2019/figure1.svg" in listed["tenney2019", "Figure 1"]["files"]
+    assert of_scoreboard(shipped(), "first_pages")["atlas/atlas.html"] == "Atlas of all heads"
+
+
+def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
+    # Without a corpus of segments there is no comparison of Clark et al.
+    assert of_scoreboard(shipped(), "comparisons", "any") == {}
+
+    def compared() -> dict[str, str]:
+        return of_scoreboard(resolve(changed("runs/one/scoreboard", {}, SMALL)), "comparisons", "one")
+
+    (without_files / "nowhere").mkdir()
+    (without_files / "nowhere" / "trees.conllu").touch()
+    assert compared() == {}
+    give_model(without_files, SMALL["models"]["tiny"])
+    assert compared() == {"clark2019": "results/one/clark2019/comparison.tsv"}
+
+
+def test_tables_of_single_heads_are_those_that_the_studies_make_and_say_whose_heads_they_measure():
+    tables, models = of_atlas("tables"), of_atlas("table_models")
+    assert set(tables) == SAMPLE_SOURCES
+    assert tables["guan2020/head_types"] == "results/sample/guan2020/head_types.tsv"
+    assert of_atlas("skip_reasons") == {}
+    assert "clark2019/table1" in set(built_tables(shipped(), "sample")) - set(tables), "it measures no single heads"
+    # Classes are those of the whole family, by the heads of its base.
+    expected = {
+        "clark2019/surface": "minilm",
+        "guan2020/head_types": "minilm-squad",
+        "michel2019/figure1": "minilm-glue-mnli-42",
+    }
+    expected |= {"kovaleva2019/figure8": "family minilm-glue", "kovaleva2019/head_classes": "minilm"}
+    assert {name: models[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("entry", [{"layers": 4}, {"heads": 6}])
+def test_tables_of_a_model_of_another_shape_are_skipped(entry):
+    config = shipped_copy()
+    config["models"]["other"] = config["models"]["minilm-glue-mnli-42"] | entry
+    config["runs"]["sample"]["michel2019"]["classifier"] = "other"
+    reason = f"its model other has {entry.get('layers', 6)} layers of {entry.get('heads', 12)} heads"
+    skipped = ("michel2019/figure1", "michel2019/head_importance")
+    assert of_atlas("skip_reasons", config=config) == dict.fromkeys(skipped, reason)
+    assert set(of_atlas("tables", config=config)) == SAMPLE_SOURCES - set(skipped)
+
+
+def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
+    tables, models = of_atlas("tables", "any"), of_atlas("table_models", "any")
+    folder = "results/any/atlas/models/minilm"
+    # The run has Clark et al. without a corpus of segments, and nothing of Guan et al.
+    assert tables["guan2020/head_types"] == f"{folder}/head_types.tsv"
+    assert tables["atlas/head_scores"] == f"{folder}/head_scores.tsv"
+    assert tables["clark2019/dependency_head_relations"] == "results/any/clark2019/dependency_head_relations.tsv"
+    assert models["clark2019/surface"] == "minilm, on the atlas's sentences"
+    assert models["clark2019/dependency_head_relations"] == "minilm"
+    # Relations are those on the atlas's sentences where the study reads others, or those of a model of another shape.
+    for changes in ({"seed": 7}, {"model": "bert-base-uncased"}):
+        config = shipped_copy()
+        config["runs"]["any"]["clark2019"] |= changes
+        tables = of_atlas("tables", "any", config)
+        assert tables["clark2019/dependency_head_relations"] == f"{folder}/dependency_head_relations.tsv"
+        assert ("clark2019/coreference_heads" in of_atlas("skip_reasons", "any", config)) == ("model" in changes)
+
+
+def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
+    second, names = "minilm-random-1", ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
+    assert [list(of_atlas(name)) for name in names] == [["minilm", second]] * len(names)
+    assert of_atlas("attention")[second][0] == f"results/sample/attention/{second}/sample-trees/0.safetensors"
+    assert of_atlas("relations")["minilm"] == "results/sample/clark2019/dependency_head_relations.tsv"
+    assert of_atlas("page_tables")[second]["atlas/head_scores"] == f"results/sample/atlas/models/{second}/head_scores.tsv"
+    assert of_atlas("random_weights") == {"minilm": False, second: True}
+    assert of_atlas("shapes") == {"minilm": [6, 12], second: [6, 12]}
+    without = resolve(changed("runs/one/atlas", {"sentences": "trees"}))
+    assert (of_atlas("page_tables", "one", without), list(of_atlas("attention", "one", without))) == ({}, ["tiny"])
+    bare = resolve(changed("runs/one/atlas", {}))
+    assert [of_atlas(name, "one", bare) for name in names] == [{}] * len(names)
+
+
+def test_random_controls_and_their_scores():
+    shared, config = "results/sample/atlas/models/minilm/random_scores.safetensors", shipped_copy()
+    config["models"]["other"] = config["models"]["minilm"] | {"source": {"path": "models/other"}}
+    paths = [random_scores(config, "sample", model) for model in ("minilm", "minilm-squad", "minilm-random-1", "other")]
+    assert paths == [shared] * 3 + [shared.replace("minilm", "other")], "shared by models that read the same examples"
+    config["runs"]["sample"]["atlas"]["compared"] = ["minilm-glue-mrpc-random-42", "minilm-random-2"]
+    assert list(of_atlas("random_weights", config=config).values()) == [False, False, True], "a trained model is no control"

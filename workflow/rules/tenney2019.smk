@@ -1,8 +1,7 @@
-# Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline. Input: models, and examples with the targets of tasks; hidden
-# states exist while a job runs. Output: tables in results/{run}/tenney2019.
+# Tenney et al. (2019). Input: models, and examples with the targets of tasks. Output: tables in results/{run}/tenney2019.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.resources import gpus, minutes
 
 tenney2019 = StudyInputs(config, "tenney2019")
 probed_corpora = tenney2019.corpora_in_path(
@@ -10,6 +9,7 @@ probed_corpora = tenney2019.corpora_in_path(
     development=("tasks", "{wildcards.edge_task}", "development"),
     cases=("cases",),
 )
+SUMMARY = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "options")
 PROBE_TABLES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
 OF_ALL_PROBES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
 tables_of_second = tenney2019.of_group_by_kind("second", PROBE_TABLES, **OF_ALL_PROBES)
@@ -51,12 +51,7 @@ use rule measured as tenney2019_second_model with:
     input:
         *map(leaves, tables_of_second.values()),
     output:
-        probe_scores="results/{run}/tenney2019/second_model/probe_scores.tsv",
-        mixing_weights="results/{run}/tenney2019/second_model/mixing_weights.tsv",
-        tasks="results/{run}/tenney2019/second_model/tasks.tsv",
-        layers="results/{run}/tenney2019/second_model/layers.tsv",
-        ends="results/{run}/tenney2019/second_model/ends.tsv",
-        options="results/{run}/tenney2019/second_model/options.tsv",
+        **{name: f"results/{{run}}/tenney2019/second_model/{name}.tsv" for name in SUMMARY},
         resamples="results/{run}/tenney2019/second_model/resamples.parquet",
     log:
         "results/{run}/logs/tenney2019/second_model.log",
@@ -73,12 +68,7 @@ use rule tenney2019_second_model as tenney2019_summary with:
     input:
         *map(leaves, tables_of_first.values()),
     output:
-        probe_scores="results/{run}/tenney2019/summary/probe_scores.tsv",
-        mixing_weights="results/{run}/tenney2019/summary/mixing_weights.tsv",
-        tasks="results/{run}/tenney2019/summary/tasks.tsv",
-        layers="results/{run}/tenney2019/summary/layers.tsv",
-        ends="results/{run}/tenney2019/summary/ends.tsv",
-        options="results/{run}/tenney2019/summary/options.tsv",
+        **{name: f"results/{{run}}/tenney2019/summary/{name}.tsv" for name in SUMMARY},
         resamples="results/{run}/tenney2019/summary/resamples.parquet",
         traces="results/{run}/tenney2019/traces.tsv",
     log:

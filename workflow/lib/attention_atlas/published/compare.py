@@ -13,13 +13,10 @@ from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, Table
 from attention_atlas.published.values import Number, Published, half_unit
 from attention_atlas.stats.intervals import LEVEL
 
-COLUMNS = (
-    *("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict", "obstacle"),
-)
+COLUMNS = tuple("id item quantity published ours ci_low ci_high n comparable why verdict obstacle".split())
 
-# Kinds of comparison: model, data, recipe and size are the same; a retrained model, data made in the same way, or a value read
-# off a figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be
-# compared.
+# Kinds of comparison: all is the same; a retrained model, data made in the same way, or a value read off a figure; a choice of
+# the run; a claim (order, threshold) that can be tested on any model; a number that cannot be compared.
 EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitative", "no"
 
 MATCH = "match"
@@ -39,7 +36,7 @@ VERDICTS = {
     NOT_COMPARABLE: "another model or data set than the paper's, a setting of the run, or a value that no run can compare",
     NOT_COMPUTED: "this run has no such number",
 }
-"""Verdict -> what it means. Each published value has one; those of claims are also on claims that are no published value."""
+"""Verdict -> what it means. Each published value has one; those of claims are also those of other claims."""
 COLOURS = {
     **dict.fromkeys((MATCH, COVERED, HOLDS), GOOD),
     **dict.fromkeys((DIFFERS, DOES_NOT_HOLD), BAD),
@@ -51,21 +48,17 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Our side of one published value: a number, several (as list or by name), a text, or None; how it compares, and why.
+    """Our side of one published value, how it compares, and why."""
 
-    numbers: the published numbers that ours correspond to; empty for all of the value. obstacle: what this run lacks for a
-    comparison, in a few words. claimed: of a claim, its verdict.
-    """
-
-    value: Any
+    value: Any  # a number, several (as list or by name), a text, or None
     comparable: str
     why: str
     ci_low: float | None = None
     ci_high: float | None = None
     n: int | None = None
-    numbers: Sequence[Number] = ()
-    obstacle: str = ""
-    claimed: str = ""
+    numbers: Sequence[Number] = ()  # the published numbers that ours correspond to; empty for all of the value
+    obstacle: str = ""  # what this run lacks for a comparison, in a few words
+    claimed: str = ""  # of a claim, its verdict
 
 
 def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:
@@ -136,8 +129,8 @@ def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
     place = frame["study"] + ": " + frame["item"] if with_study else frame["item"]
     page = frame.assign(place=place, interval=intervals(frame))
     columns = ["place", "verdict", "quantity", "published", "ours", "interval", "n", "why", "obstacle", "id"]
-    names = {"ours": "this run", "interval": "95 % interval"}
-    names["place"] = "study and place" if with_study else "place in the paper"
+    place_name = "study and place" if with_study else "place in the paper"
+    names = {"ours": "this run", "interval": "95 % interval", "place": place_name}
     layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
     return Table(frame, notes, page[columns], names, {"n": "d"}, layout)
 
@@ -150,16 +143,13 @@ def intervals(frame: pd.DataFrame) -> list[str | None]:
 
 # --- claims -------------------------------------------------------------------------------------------------------------
 
-CLAIM_COLUMNS = (
-    *("claim", "ours", "verdict", "statistic", "value", "side", "threshold"),
-    *("ci_low", "ci_high", "level", "n", "unit"),
-)
+CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low ci_high level n unit".split())
 """`side` of the threshold, above or below, is that on which the interval of a claim that holds lies."""
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
     "on the other side, and is undecided if it contains the threshold. It is not tested if there is no interval, such as where "
-    "the run lacks a part of the claim. Intervals resample the unit that the table names. A claim about several tasks, types "
-    "or layers is represented by the one that decides it; “this run” has them all."
+    "the run lacks a part of it. Intervals resample the unit that the table names. A claim about several tasks, types or "
+    "layers is represented by the one that decides it; “this run” has them all."
 )
 
 
@@ -225,13 +215,11 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     """
     order = (DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, HOLDS)
 
-    def distance(part: Claim) -> float:
-        if not part.is_tested:
-            return 0.0
-        return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high
+    def rank(part: Claim) -> tuple[int, float]:
+        distance = part.ci_low - part.threshold if part.above else part.threshold - part.ci_high
+        return order.index(part.verdict), distance if part.is_tested else 0.0
 
-    deciding = min(parts, key=lambda part: (order.index(part.verdict), distance(part)))
-    return replace(deciding, statement=statement, ours=ours)
+    return replace(min(parts, key=rank), statement=statement, ours=ours)
 
 
 def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ class SmallerModel(NotMeasured):
 
 
 class Sameness(NamedTuple):
-    """Whether a run measures the same quantity as a published value (exact, close, setting or no), why, and the obstacle."""
+    """Whether a run measures the same quantity as a published value, why, and the obstacle."""
 
     comparable: str
     why: str
@@ -55,11 +55,11 @@ class Quantity(NamedTuple):
 
 
 class Tables:
-    """The tables of a run by name, with the columns that select rows as texts."""
+    """The tables of a run by name."""
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
         self.frames = frames
-        self._texts: dict[tuple[str, str], pd.Series] = {}
+        self._texts: dict[tuple[str, str], pd.Series] = {}  # columns that select rows, as texts
 
     def rows(self, cell: Cell) -> pd.DataFrame:
         """The rows that a cell names, or NotMeasured."""
@@ -140,13 +140,10 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
         return Sameness(value.comparable, value.why or _DEFAULT.get(value.comparable, ""))
     if role is not None:
         label = labels[role]
-        compared = {
-            "model": ("model", label.model_reference, label.model),
-            "data": ("corpus", label.corpus_reference, label.corpus),
-        }
+        model, corpus = (label.model_reference, label.model), (label.corpus_reference, label.corpus)
         different = [
             (f"{what} {ours} instead of {value.same[key]}", f"another {what}")
-            for key, (what, reference, ours) in compared.items()
+            for key, what, (reference, ours) in (("model", "model", model), ("data", "corpus", corpus))
             if key in value.same and reference != value.same[key]
         ]
         if different:
@@ -164,13 +161,11 @@ def _with_size(value: Published, kind: Sameness, n: int | None) -> tuple[str, st
     if kind.comparable not in (EXACT, CLOSE):
         return kind.comparable, kind.why
     if value.size is None:
-        size = "size not published" if n is None else f"size not published (here {n})"
-    elif n is None:
-        size = f"size not measured (published {value.size})"
-    else:
-        size = f"same size ({n})" if n == value.size else f"different size ({n}, published {value.size})"
-    comparable = CLOSE if value.size is not None and n != value.size else kind.comparable
-    return comparable, f"{kind.why}; {size}"
+        return kind.comparable, f"{kind.why}; size not published{'' if n is None else f' (here {n})'}"
+    if n == value.size:
+        return kind.comparable, f"{kind.why}; same size ({n})"
+    size = f"size not measured (published {value.size})" if n is None else f"different size ({n}, published {value.size})"
+    return CLOSE, f"{kind.why}; {size}"
 
 
 def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) -> Measured:

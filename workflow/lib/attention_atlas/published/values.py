@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -36,16 +37,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Number:
-    """One published number (or text), as printed or read off a figure (None where it is lost), and the place of ours.
-
-    decimals: as printed, with trailing zeros; None where they are those of the shortest text of the number.
-    """
+    """One published number (or text), as printed or read off a figure (None where it is lost), and the place of ours."""
 
     value: Scalar | None
     part: str
     corrected: Scalar | None
     cell: Cell | None
-    decimals: int | None = None
+    decimals: int | None = None  # as printed, with trailing zeros; None where they are those of the shortest text
 
     @property
     def target(self) -> Scalar | None:
@@ -55,10 +53,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Published:
-    """One published value: a number, or several that belong together, such as one for each layer.
-
-    Fields are columns of the file, see workflow/resources/published/README.md.
-    """
+    """One published value: a number, or several that belong together; fields: workflow/resources/published/README.md."""
 
     id: str
     item: str
@@ -129,9 +124,8 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
 def published_column(
     published: Mapping[str, Published], item: str, artefact: str, column: str, frame: pd.DataFrame
 ) -> list[float | None]:
-    """The published number of every row of one of our tables (`frame`), in our unit; None where none is printed.
-
-    item: table, figure or section of the paper; artefact, column: our table, and its column beside which the numbers are shown.
+    """The published number of every row of one of our tables (`frame`), in our unit; None where none is printed. item: of the
+    paper; artefact, column: our table, and its column beside which the numbers are shown.
     """
     numbers: dict[tuple[tuple[str, str], ...], float] = {}
     for number in (number for value in published.values() if value.item == item for number in value.numbers):
@@ -146,8 +140,8 @@ def published_column(
 
 
 def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
-    """Published numbers of these values to draw, one row each: id, published_model, value (in our unit; misprints corrected),
-    and a column for each key of the numbers' places, such as task and layer.
+    """Published numbers to draw, one row each: id, published_model, value (in our unit; misprints corrected), and the keys of
+    their places, such as task and layer.
     """
     values = load_published(study)
     rows = [
@@ -162,9 +156,8 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
 
 def rows_of_column(study: str, artefact: str, column: str) -> pd.DataFrame:
     """`published_rows` of the values whose place is this column of one of our tables."""
-    cells = {name: value.numbers[0].cell for name, value in load_published(study).items()}
-    ids = [name for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)]
-    return published_rows(study, ids)
+    cells = ((name, value.numbers[0].cell) for name, value in load_published(study).items())
+    return published_rows(study, [name for name, cell in cells if cell and (cell.artefact, cell.column) == (artefact, column)])
 
 
 def load_digitised(name: str) -> pd.DataFrame:
@@ -229,11 +222,10 @@ def _value(row: Mapping[str, str]) -> Published:
         cell = Cell(row["artefact"], where, row["column"], row["interval"], row["n"], scale)
     decimals = _decimals(row["corrected"] or row["value"])
     number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell, decimals)
-    texts = {name: row[name] for name in _OF_VALUE if name not in ("tolerance", "same", "size", "details")}
-    tolerance = float(row["tolerance"]) if row["tolerance"] else None
-    size = int(row["size"]) if row["size"] else None
-    same, details = _pairs(row["same"]), _pairs(row["details"])
-    return Published(**texts, tolerance=tolerance, size=size, same=same, details=details, numbers=(number,))
+    fields_of_row: dict[str, Any] = {name: row[name] for name in _OF_VALUE}
+    fields_of_row |= {"same": _pairs(row["same"]), "details": _pairs(row["details"]), "numbers": (number,)}
+    fields_of_row |= {name: kind(row[name]) if row[name] else None for name, kind in (("tolerance", float), ("size", int))}
+    return Published(**fields_of_row)
 
 
 def _pairs(text: str) -> dict[str, str]:

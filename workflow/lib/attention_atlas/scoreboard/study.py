@@ -20,13 +20,9 @@ def tables(inputs: StudyInputs, run: str, name: str) -> dict[str, str]:
 
 def generated(inputs: StudyInputs, run: str) -> bool:
     """Whether a run reads generated text."""
-    runs = inputs.config["runs"]
-    return runs[run]["stand_ins"] or any(
-        "sample" in inputs.config["corpora"][corpus]["source"]
-        for name in studies()
-        if name in runs[run]
-        for corpus in study_corpora(inputs.config, run, name).values()
-    )
+    config, settings = inputs.config, inputs.config["runs"][run]
+    corpora = [corpus for name in studies() if name in settings for corpus in study_corpora(config, run, name).values()]
+    return settings["stand_ins"] or any("sample" in config["corpora"][corpus]["source"] for corpus in corpora)
 
 
 def built(inputs: StudyInputs, run: str) -> dict[str, str]:
@@ -36,17 +32,11 @@ def built(inputs: StudyInputs, run: str) -> dict[str, str]:
 
 
 def entries(inputs: StudyInputs, run: str) -> list[dict[str, Any]]:
-    """Entry of each artefact on the index page, see `index.index`."""
+    """Entry of each artefact on the index page, see `tables.index`."""
     return [
-        {
-            "study": entry.study.id,
-            "study_title": entry.study.title,
-            "number": entry.artifact.number,
-            "title": entry.artifact.title,
-            "kind": entry.artifact.kind,
-            "files": [path.removeprefix(f"results/{run}/") for path in entry.paths(run)],
-            "skipped": entry.skipped,
-        }
+        {"study": entry.study.id, "study_title": entry.study.title, "skipped": entry.skipped}
+        | {name: getattr(entry.artifact, name) for name in ("number", "title", "kind")}
+        | {"files": [path.removeprefix(f"results/{run}/") for path in entry.paths(run)]}
         for entry in inputs.listed(run)
     ]
 

@@ -1,7 +1,4 @@
-"""The scoreboard: every published value and claim of all studies beside ours, a summary, and the index page of a run.
-
-The index page has every artefact with links to its files, and figures with a thumbnail, by study. It works without a network.
-"""
+"""The scoreboard: every published value and claim of all studies beside ours, a summary, and the index page of a run."""
 
 from __future__ import annotations
 
@@ -31,17 +28,13 @@ from attention_atlas.published.compare import (
 from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
-CLAIM_VERDICTS = {
-    HOLDS: "claims_hold",
-    DOES_NOT_HOLD: "claims_do_not_hold",
-    UNDECIDED: "claims_undecided",
-    NOT_TESTED: "claims_not_tested",
-}
+CLAIM_VERDICTS = {HOLDS: "claims_hold", DOES_NOT_HOLD: "claims_do_not_hold"}
+CLAIM_VERDICTS |= {verdict: f"claims_{VERDICT_COLUMNS[verdict]}" for verdict in (UNDECIDED, NOT_TESTED)}
 SUMMARY = ["study", "values", *VERDICT_COLUMNS.values(), "obstacles", "claims", *CLAIM_VERDICTS.values()]
 CLAIMS = ["study", *CLAIM_COLUMNS]
 _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
 _GENERATED = (
-    "A demonstration on generated text with a small model: it shows that the workflow works, and nothing about the papers."
+    "A demonstration on generated text with a small model: it shows that the workflow works, not what the papers found."
 )
 _CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --dim: #595959; --line: #d9d9d9; --paper: #fff; --card: #fafafa;
@@ -55,16 +48,13 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 1.2rem; m
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; padding-top: .8rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 0; } h3 span { display: block; font-weight: 400; color: var(--dim); font-size: .87rem; }
-p { margin: .3rem 0; max-width: 60rem; } .dim { color: var(--dim); }
-a { color: var(--link); }
+p { margin: .3rem 0; max-width: 60rem; } .dim { color: var(--dim); } a { color: var(--link); }
 nav ul, .links { list-style: none; padding: 0; margin: .6rem 0; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; }
-.links { margin: .5rem 0 0; font-size: .87rem; gap: .2rem .9rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(19rem, 100%), 1fr)); gap: 1rem; }
 article { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .8rem; display: flex;
   flex-direction: column; min-width: 0; }
-article .links { margin-top: auto; padding-top: .6rem; }
-.thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; border-radius: 4px; overflow: hidden; background: #fff;
-  border: 1px solid var(--line); text-decoration: none; }
+article .links { margin: auto 0 0; padding-top: .6rem; font-size: .87rem; gap: .2rem .9rem; }
+.thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; background: #fff; border: 1px solid var(--line); }
 .thumbnail img { width: 100%; height: 100%; object-fit: contain; display: block; }
 .skipped td, .skipped th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; font-weight: 400; }
 """
@@ -87,7 +77,7 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
         _compared(generated),
         f"Each value has one verdict. {glossary}. Obstacles: why values are not comparable or not computed, with their number.",
     ]
-    formats = dict.fromkeys((name for name in SUMMARY if name not in ("study", "obstacles")), "d")
+    formats = dict.fromkeys(set(SUMMARY) - {"study", "obstacles"}, "d")
     return Table(summary_rows(comparison, claims), notes, formats=formats, layout=Layout(folded=("obstacles",)))
 
 
@@ -124,13 +114,11 @@ def _joint(frames: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.Dat
 
 
 def _compared(generated: bool) -> str:
-    if not generated:
-        same = "A number is compared only with that of the same model on the same data"
-        return f"{same}; the claims of the papers are tested on any model."
-    return (
-        "The corpora are generated and the model is small, so no number measures what the papers measured. Only claims "
-        "that can be tested on any model have a verdict."
-    )
+    if generated:
+        return (
+            "The corpora are generated: no number is what the papers measured. Only claims, tested on any model, have verdicts."
+        )
+    return "A number is compared only with that of the same model on the same data; claims are tested on any model."
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
@@ -166,10 +154,8 @@ def index(
     generated: bool,
     run_title: str,
 ) -> str:
-    """The index page of a run.
-
-    built: all files that it links; entries: of the artefacts, see `study.entries`; first_pages: pages to read first -> title;
-    generated: whether its corpora are generated text.
+    """The index page of a run: every artefact with links to its files, and figures with a thumbnail, by study. built: all files
+    that it links; entries: of the artefacts, see `study.entries`; first_pages: pages to read first -> title.
     """
     shown = [entry for entry in entries if not entry["skipped"]]
     skipped = [entry for entry in entries if entry["skipped"]]
@@ -208,12 +194,11 @@ def _counts(built: Sequence[Mapping[str, Any]], skipped: Sequence[Mapping[str, A
 
 def _card(entry: Mapping[str, Any]) -> str:
     """An artefact: the picture of a figure, its title, and links to its files."""
-    suffixes = [PurePosixPath(file).suffix for file in entry["files"]]
-    order = [*_LINKS, *suffixes]
-    ordered = sorted(zip(suffixes, entry["files"], strict=True), key=lambda pair: order.index(pair[0]))
-    names = [PurePosixPath(file).name if suffixes.count(suffix) > 1 else _LINKS.get(suffix, suffix) for suffix, file in ordered]
-    files = [file for _, file in ordered]
-    links = "".join(f'<li><a href="{escape(file)}">{escape(name)}</a></li>' for name, file in zip(names, files, strict=True))
+    suffixes, order = [PurePosixPath(file).suffix for file in entry["files"]], list(_LINKS)
+    links = ""
+    for suffix, file in sorted(zip(suffixes, entry["files"], strict=True), key=lambda pair: order.index(pair[0])):
+        name = PurePosixPath(file).name if suffixes.count(suffix) > 1 else _LINKS[suffix]
+        links += f'<li><a href="{escape(file)}">{escape(name)}</a></li>'
     thumbnail = ""
     if ".png" in suffixes:
         picture = entry["files"][suffixes.index(".png")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from textwrap import fill, shorten
 from typing import Any
 
@@ -38,25 +38,19 @@ from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.workflow.shown import figure
 
 LAYER_LABEL = "Layer (0: embeddings)"
-NOISE = "gain within noise"
-"""Shown in place of statistics of a gain that the bootstrap does not distinguish from 0."""
+NOISE = "gain within noise"  # in place of statistics of a gain that the bootstrap does not distinguish from 0
 _KINDS = {
-    "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
-    "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
+    "expected_layer": ("expected", "expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
+    "centre": ("centre", "cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
 }
 """Column -> columns of its interval, end of the published ids, colour, marker, place in its row, label."""
-_LINE: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
-"""Style of published layers: a line, since there is no room for a mark at each layer."""
+_LINE: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}  # published layers: no room for marks
 _BAR: dict[str, Any] = {"saturation": 1, "native_scale": True, "linewidth": 0, "legend": False}
-_SMALL = 6.5
-"""Font size in points of the texts of small panels."""
-_MOST_TARGETS, _MOST_SENTENCES = 4, 5
-"""Largest number of targets per sentence, and of sentences, that are drawn; the table has all."""
-_SPAN, _LABEL_LINE = 26, 30
-"""Largest number of letters in a line above a panel: of a target's span, and of a label."""
+_SMALL = 6.5  # font size of the texts of small panels
+_MOST_TARGETS, _MOST_SENTENCES = 4, 5  # targets per sentence, and sentences, that are drawn; the table has all
+_SPAN, _LABEL_LINE = 26, 30  # letters in a line above a panel: of a target's span, and of a label
 _COREFERENCE = {"1": "coreferent", "0": "not coreferent"}
-_COLOURS = {1: BLUE, 0: ORANGE}
-"""Whether a label is the right one -> its colour."""
+_COLOURS = {1: BLUE, 0: ORANGE}  # whether a label is the right one -> its colour
 
 
 @figure(
@@ -72,8 +66,7 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     depth.
     """
     table = summary_tasks
-    layers = int(table["layers"].max())
-    published = published_beside(layers)
+    published = PublishedModel(layers := int(table["layers"].max()))
     titles = {str(task): _task_label(table, str(task)) for task in table["task"]}
     drawn, ((axis,),) = page_figure(1, 1, PAGE - 0.1, 0.5 * len(table) + 1.0)
     rows = []
@@ -96,7 +89,10 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
         depth = published.depth_of_gains if column == "expected_layer" else published.depth
         heights = [list(titles).index(task) + shift for task in marks["task"]]
         axis.plot(depth(marks["value"]), heights, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
-    _ends_of_scores(axis, table, layers, published)
+    ours = table.set_index("task")
+    of_paper = [published.values(f"f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
+    _ends_of_scores(axis, 1.02, f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], list(titles), "black")
+    _ends_of_scores(axis, 1.16, f"published\n0 and {published.layers}", pd.concat(of_paper, axis=1), list(titles), NOTE)
     axis.set(xlim=(-0.5, layers + 0.5), ylim=(len(table) - 0.5, -0.5), xlabel=LAYER_LABEL, ylabel="")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
@@ -105,21 +101,14 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawn, table, _counted(table))
 
 
-def _ends_of_scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
-    """F1 at layer 0 and at the last layer, ours and published, as columns on the right."""
-    ours = table.set_index("task")
-    of_paper = [published.values(f".f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
-    columns = {
-        1.02: (f"F1 at 0\nand {layers}", ours[["f1_first", "f1_last"]], "black"),
-        1.16: (f"published\n0 and {published.layers}", pd.concat(of_paper, axis=1), NOTE),
-    }
-    for x, (title, scores, colour) in columns.items():
-        style: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
-        axis.text(x, -0.6, title, va="bottom", **style)
-        for place, task in enumerate(table["task"]):
-            if task in scores.index:
-                first, last = scores.loc[task]
-                axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
+def _ends_of_scores(axis: Axes, x: float, title: str, scores: pd.DataFrame, tasks: list[str], colour: str) -> None:
+    """F1 at layer 0 and at the last layer of each task, as a column on the right."""
+    style: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
+    axis.text(x, -0.6, title, va="bottom", **style)
+    for place, task in enumerate(tasks):
+        if task in scores.index:
+            first, last = scores.loc[task]
+            axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
 
 
 @figure(
@@ -164,7 +153,7 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
     beside = {}
     for part, (model, rows) in zip(parts, models.items(), strict=True):
         axes = part.subplots(len(tasks), 2, squeeze=False, sharex=True)
-        published = published_beside(int(rows["layer"].max()))
+        published = PublishedModel(int(rows["layer"].max()))
         beside[published.label] = Line2D([], [], label=published.label, **_LINE)
         weights, shares = published.weights(), published.shares()
         for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
@@ -185,8 +174,7 @@ def _layer_bars(table: pd.DataFrame) -> DrawnFigure:
             part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
         if part is parts[0]:
             for axis, task in zip(axes[:, 0], tasks, strict=True):
-                name = _task_label(table, task, 12)
-                axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
+                axis.set_ylabel(_task_label(table, task, 12), rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
     noise = Line2D([], [], linestyle="none", label=f"(noise): {NOISE}, no shares drawn")
     legend_below(drawn, [], 2, [equal, *beside.values(), noise])
@@ -266,15 +254,13 @@ def figure3(traces: pd.DataFrame) -> DrawnFigure:
     legend_below(drawn, [], 2, squares)
     of_table = traces["sentence"].nunique()
     shown = f"{len(groups)} of {of_table}" if of_table > len(groups) else str(of_table)
-    sentences = f"{shown} sentences" if of_table > 1 else "1 sentence"
-    return DrawnFigure(drawn, traces, sentences)
+    return DrawnFigure(drawn, traces, f"{shown} sentence{'s' if of_table > 1 else ''}")
 
 
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Targets of a sentence, one of each task first, in the paper's order of tasks."""
     targets = rows[["task", "target"]].drop_duplicates()
-    targets["in_task"] = targets.groupby("task").cumcount()
-    targets["of_paper"] = targets["task"].map({task: k for k, task in enumerate(EDGE_TASKS)})
+    targets = targets.assign(in_task=targets.groupby("task").cumcount(), of_paper=targets["task"].map([*EDGE_TASKS].index))
     drawn = targets.sort_values(["in_task", "of_paper"]).head(_MOST_TARGETS).sort_values(["of_paper", "in_task"])
     return [rows[(rows["task"] == row.task) & (rows["target"] == row.target)] for row in drawn.itertuples()]
 
@@ -305,21 +291,18 @@ def _task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
 
 
 def _counted(table: pd.DataFrame) -> str:
-    """The meaning of n, for a footnote."""
     return f"n: sentences evaluated; probes of {table['seeds'].iloc[0]} seeds"
 
 
-@dataclass(frozen=True)
 class PublishedModel:
-    """A published model (base or large), drawn beside a model of a run that has `drawn_layers`."""
+    """The published model drawn beside a model of a run: that with as many layers, else BERT-large, as in the paper."""
 
-    size: str
-    layers: int
-    drawn_layers: int
+    def __init__(self, drawn_layers: int) -> None:
+        self.size, self.layers = ("base", 12) if drawn_layers == 12 else ("large", 24)
+        self.drawn_layers = drawn_layers
 
     @property
     def label(self) -> str:
-        """Its name in a legend."""
         place = "" if self.layers == self.drawn_layers else f", {self.layers} layers scaled to {self.drawn_layers}"
         return f"published: BERT-{self.size}{place}"
 
@@ -333,26 +316,18 @@ class PublishedModel:
 
     def values(self, quantity: str) -> pd.DataFrame:
         """Published values of a quantity of all tasks: task, value, and layer where it has one."""
-        ids = [
-            name for name in load_published("tenney2019") if name.startswith(f"t19.{self.size}.") and name.endswith(quantity)
-        ]
+        ids = [name for name in load_published("tenney2019") if re.fullmatch(rf"t19\.{self.size}\..*\.{quantity}", name)]
         return published_rows("tenney2019", ids).reindex(columns=["value", "task", "layer"])
 
     def weights(self) -> pd.DataFrame:
         """Mixing weights: task, layer and value as drawn, so that equal weights of both models are the same height."""
-        rows = self.values(".mix_weights")
+        rows = self.values("mix_weights")
         return rows.assign(layer=self.depth(rows["layer"]), value=rows["value"] * (self.layers + 1) / (self.drawn_layers + 1))
 
     def shares(self) -> pd.DataFrame:
         """Gains of layers in F1 as a share of the largest gain over layer 0, drawn likewise."""
-        rows = self.values(".f1_by_layer").sort_values(["task", "layer"])
+        rows = self.values("f1_by_layer").sort_values(["task", "layer"])
         scores = rows.groupby("task")["value"]
         span = scores.transform("max") - scores.transform("first")
         rows["value"] = scores.diff() / span * self.layers / self.drawn_layers
         return rows[rows["layer"] > 0].assign(layer=lambda frame: self.depth_of_gains(frame["layer"]))
-
-
-def published_beside(layers: int) -> PublishedModel:
-    """The published model drawn beside a model: that with as many layers, else BERT-large, as in the paper's figures."""
-    size, of_paper = ("base", 12) if layers == 12 else ("large", 24)
-    return PublishedModel(size, of_paper, layers)

@@ -1,9 +1,9 @@
 """Edge probes: classifiers of spans on frozen hidden states, many trained at once (Tenney et al. 2019, section 3).
 
 Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the word pieces of a span by
-self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes of different top layers
-share every tensor operation but no parameters, so training them together is the same as training each alone. Library trainers
-have one learning rate, one best checkpoint and one stopping point for all parameters; these differ by probe.
+self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes share every tensor
+operation but no parameters, so training them together is training each alone. Library trainers have one learning rate, best
+checkpoint and stopping point for all parameters; these differ by probe.
 """
 
 from __future__ import annotations
@@ -31,26 +31,21 @@ from attention_atlas.studies.tenney2019.targets import (
     EQUAL,
     LEXICAL,
     TRUTH,
+    Ints,
     ProbedSentence,
     Recipe,
     TaskTargets,
     f1_of,
 )
 
-Counts = npt.NDArray[np.int64]
-States = Callable[[Example], Half]
-"""Hidden states [row, n, width] of an example."""
-SIZE = 256
-"""Width of a span (published code)."""
+States = Callable[[Example], Half]  # hidden states [row, n, width] of an example
+SIZE = 256  # width of a span (published code)
 MIX_DROPOUT, CLASS_DROPOUT = 0.2, 0.3
-_GAIN = 0.01
-"""Smallest gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
+_GAIN = 0.01  # percentage points of F1 that keep the learning rate: 1e-4 on the scale from 0 to 1 (published code)
 
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """A probe."""
-
     top: int  # it mixes the layers from 0 (the input of the first) to this one
     seed: int  # of its initial weights
     lexical: bool = False  # layer 0 is the words alone, without positions
@@ -102,10 +97,7 @@ def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 class EdgeProbes(nn.Module):
-    """Probes for one task; the two spans of pairs have separate projections.
-
-    rows, width: of the states of a word piece: the layers with the input of the first (L + 1), and, if stored, the words alone.
-    """
+    """Probes for one task; rows, width: of the states of a word piece (L + 1 layers and, if stored, the words alone)."""
 
     allowed: torch.Tensor
 
@@ -117,7 +109,7 @@ class EdgeProbes(nn.Module):
         self.scale = nn.Parameter(torch.ones(count))
         allowed = torch.tensor([[key.uses(row, rows) for row in range(rows)] for key in self.keys])
         self.register_buffer("allowed", allowed, persistent=False)
-        # Random weights of the sides differ.
+        # The two spans of pairs have separate projections, whose random weights differ.
         by_side = [[replace(key, seed=2 * key.seed + side) for key in self.keys] for side in range(1 + pairs)]
         self.sides = nn.ModuleList(_Side(keys_of_side, width) for keys_of_side in by_side)
         spans = SIZE * (1 + pairs)
@@ -148,9 +140,8 @@ class EdgeProbes(nn.Module):
 
 
 def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-    """[place] word pieces in any span, each once, counted through the padded sentences: only these are mixed and projected.
-
-    And, for each side, places [target, longest], and which of them are inside.
+    """[place] word pieces in any span, each once, counted through the padded sentences: only these are mixed and projected;
+    and, for each side, places [target, longest], and which of them are inside.
     """
     flat, inside = [], []
     for side_spans in spans:
@@ -180,9 +171,9 @@ def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = 5.0) -> N
 
 def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_factor: float = 1.0) -> torch.optim.Optimizer:
     """Adam in its AMSGrad form (published code); mixing weights and their scale have `mixing_rate_factor` times the rate."""
-    mixing = [probes.mix, probes.scale]
-    others = [parameter for parameter in probes.parameters() if not any(parameter is of_mix for of_mix in mixing)]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": mixing, "lr": learning_rate * mixing_rate_factor}]
+    others = [parameter for name, parameter in probes.named_parameters() if name not in ("mix", "scale")]
+    mixing = {"params": [probes.mix, probes.scale], "lr": learning_rate * mixing_rate_factor}
+    groups: list[dict[str, Any]] = [{"params": others}, mixing]
     return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
 
 
@@ -197,18 +188,12 @@ def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt
     return torch.stack([drawn[key.seed] for key in keys])
 
 
-class Trained(NamedTuple):
-    """Probes with the weights of their best evaluations (of the last step where the number of steps is fixed)."""
-
-    probes: EdgeProbes
-    steps: npt.NDArray[np.int64]  # [probe] steps taken
-    best_steps: npt.NDArray[np.int64]  # [probe] step of the best weights
-
-
 def train_probes(
     targets: TaskTargets, states: States, keys: Sequence[ProbeKey], recipe: Recipe, device: str = "cpu"
-) -> Trained:
-    """Train the probes of one seed, which see the same batches."""
+) -> tuple[EdgeProbes, Ints]:
+    """Probes of one seed, which see the same batches, with the weights of their best evaluations (of the last step where the
+    number of steps is fixed), and the steps [probe] that they took.
+    """
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
@@ -250,7 +235,7 @@ class _EarlyStopping:
         self._without_gain = np.zeros(len(keys), np.int64)
         self._since_halved = np.zeros(len(keys), np.int64)
         self.ended = np.zeros(len(keys), np.bool_)
-        self._steps, self._best_steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        self._steps = np.zeros(len(keys), np.int64)
         self._best_state = copy.deepcopy(probes.state_dict())
         self._steps_taken = 0
 
@@ -269,7 +254,7 @@ class _EarlyStopping:
         done = self._equal & (self._steps_taken >= self._recipe.equal_steps) & ~self.ended
         if done.any():
             self._end(done, self._steps_taken)
-            self._keep(done, self._steps_taken)
+            self._keep(done)
 
     def record(self, step: int, scores: npt.NDArray[np.float64]) -> None:
         """Keep the weights of probes that improve, halve learning rates on a plateau, stop with patience; scores: [probe]."""
@@ -277,7 +262,7 @@ class _EarlyStopping:
         active = ~self.ended & ~self._equal
         better = active & (scores > self._best)
         self._best[better] = scores[better]
-        self._keep(better, step)
+        self._keep(better)
         self._without_gain = np.where(better, 0, self._without_gain + active)
         gains = active & (scores > self._best_for_rate + _GAIN)
         self._best_for_rate[gains] = scores[gains]
@@ -288,58 +273,54 @@ class _EarlyStopping:
         slow = recipe.learning_rate * self._factor < recipe.min_learning_rate
         self._end(active & ((self._without_gain > recipe.patience) | slow | (step >= recipe.max_steps)), step)
 
-    def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
+    def _keep(self, which: npt.NDArray[np.bool_]) -> None:
         chosen = torch.from_numpy(which)
         for name, tensor in self._probes.state_dict().items():
             best_tensor = self._best_state[name]
             best_tensor[chosen.to(best_tensor.device)] = tensor[chosen.to(tensor.device)]
-        self._best_steps[which] = step
 
     def _end(self, which: npt.NDArray[np.bool_], step: int) -> None:
         self.ended |= which
         self._factor[which] = 0.0
         self._steps[which] = step
 
-    def trained(self) -> Trained:
+    def trained(self) -> tuple[EdgeProbes, Ints]:
         self._steps[~self.ended] = self._steps_taken
         self._probes.load_state_dict(self._best_state)
-        return Trained(self._probes.eval(), self._steps, self._best_steps)
-
-
-def collate(
-    batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], pinned: bool = False
-) -> dict[str, torch.Tensor]:
-    """Tensors of a batch on the host: states [sentence, row, longest, width] in float16, padded with zeros; rows [target], the
-    sentence of each; first and, for pairs, second [target, 2], the spans; truth [target, label], or [probe, target, label].
-    """
-    values = [states(sentence.example) for sentence in batch]
-    (rows, _, width), longest = values[0].shape, max(value.shape[1] for value in values)
-    padded = torch.zeros((len(batch), rows, longest, width), dtype=torch.float16, pin_memory=pinned)
-    for number, value in enumerate(values):
-        padded[number, :, : value.shape[1]] = torch.from_numpy(value)
-    sides = ["first"] if batch[0].second is None else ["first", "second"]
-    names = dict.fromkeys([*sides, *(key.labels for key in keys)])
-    joined = {name: torch.from_numpy(np.concatenate([getattr(sentence, name) for sentence in batch])) for name in names}
-    truth = [joined[key.labels] for key in keys]
-    return {
-        "states": padded,
-        "rows": torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch])),
-        "truth": truth[0] if len({key.labels for key in keys}) == 1 else torch.stack(truth),
-        **{side: joined[side] for side in sides},
-    }
+        return self._probes.eval(), self._steps
 
 
 def _on_device(
     batches: Iterable[Sequence[ProbedSentence]], states: States, keys: Sequence[ProbeKey], device: str
 ) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, list[Spans], torch.Tensor]]:
-    """Each batch with its states, spans and truth; while a GPU computes, a thread prepares the next batch in pinned memory."""
+    """Each batch with its states [sentence, row, longest, width], padded with zeros, its spans, and the truth [target, label],
+    or [probe, target, label]; while a GPU computes, a thread prepares the next batch in pinned memory.
+    """
     pinned = device != "cpu" and torch.cuda.is_available()
-    on_host = ((batch, collate(batch, states, keys, pinned)) for batch in batches)
+    on_host = ((batch, _collated(batch, states, keys, pinned)) for batch in batches)
     for batch, host_tensors in on_host if device == "cpu" else ahead(on_host):
-        tensors = {name: tensor.to(device, non_blocking=pinned) for name, tensor in host_tensors.items()}
-        spans = [Spans(tensors["rows"], *tensors[side].unbind(1)) for side in ("first", "second") if side in tensors]
+        padded, rows, truth, *sides = (tensor.to(device, non_blocking=pinned) for tensor in host_tensors)
         # Converted to float32 on the device, which halves the transfer.
-        yield batch, tensors["states"].float(), spans, tensors["truth"]
+        yield batch, padded.float(), [Spans(rows, *side.unbind(1)) for side in sides], truth
+
+
+def _collated(
+    batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], pinned: bool
+) -> tuple[torch.Tensor, ...]:
+    """States in float16, the row of each target's sentence, truth, and one or two spans [target, 2]."""
+    values = [states(sentence.example) for sentence in batch]
+    (rows, _, width), longest = values[0].shape, max(value.shape[1] for value in values)
+    padded = torch.zeros((len(batch), rows, longest, width), dtype=torch.float16, pin_memory=pinned)
+    for number, value in enumerate(values):
+        padded[number, :, : value.shape[1]] = torch.from_numpy(value)
+    places = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch]))
+
+    def joined(name: str) -> torch.Tensor:
+        return torch.from_numpy(np.concatenate([getattr(sentence, name) for sentence in batch]))
+
+    of_labels = {name: joined(name) for name in dict.fromkeys(key.labels for key in keys)}
+    truth = next(iter(of_labels.values())) if len(of_labels) == 1 else torch.stack([of_labels[key.labels] for key in keys])
+    return padded, places, truth, joined("first"), *([] if batch[0].second is None else [joined("second")])
 
 
 def ahead(values: Iterator[Any]) -> Iterator[Any]:
@@ -372,16 +353,14 @@ def count_answers(
     scored: torch.Tensor,
     batch: int,
     device: str = "cpu",
-) -> Counts:
-    """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels.
-
-    A label is predicted if its probability is one half or more: a target may have none or several.
+) -> Ints:
+    """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels, which are
+    predicted if their probability is one half or more: a target may have none or several.
     """
     place = {id(sentence): k for k, sentence in enumerate(sentences)}
     counts = np.zeros((len(probes.keys), len(sentences), 3), np.int64)
     for batch_sentences, logits, truth in answers(probes, sentences, states, batch, device):
         predicted, gold = (logits >= 0) & scored, truth & scored
-        # [probe, target, kind]
         kinds = torch.stack([predicted & gold, predicted & ~gold, ~predicted & gold], dim=-1).sum(dim=2).cpu().numpy()
         starts = np.cumsum([0, *(len(sentence.first) for sentence in batch_sentences[:-1])])
         counts[:, [place[id(sentence)] for sentence in batch_sentences]] = np.add.reduceat(kinds, starts, axis=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import Half, HiddenStates
 from attention_atlas.models.loading import load_encoder
-from attention_atlas.studies.tenney2019.probes import Counts, ProbeKey, States, Trained, answers, count_answers, train_probes
+from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, States, answers, count_answers, train_probes
 from attention_atlas.studies.tenney2019.targets import (
     AMBIGUOUS,
     ANSWERS,
@@ -35,6 +34,7 @@ from attention_atlas.studies.tenney2019.targets import (
     EMBEDDINGS,
     LEXICAL,
     SHUFFLED_LABELS,
+    Ints,
     ProbedSentence,
     Recipe,
     TaskTargets,
@@ -46,9 +46,7 @@ from attention_atlas.studies.tenney2019.targets import (
     task_targets,
 )
 
-_log = logging.getLogger(__name__)
-_TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
-"""Tasks of Figure 3."""
+_TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")  # those of Figure 3
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,9 @@ def probes(
 ) -> dict[str, pd.DataFrame]:
     """Train and evaluate the probes of a task on a model.
 
-    Hidden states of the word pieces in its targets are in `folder` meanwhile: up to 135 GB at the size of BERT-large. corpora:
-    training and development; and cases, whose targets are always traced through the layers, ambiguous or not. The model
-    `study_model` has controls (and the table `constant`); of `random_model`, only layer 0 and the last are probed.
+    `folder` holds hidden states of the targets meanwhile: up to 135 GB for BERT-large. corpora: training and development; and
+    cases, whose targets are always traced through the layers. The model `study_model` has controls (and the table `constant`);
+    of `random_model`, only layer 0 and the last are probed.
     """
     plan = Plan(seeds, layer0, whole=True, controls=card.name == study_model)
     if card.name == random_model:
@@ -117,12 +115,9 @@ def probes(
 def pieces_of_targets(example: Example, task: str) -> list[int]:
     """Word pieces in the spans of an example's targets of a task, each once and in order."""
     spans = {span for target in example.edges or () if target.task == task for span in (target.span1, target.span2) if span}
-    if not spans:
-        return []
-    of_words = piece_spans(example)
     # A span outside of the words is reported where its target is read.
-    pieces = {piece for start, stop in spans for words in of_words[start:stop] for piece in range(*words)}
-    return sorted(pieces)
+    of_words = piece_spans(example) if spans else []
+    return sorted({piece for start, stop in spans for words in of_words[start:stop] for piece in range(*words)})
 
 
 def probe_tables(
@@ -132,10 +127,8 @@ def probe_tables(
     plan: Plan,
     recipe: Recipe,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the probes of a task: scores, weights, counts (`COUNTS`) and cases (`CASES`).
-
-    traced: development and cases -> sentences whose targets are traced. In `weights`, layer 0 of lexical probes is the words
-    alone.
+    """Tables of the probes of a task: scores, weights (layer 0 of lexical probes is the words alone), counts (`COUNTS`) and
+    cases (`CASES`). traced: development and cases -> sentences whose targets are traced.
     """
     device, layers = pick_device(), states["training"].layers
     if LEXICAL in plan.layer0 and not states["training"].lexical:
@@ -150,12 +143,11 @@ def probe_tables(
     tables: list[dict[str, pd.DataFrame]] = []
     by_source: dict[str, list[Any]] = {source: [] for source, sentences in traced.items() if sentences}
     for seed in plan.seeds:
-        trained = train_probes(targets, states_of_example, plan.keys(layers, seed), recipe, device)
-        counts = count_answers(trained.probes, targets.development, states_of_example, scored, recipe.batch, device)
-        tables.append(_tables_of_seed(targets, trained, counts, layers))
+        trained, steps = train_probes(targets, states_of_example, plan.keys(layers, seed), recipe, device)
+        counts = count_answers(trained, targets.development, states_of_example, scored, recipe.batch, device)
+        tables.append(_tables_of_seed(targets, trained, steps, counts, layers))
         for source, traces in by_source.items():
             traces.append(_traces(traced[source], trained, states_of_example, recipe.batch, device))
-        _log.info("%s, seed %d: F1 %.1f to %.1f", targets.task, seed, *f1_of(counts.sum(1))[[0, layers if plan.whole else 1]])
     cases = [
         {"source": source, "task": targets.task, **row}
         for source, traces in by_source.items()
@@ -167,19 +159,19 @@ def probe_tables(
 
 def _units(targets: TaskTargets) -> Units:
     """Units that intervals resample: documents of the evaluated sentences, or the sentences; in the order of the sentences."""
-    documents = {sentence.example.record: sentence.example.document for sentence in targets.development}
-    return independent_units(documents.values(), "sentences")
+    return independent_units({s.example.record: s.example.document for s in targets.development}.values(), "sentences")
 
 
-def _tables_of_seed(targets: TaskTargets, trained: Trained, counts: Counts, layers: int) -> dict[str, pd.DataFrame]:
+def _tables_of_seed(
+    targets: TaskTargets, trained: EdgeProbes, steps: Ints, counts: Ints, layers: int
+) -> dict[str, pd.DataFrame]:
     """The tables scores, weights and counts of the probes of a seed."""
-    units, keys = _units(targets), trained.probes.keys
+    units, keys = _units(targets), trained.keys
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
     sizes = {"labels": len(targets.labels), "training_targets": training, "targets": evaluated}
-    steps = {"steps": trained.steps, "best_step": trained.best_steps}
     scores = pd.DataFrame([{"task": targets.task, **key.columns} for key in keys])
-    scores = scores.assign(f1=f1_of(counts.sum(axis=1)), **sizes, **steps, unit=units.name, units=units.count)
-    mixing, scales = (tensor.detach().cpu().double().numpy() for tensor in (trained.probes.weights, trained.probes.scale))
+    scores = scores.assign(f1=f1_of(counts.sum(axis=1)), **sizes, steps=steps, unit=units.name, units=units.count)
+    mixing, scales = (tensor.detach().cpu().double().numpy() for tensor in (trained.weights, trained.scale))
     records = [sentence.example.record for sentence in targets.development]
     weights, frames = [], []
     for key, of_rows, scale, probe_counts in zip(keys, mixing, scales, counts, strict=True):
@@ -194,14 +186,14 @@ def _tables_of_seed(targets: TaskTargets, trained: Trained, counts: Counts, laye
 
 
 def _traces(
-    traced: Sequence[ProbedSentence], trained: Trained, states: States, batch: int, device: str
+    traced: Sequence[ProbedSentence], trained: EdgeProbes, states: States, batch: int, device: str
 ) -> tuple[list[dict[str, Any]], npt.NDArray[np.float32]]:
     """The targets of some sentences, and probabilities [top, target, label] of their labels by the probes of a seed."""
-    chosen = [k for k, key in enumerate(trained.probes.keys) if key.columns["condition"] == EARLY and not key.lexical]
+    chosen = [k for k, key in enumerate(trained.keys) if key.columns["condition"] == EARLY and not key.lexical]
     rows: list[dict[str, Any]] = []
     probabilities = []
     numbers: Counter[int] = Counter()
-    for sentences, logits, _ in answers(trained.probes, traced, states, batch, device):
+    for sentences, logits, _ in answers(trained, traced, states, batch, device):
         probabilities.append(logits[chosen].sigmoid().float().cpu().numpy())
         for sentence in sentences:
             example = sentence.example
@@ -218,13 +210,11 @@ def _traces(
 def traced_cases(
     targets: Sequence[Mapping[str, Any]], labels: Sequence[str], by_seed: Sequence[npt.NDArray[np.float32]], unambiguous: bool
 ) -> Iterator[dict[str, Any]]:
-    """The gold label and the likeliest wrong one of each traced target, one row for each layer; means over seeds.
-
-    by_seed: probabilities [top, target, label]; unambiguous: whether targets with a likely label are traced as well.
+    """The gold label and the likeliest wrong one of each traced target by layer; by_seed: probabilities [top, target, label];
+    unambiguous: whether targets with a likely label are traced as well.
     """
-    raw = np.asarray(sum(by_seed) / len(by_seed))
     normalised = sum(of_seed / of_seed.sum(axis=-1, keepdims=True) for of_seed in by_seed) / len(by_seed)
-    likely = raw.mean(axis=0)  # [target, label]
+    likely = np.asarray(sum(by_seed) / len(by_seed)).mean(axis=0)  # [target, label]
     for number, target in enumerate(targets):
         right = target["gold"]
         if not right.any() or right.all() or not (unambiguous or likely[number].max() <= AMBIGUOUS):

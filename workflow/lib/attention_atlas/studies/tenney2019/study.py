@@ -13,24 +13,21 @@ from attention_atlas.workflow.paths import Config, Pair, has_files, study_model
 from attention_atlas.workflow.study import Artifact, Paper, Role, Study, shown_artifacts, study_corpora
 
 ID = "tenney2019"
-PARTS, MODELS = ("training", "development"), ("random_model", "second_model")
-"""Keys of the corpora of a task, and of the models beside that of the study."""
+PARTS = ("training", "development")  # keys of the corpora of a task
+MODELS = ("random_model", "second_model")  # keys of the models beside that of the study
 
 
 def task_corpora(config: Config, entry: Mapping[str, Any]) -> list[str]:
     """Corpora of a task, and the treebanks that they name."""
-    trees = [config["corpora"][entry[part]].get("trees") for part in PARTS]
-    return [*(entry[part] for part in PARTS), *filter(None, trees)]
+    names = [entry[part] for part in PARTS]
+    return names + [trees for name in names if (trees := config["corpora"][name].get("trees"))]
 
 
 def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
     """Task -> its settings, for the tasks whose files exist; for all of them where missing files are an error."""
-    tasks = config["runs"][run][ID]["tasks"]
-    return {
-        task: tasks[task]
-        for task in EDGE_TASKS
-        if task in tasks and (config["missing"] == "error" or has_files(config, task_corpora(config, tasks[task])))
-    }
+    tasks = {task: entry for task in EDGE_TASKS if (entry := config["runs"][run][ID]["tasks"].get(task))}
+    every = config["missing"] == "error"
+    return {task: entry for task, entry in tasks.items() if every or has_files(config, task_corpora(config, entry))}
 
 
 def corpora(config: Config, run: str) -> list[str]:
@@ -57,13 +54,6 @@ def evaluated(config: Config, run: str, key: str = "") -> dict[str, Pair]:
     return {task: (model, entry["development"]) for task, entry in tasks_of(config, run).items()} if model else {}
 
 
-def evaluated_second(config: Config, run: str) -> dict[str, Pair]:
-    """The same for the second model."""
-    if "second_model" not in config["runs"][run][ID]:
-        raise AtlasError(f"runs.{run}.{ID} names no second_model, which Figure A.3 needs: add it to the run.")
-    return evaluated(config, run, "second_model")
-
-
 def evaluated_both(config: Config, run: str) -> dict[str, Pair]:
     """The same for the study's model, and of `second TASK` for the second model if the run names one."""
     second = evaluated(config, run, "second_model")
@@ -72,8 +62,7 @@ def evaluated_both(config: Config, run: str) -> dict[str, Pair]:
 
 def second_tables(inputs: Any, run: str) -> dict[str, str]:
     """Name -> table of the second model that is compared with published values; none if the run names no second model."""
-    named = "second_model" in inputs.config["runs"][run][ID]
-    tables = ("tasks", "layers", "options", "mixing_weights") if named else ()
+    tables = ("tasks", "layers", "options", "mixing_weights") if "second_model" in inputs.config["runs"][run][ID] else ()
     return {name: inputs.study.path(f"second_model/{name}.tsv", run) for name in tables}
 
 
@@ -96,9 +85,7 @@ def check(config: Config, run: str, place: str) -> None:
     if random and config["models"][random]["init"] == "pretrained":
         raise AtlasError(f"config: {place}.random_model: '{random}' is not random: set init: random_encoder.")
     if random and random == second:
-        raise AtlasError(
-            f"config: {place}.second_model is the random_model, of which only the first and last layer are probed."
-        )
+        raise AtlasError(f"config: {place}.second_model is the random_model, of which only two layers are probed.")
 
 
 STUDY = Study(
@@ -117,7 +104,7 @@ STUDY = Study(
     groups={
         "tasks": evaluated,
         "random": partial(evaluated, key="random_model"),
-        "second": evaluated_second,
+        "second": partial(evaluated, key="second_model"),
         "compared": evaluated_both,
     },
     inputs={"second_model": second_tables},

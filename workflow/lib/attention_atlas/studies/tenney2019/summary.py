@@ -1,7 +1,4 @@
-"""The layers at which tasks are solved: mixing weights and cumulative scores (sections 3.1, 3.2), with bootstrap and tables.
-
-Layer 0 is the input of the first layer; a model of L layers has L + 1 of them.
-"""
+"""The layers at which tasks are solved: mixing weights and cumulative scores of L + 1 layers (sections 3.1, 3.2)."""
 
 from __future__ import annotations
 
@@ -30,12 +27,9 @@ from attention_atlas.studies.tenney2019.targets import (
 )
 
 Floats = npt.NDArray[np.float64]
-Frames = Mapping[str, pd.DataFrame]
-"""Task -> a table of its probes."""
+Frames = Mapping[str, pd.DataFrame]  # task -> a table of its probes
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
-_PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps", "best_step"]
-_ERRORS = 2.0
-"""Number of standard errors within which the total gain is noise."""
+_PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps"]
 _CONSTANT_ANSWER = "constant_answer"
 
 
@@ -69,9 +63,8 @@ def shares_of_gain(scores: npt.ArrayLike) -> Floats:
 
 
 def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
-    """[...] mean layer under the differential scores (equation 4); NaN where nothing is gained over layer 0.
-
-    Negative differences are kept, as in the published code, so the result can lie outside 0 to L where the total gain is small.
+    """[...] mean layer under the differential scores (equation 4), negative ones included, as in the published code: it can lie
+    outside 0 to L where the total gain is small; NaN where nothing is gained over layer 0.
     """
     gains = differential_scores(scores, running_max)
     total = gains.sum(axis=-1)
@@ -86,11 +79,11 @@ def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
     """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
 
-    Where the corpus does not name its documents, sentences are resampled instead (`unit_number` of `COUNTS`). A resample is the
-    mean F1 over seeds on resampled documents, plus the mean deviation of resampled seeds from that mean, drawn separately for
-    each layer, because probes of different layers are trained separately. Deviations are scaled by sqrt(S / (S - 1)) for S
-    seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. All conditions share the resampled
-    documents, not the seeds. A control of one seed has the deviations of the probes of the task itself (condition `EARLY`).
+    Sentences are resampled where the corpus does not name its documents (`unit_number` of `COUNTS`). A resample is the mean F1
+    over seeds on resampled documents, plus the mean deviation of resampled seeds from that mean, drawn separately for each
+    layer, whose probes are trained separately. Deviations are scaled by sqrt(S / (S - 1)) for S seeds: the variance of the mean
+    of S unscaled ones is too small by (S - 1) / S. All conditions share the resampled documents, not the seeds. A control of
+    one seed has the deviations of the probes of the task itself (condition `EARLY`).
     """
     rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
     if not len(rows):
@@ -120,8 +113,7 @@ def resampled_f1_of_answers(answers: pd.DataFrame, resamples: int, seed: int) ->
 
 def is_noise(points: Floats, resampled: Floats) -> bool:
     """Whether the total gain [top] is within two standard errors of 0, by its resamples [resample, top]."""
-    gain = resampled[:, -1] - resampled[:, 0]
-    return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
+    return bool(points[-1] - points[0] <= 2.0 * (resampled[:, -1] - resampled[:, 0]).std(ddof=1))
 
 
 def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
@@ -136,11 +128,6 @@ def weights_on_all_layers(weights: pd.DataFrame, condition: str = EARLY, layer0:
     rows = weights[(weights["condition"] == condition) & (weights["layer0"] == layer0)]
     rows = rows[rows["top"] == rows["top"].max()]
     return rows.pivot(index="seed", columns="layer", values="weight").to_numpy()
-
-
-def at_step_limit(tasks: pd.DataFrame) -> list[str]:
-    """Tasks whose probes on layer 0 trained to the step limit for most seeds: their F1 there may be too low."""
-    return list(tasks.loc[tasks["at_step_limit_first"] > 0.5, "task"])
 
 
 def summary(
@@ -160,11 +147,10 @@ def summary(
 ) -> dict[str, pd.DataFrame]:
     """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    probe_scores: `layer` is the top one of a probe on the layers 0 to l. tasks: one row for each task (Figure 1). layers: one
-    row for each task and layer (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples: statistics of
-    each task in each resample, for the intervals of claims: `expected_layer` is missing where layers gain nothing; the others
-    are F1 on all layers less that on layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the
-    model with random layers. traces: those of Figure 3, if there are `cases`.
+    probe_scores: `layer` is the top one. tasks: a row for each task (Figure 1). layers: a row for each task and layer
+    (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples, for the intervals of claims:
+    `expected_layer`, missing where layers gain nothing, and F1 on all layers less that on layer 0 (`gain`), of the control task
+    (`selectivity`), of label frequencies, and on the model with random layers. traces: of Figure 3, if there are `cases`.
     """
     tables: dict[str, list[pd.DataFrame]] = {}
     for number, task in enumerate(scores):
@@ -190,11 +176,10 @@ def summary(
 
 @dataclass(frozen=True)
 class _Task:
-    """Tables of a task, its constant answer, the largest number of steps of its probes, and resampled F1.
+    """Tables of a task, its constant answer, the largest number of steps of its probes, and resampled F1 by condition.
 
-    `resampled` has by condition the F1 [resample, top] of its probes: for each top layer, or only on layer 0 and on all layers.
-    Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
-    has no column. The constant answer reads no layer: it has one column, and is missing where it was not computed.
+    F1 is [resample, top], for each top layer or only on layer 0 and on all layers; of shuffled labels on all layers only. There
+    is no column without a model with random layers, and one of the constant answer, which is missing where not computed.
     """
 
     name: str
@@ -208,10 +193,9 @@ class _Task:
     @property
     def sizes(self) -> dict[str, Any]:
         """Evaluation data, the units that intervals resample with their number, and the number of seeds."""
-        first = self.scores.iloc[0]
-        sentences = int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
-        units = {name: first[name] for name in UNIT_COLUMNS}
-        return {"sentences": sentences, "targets": int(first["targets"]), **units, "seeds": self.rows()["seed"].nunique()}
+        sizes = dict(self.scores.iloc[0][["targets", *UNIT_COLUMNS]])
+        sentences = self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique()
+        return {"sentences": sentences, **sizes, "seeds": self.rows()["seed"].nunique()}
 
     def rows(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """Scores of a kind of probes."""
@@ -220,11 +204,6 @@ class _Task:
     def mean(self, column: str = "f1", condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.Series:
         """[top] mean over seeds."""
         return self.rows(condition, layer0).groupby("top")[column].mean()
-
-    def at_step_limit(self, top: int) -> float:
-        """Share of probes on layers 0 to `top` that trained to the largest number of steps: more could raise their F1."""
-        rows = self.rows()
-        return float((rows.loc[rows["top"] == top, "steps"] >= self.max_steps).mean())
 
     @property
     def controls(self) -> dict[str, Floats]:
@@ -251,43 +230,24 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
     f1, mixing, resampled = task.mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
-    divergences = {
-        "k_s": float(divergence_of_weights(mixing).mean()),
-        "k_delta": np.nan if noise else float(divergence_of_gains(f1)),
-        "within_noise": int(noise),
-    }
-    row = {
-        "task": task.name,
-        "f1_first": f1[0],
-        "f1_last": f1[-1],
-        **_ends("f1_last", percentile_interval(resampled[:, -1])),
-        "expected_layer": np.nan if noise else float(expected_layer(f1)),
-        **_ends("expected", None if noise else percentile_interval(expected_layer(resampled))),
+    k_delta = np.nan if noise else float(divergence_of_gains(f1))
+    divergences = {"k_s": divergence_of_weights(mixing).mean(), "k_delta": k_delta, "within_noise": int(noise)}
+    row = {"task": task.name, "f1_first": f1[0], "f1_last": f1[-1], **_ends("f1_last", percentile_interval(resampled[:, -1]))}
+    row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
+    row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
+    row |= {
         "centre": float(centres.mean()),
         **_ends("centre", seed_interval(centres, seed)),
         **divergences,
         "layers": len(f1) - 1,
-        "at_step_limit_first": task.at_step_limit(0),
-        "training_targets": int(task.scores["training_targets"].iloc[0]),
-        **task.sizes,
     }
+    row |= {"training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
-    layers = {
-        "model": model,
-        "task": task.name,
-        "layer": range(len(f1)),
-        "weight": mixing.mean(axis=0),
-        "weight_low": weight_low,
-        "weight_high": weight_high,
-        "f1": f1,
-        "delta": [np.nan, *differential_scores(f1)],
-        "share": [np.nan, *shares_of_gain(f1)],
-        "share_low": [np.nan, *share_low],
-        "share_high": [np.nan, *share_high],
-        **divergences,
-        **task.sizes,
-    }
+    layers = {"model": model, "task": task.name, "layer": range(len(f1)), "f1": f1, "delta": [np.nan, *differential_scores(f1)]}
+    layers |= {"weight": mixing.mean(axis=0), "weight_low": weight_low, "weight_high": weight_high}
+    layers |= {"share": [np.nan, *shares_of_gain(f1)], "share_low": [np.nan, *share_low], "share_high": [np.nan, *share_high]}
+    layers |= divergences | task.sizes
     return pd.DataFrame([row]), pd.DataFrame(layers)
 
 
@@ -299,56 +259,37 @@ def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
 
 def _first_and_last(task: _Task) -> pd.DataFrame:
     """The table `ends` of a task."""
-    rows, sizes, answer = [], task.sizes, task.constant
+    rows, answer = [], task.constant
     points = {condition: task.mean(condition=condition) for condition in CONDITIONS}
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.
     points[RANDOM_ENCODER] = points[RANDOM_ENCODER].drop(0, errors="ignore")
     of_constant = float(f1_of(answer[ANSWERS].sum())) if len(answer) else np.nan
     for column, top in ((0, 0), (-1, int(points[EARLY].index.max()))):
         f1, equal, control, random, shuffled = (float(points[condition].get(top, np.nan)) for condition in CONDITIONS)
-        frequencies = np.nan if np.isnan(shuffled) else np.fmax(shuffled, of_constant)
-        draws, differences = task.resampled[EARLY][:, column], {}
+        frequencies, draws = np.nan if np.isnan(shuffled) else np.fmax(shuffled, of_constant), task.resampled[EARLY][:, column]
+        row = {"task": task.name, "labels": int(task.scores["labels"].iloc[0]), **task.sizes, "layer": top}
+        row |= {"f1": f1, **_ends("f1", percentile_interval(draws)), "f1_random_encoder": random, "f1_control_task": control}
+        row |= {"f1_shuffled_labels": shuffled, "f1_constant_answer": of_constant, "f1_equal_steps": equal}
         for (name, of_control), value in zip(task.controls.items(), (control, frequencies, random), strict=True):
             interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
-            differences[name] = {name: f1 - value, **_ends(name, interval)}
-        rows.append(
-            {
-                "task": task.name,
-                "labels": int(task.scores["labels"].iloc[0]),
-                **{name: size for name, size in sizes.items() if name != "seeds"},
-                "layer": top,
-                "f1": f1,
-                **_ends("f1", percentile_interval(draws)),
-                "f1_random_encoder": random,
-                **differences["above_random_encoder"],
-                "f1_control_task": control,
-                **differences["selectivity"],
-                "f1_shuffled_labels": shuffled,
-                "f1_constant_answer": of_constant,
-                "labels_constant_answer": answer["labels"].iloc[0] if len(answer) else None,
-                **differences["above_label_frequencies"],
-                "f1_equal_steps": equal,
-                "steps": task.mean("steps")[top],
-                "equal_steps": task.mean("steps", EQUAL).get(top, np.nan),
-                "at_step_limit": task.at_step_limit(top),
-                "seeds": sizes["seeds"],
-            }
-        )
+            row |= {name: f1 - value, **_ends(name, interval)}
+        row |= {"steps": task.mean("steps")[top], "equal_steps": task.mean("steps", EQUAL).get(top, np.nan)}
+        # More steps could raise the F1 of these probes.
+        limited = task.rows().query("top == @top")["steps"] >= task.max_steps
+        rows.append(row | {"at_step_limit": limited.mean()})
     return pd.DataFrame(rows)
 
 
 def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
-    """The table `options` of a task."""
+    """The table `options` of a task; with equal steps there are probes on all layers alone."""
     rows: list[dict[str, Any]] = []
     for layer0, condition in ((EMBEDDINGS, EARLY), (LEXICAL, EARLY), (EMBEDDINGS, EQUAL)):
-        f1 = task.mean("f1", condition, layer0).to_numpy()
+        f1, steps = (task.mean(column, condition, layer0).to_numpy() for column in ("f1", "steps"))
         if not len(f1):
             continue
         mixing = weights_on_all_layers(task.weights, condition, layer0)
-        row = {"task": task.name, "layer0": layer0, "gains": None, "condition": condition, "expected_layer": np.nan}
-        row |= {"centre": centre_of_gravity(mixing).mean(), "k_s": divergence_of_weights(mixing).mean(), "k_delta": np.nan}
-        row |= {"f1_first": np.nan, "f1_last": f1[-1], "within_noise": None}
-        row["steps"] = task.mean("steps", condition, layer0).iloc[-1]
+        row = {"task": task.name, "layer0": layer0, "condition": condition, "f1_last": f1[-1], "steps": steps[-1]}
+        row |= {"centre": centre_of_gravity(mixing).mean(), "k_s": divergence_of_weights(mixing).mean()}
         if condition == EQUAL:
             rows.append(row)
             continue
@@ -362,11 +303,8 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
 
 
 def traces(cases: Frames, sentences: int) -> pd.DataFrame:
-    """Traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
-
-    As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
-    tasks, then those where the prediction changes for the most targets between the first and the last layer; at most
-    `sentences` of the development set.
+    """Traces of all cases and of at most so many `sentences` of the development set with several ambiguous targets (`FIGURE3`):
+    first those with targets of the most tasks, then those where the prediction for the most targets changes through the layers.
     """
     table = pd.concat([frame for frame in cases.values() if len(frame)] or list(cases.values()))
     chosen = list(dict.fromkeys(table.loc[table["source"] == "cases", "id"]))

@@ -1,12 +1,19 @@
-"""Tables of Tenney et al. (2019)."""
+"""Tables and claims of Tenney et al. (2019).
+
+Intervals of F1 and of expected layers resample evaluated documents, or sentences, and probe seeds (`resampled_f1`); those of
+mixing weights probe seeds alone. A claim about several tasks is tested task by task, or pair by pair of tasks (`all_hold`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, pairwise, product
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import ttest_ind
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
@@ -16,7 +23,9 @@ from attention_atlas.published.compare import (
     CLOSE,
     EXACT,
     NO,
+    Claim,
     Measured,
+    all_hold,
     claim_frame,
     claim_table,
     compare,
@@ -25,13 +34,18 @@ from attention_atlas.published.compare import (
 )
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
-from attention_atlas.studies.tenney2019.claims import NONE_STOPPED, Results, stopped_early
-from attention_atlas.studies.tenney2019.claims import claims as tested_claims
-from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, Recipe, recipe_of
+from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
+from attention_atlas.stats.ranks import spearman
+from attention_atlas.studies.tenney2019.summary import (
+    Floats,
+    centre_of_gravity,
+    divergence_of_weights,
+    weights_on_all_layers,
+)
+from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EARLY, EQUAL, Recipe, recipe_of
 from attention_atlas.workflow.shown import table
 
-_SHORT = Recipe(evaluation_interval=100, max_steps=10_000)
-PUBLISHED_RECIPES = {"protoroles": _SHORT, "relations": _SHORT}
+PUBLISHED_RECIPES = dict.fromkeys(("protoroles", "relations"), Recipe(evaluation_interval=100, max_steps=10_000))
 """Tasks whose training set is small -> their recipe in the published code; other tasks have the defaults."""
 PUBLISHED_TARGETS = {
     "pos": (2_070_382, 290_013),
@@ -43,8 +57,7 @@ PUBLISHED_TARGETS = {
     "protoroles": (7_611, 1_071),
     "relations": (6_851, 1_149),
 }
-"""Targets of each training and development set (corrected table of the authors:
-github:nyu-mll/jiant-v1-legacy:probing/README.md)."""
+"""Targets of each training and development set (corrected by the authors: nyu-mll/jiant-v1-legacy, probing/README.md)."""
 
 
 @table(
@@ -60,32 +73,17 @@ def controls(summary_ends: pd.DataFrame) -> Table:
     seeds and documents, or sentences where these are unknown (unit). Not a table of the paper.
     """
     notes = [
-        "Random encoder: a model whose layers have random weights. Its layer 0 is not compared, since its segment embeddings "
-        "and layer normalisation are untrained. "
-        "Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can memorise labels but "
-        "learns nothing about the task; selectivity: difference in F1 from the control task. "
-        "Shuffled labels: trained on labels shuffled among all training targets, of the first seed only, and evaluated on the "
-        "true labels; where no label has a probability of one half, such probes have an F1 of 0. "
-        "Constant answer: the labels that have the highest F1 if every evaluated target gets them. "
-        "Above label frequencies: difference in F1 from the better of these two. "
-        "At the step limit: share of probes (over seeds) that trained to the largest number of steps; more could raise F1.",
+        "Random encoder: layers with random weights; its layer 0 differs, and is not compared. Control task: every word type "
+        "has one random label (Hewitt & Liang 2019), which a probe can only memorise; selectivity: difference in F1 from it. "
+        "Shuffled labels: trained on labels shuffled among the training targets, of the first seed only. Constant answer: the "
+        "labels with the highest F1 if every evaluated target gets them. Above label frequencies: difference in F1 from the "
+        "better of these two. At the step limit: share of probes that trained to the largest number of steps.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
-    names = {
-        "f1_random_encoder": "F1, random encoder",
-        "above_random_encoder": "Above random encoder",
-        "f1_control_task": "F1, control task",
-        "f1_shuffled_labels": "F1, shuffled labels",
-        "f1_constant_answer": "F1, constant answer",
-        "labels_constant_answer": "Labels, constant answer",
-        "above_label_frequencies": "Above label frequencies",
-        "at_step_limit": "At the step limit",
-        "f1_equal_steps": "F1, equal steps",
-    }
     formats = {name: ".1f" for name in summary_ends if name.startswith(("f1", "selectivity", "above"))}
     formats |= {"steps": ".0f", "equal_steps": ".0f", "at_step_limit": ".0%"}
     page = summary_ends.assign(task=summary_ends["task"].map(EDGE_TASKS))
-    return Table(summary_ends, notes, page, names, formats)
+    return Table(summary_ends, notes, page, formats=formats)
 
 
 @table(
@@ -101,8 +99,7 @@ def options(summary_options: pd.DataFrame) -> Table:
     for all tasks (centre of gravity only). Means over seeds.
     """
     notes = ["No expected layer is given where the total gain is within two standard errors of 0."]
-    formats = dict.fromkeys(("f1_first", "f1_last"), ".1f") | {"within_noise": "d", "steps": ".0f"}
-    formats |= dict.fromkeys(("expected_layer", "centre", "k_s", "k_delta"), ".2f")
+    formats = {"f1_first": ".1f", "f1_last": ".1f", "within_noise": "d", "steps": ".0f"}
     return Table(summary_options, notes, summary_options.assign(task=summary_options["task"].map(EDGE_TASKS)), formats=formats)
 
 
@@ -123,7 +120,7 @@ def claims(
     layers resample the documents or sentences that n counts, and with them the seeds of the probes.
     """
     results = Results(summary_tasks, summary_ends, summary_mixing_weights, summary_resamples)
-    return claim_table(claim_frame(tested_claims(results, load_published("tenney2019"))))
+    return claim_table(claim_frame(all_claims(results)))
 
 
 @table(
@@ -168,9 +165,8 @@ def comparison(
                 measured[name] = of_second[name]
     frame = compare(published, measured)
     note = (
-        "The paper's 9.47 for coreference is that of BERT-large with 24 layers; BERT-base gives 3.62. Values of the model that "
-        "is the run's second model (Figure A.3) are compared with those of that model. Ids with rerun are from the authors' "
-        "later logs, on the test set; those with f1_lex are probes on words alone."
+        "The paper's 9.47 for coreference is that of BERT-large; BERT-base gives 3.62. Values of the run's second model are "
+        "compared with that model. Ids with rerun are from the authors' later logs, on the test set; f1_lex: on words alone."
     )
     return value_table(frame, [verdict_counts(frame), note])
 
@@ -216,3 +212,246 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)
+
+
+# --- claims --------------------------------------------------------------------------------------------------------------
+
+Stages = Sequence[Sequence[str]]
+# Orders of stages: section 4.1 does not name entities; parsing in the abstract is both kinds of syntax.
+SECTION = (("pos",), ("constituents",), ("dependencies",), ("roles",), ("coreference",))
+ABSTRACT = (("pos",), ("constituents", "dependencies"), ("entities",), ("roles",), ("coreference",))
+SPREAD = ("protoroles", "relations")  # tasks whose mixing weights are close to uniform (section 4.1)
+BY_SEEDS = "probe seeds"
+_CORRELATED = 0.5
+NONE_STOPPED = (
+    "no probe on all layers stopped early, so all took the same number of steps in both conditions, whose scores differ only "
+    "by dropout, and because early stopping keeps the weights of the best evaluation and halves learning rates on a plateau"
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Tables `tasks`, `ends`, `mixing_weights` and `resamples` of `summary`."""
+
+    tasks: pd.DataFrame
+    controls: pd.DataFrame
+    weights: pd.DataFrame
+    resamples: pd.DataFrame
+
+    def units(self, tasks: Iterable[str]) -> tuple[int, str]:
+        """Units that intervals of some tasks resample besides probe seeds: the smallest number over tasks, and their name."""
+        rows = self.tasks[self.tasks["task"].isin(list(tasks))]
+        return int(rows["units"].min()), " or ".join(sorted(rows["unit"].unique()))
+
+    def draws(self, statistic: str) -> dict[str, Floats]:
+        """Task -> [resample] statistic."""
+        return {str(task): rows[statistic].to_numpy() for task, rows in self.resamples.groupby("task", sort=False)}
+
+    def by_seed(self, statistic: Callable[[Floats], Floats], condition: str = EARLY) -> dict[str, Floats]:
+        """Task -> [seed] statistic of the mixing weights of the probes on all layers."""
+        rows = self.weights[self.weights["condition"] == condition]
+        groups = rows.groupby("task", sort=False)
+        return {str(task): statistic(weights_on_all_layers(of_task, condition)) for task, of_task in groups}
+
+    @property
+    def solved(self) -> dict[str, float]:
+        """Task -> expected layer, for tasks whose gain exceeds noise."""
+        solved = self.tasks[self.tasks["within_noise"] == 0]
+        return dict(zip(solved["task"], solved["expected_layer"], strict=True))
+
+
+def all_claims(results: Results) -> Iterator[Claim]:
+    """All claims that the run's tables can test."""
+    for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
+        yield from order_by_expected_layers(results, stages, place)
+    yield from order_by_centres(results, SECTION, "section 4.1")
+    gains = dict(zip(results.tasks["task"], results.tasks["f1_last"] - results.tasks["f1_first"], strict=True))
+    all_gain = "Every task gains from layers above 0: F1 on all layers above F1 on layer 0"
+    yield every_task(results, "gain", all_gain, "gain of F1", gains)
+    yield lower_half(results)
+    yield from centres_agree(results)
+    yield from spread(results)
+    last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
+    frequencies = "label frequencies in F1: the better of the best constant answer and probes of shuffled labels"
+    for column, beaten in (
+        ("selectivity", "the control task in F1 (Hewitt & Liang 2019)"),
+        ("above_label_frequencies", frequencies),
+        ("above_random_encoder", "probes of a model with random layers in F1"),
+    ):
+        if values := {str(task): float(value) for task, value in last[column].dropna().items()}:
+            yield every_task(results, column, f"Probes beat {beaten}", "difference of F1", values)
+
+
+def order_by_expected_layers(results: Results, stages: Stages, place: str) -> Iterator[Claim]:
+    """Tasks come in an order of stages, by their expected layers; also without those that have none."""
+    layers, draws = results.solved, results.draws("expected_layer")
+
+    def difference(earlier: str, later: str, level: float) -> Claim:
+        n, unit = results.units([earlier, later])
+        interval = interval_of_resamples(draws[later] - draws[earlier], level, n)
+        words = f"expected layer: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
+        return Claim("", "", words, layers[later] - layers[earlier], *interval, n, unit, level=level)
+
+    missing = {task: "gain within noise" if task in draws else "not probed" for task in chain(*stages) if task not in layers}
+    reasons = ", ".join(f"{EDGE_TASKS[task]} ({reason})" for task, reason in missing.items())
+    ours = f"expected layers: {_listed(layers, '.2f')}{reasons and f'; without an expected layer: {reasons}'}"
+    words = "Tasks come in the order of the pipeline, by expected layers"
+    yield from _in_order(words, place, stages, missing, ours, difference, results.units(draws))
+
+
+def order_by_centres(results: Results, stages: Stages, place: str) -> Iterator[Claim]:
+    """Tasks come in an order of stages, by the centres of gravity of their mixing weights; also without tasks not probed."""
+    centres = results.by_seed(centre_of_gravity)
+
+    def difference(earlier: str, later: str, level: float) -> Claim:
+        return _difference_over_seeds(earlier, later, "centre of gravity", centres, level)
+
+    missing = {task: "not probed" for task in chain(*stages) if task not in centres}
+    ours = f"centres: {_listed({task: float(values.mean()) for task, values in centres.items()}, '.2f')}"
+    units = (min(map(len, centres.values())), BY_SEEDS)
+    yield from _in_order("Tasks come in the same order by centres of gravity", place, stages, missing, ours, difference, units)
+
+
+def _in_order(
+    words: str,
+    place: str,
+    stages: Stages,
+    missing: Mapping[str, str],
+    ours: str,
+    difference: Callable[[str, str, float], Claim],
+    units: tuple[int, str],
+) -> Iterator[Claim]:
+    """Every task of a stage comes before every task of the next stage; place: of this order in the paper.
+
+    Tasks that cannot be placed (missing: task -> why) leave the order of all tasks untested, unless the others refute it or
+    leave it undecided; the order of the others is then a second claim. difference: claim of an earlier and a later task.
+    """
+    placed = [known for stage in stages if (known := [task for task in stage if task not in missing])]
+    pairs = [pair for stage, later in pairwise(placed) for pair in product(stage, later)]
+    level = level_of_parts(max(len(pairs), 1))
+    parts, untested = [difference(earlier, later, level) for earlier, later in pairs], []
+    if missing:
+        undefined = f"order undefined: {', '.join(f'{EDGE_TASKS[task]} {reason}' for task, reason in missing.items())}"
+        untested.append(Claim("", "", undefined, np.nan, np.nan, np.nan, *units, level=level))
+
+    def statement(of: Stages, without: str) -> str:
+        return f"{words}: {', '.join(' and '.join(EDGE_TASKS[task] for task in stage) for stage in of)} ({place}{without})"
+
+    yield all_hold(statement(stages, ""), ours, parts + untested)
+    if parts and missing:
+        yield all_hold(statement(placed, f", without {', '.join(map(EDGE_TASKS.__getitem__, missing))}"), ours, parts)
+
+
+def every_task(results: Results, column: str, statement: str, statistic: str, values: Mapping[str, float]) -> Claim:
+    """A statistic lies above 0 for every task; column: of its resamples."""
+    level, draws = level_of_parts(len(values)), results.draws(column)
+    parts = []
+    for task, value in values.items():
+        n, unit = results.units([task])
+        words = f"{EDGE_TASKS[task]}: {statistic}, percentage points"
+        interval = interval_of_resamples(draws[task], level, n)
+        parts.append(Claim(statement, "", words, value, *interval, n, unit, level=level))
+    return all_hold(statement, _listed(values, "+.1f"), parts)
+
+
+def lower_half(results: Results) -> Claim:
+    """Most tasks have an expected layer in the lower half of the model; a task without one could have any value."""
+    draws, middle = results.draws("expected_layer"), float(results.tasks["layers"].iloc[0]) / 2
+    layers = np.stack(list(draws.values()))
+    # A resample without an expected layer for a task counts against either verdict.
+    least, most = ((np.nan_to_num(layers, nan=unknown) < middle).mean(axis=0) for unknown in (np.inf, -np.inf))
+    n, unit = results.units(draws)
+    low, high = interval_of_resamples(least, LEVEL, n)[0], interval_of_resamples(most, LEVEL, n)[1]
+    below = sum(layer < middle for layer in results.solved.values())
+    return Claim(
+        "Most tasks are solved in the lower half of the layers",
+        f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; {len(draws) - len(results.solved)} have "
+        f"none, because their gain is within noise",
+        "share of tasks with an expected layer in the lower half",
+        *(below / len(draws), low, high, n, unit, 0.5),
+    )
+
+
+def centres_agree(results: Results) -> Iterator[Claim]:
+    """Centres of gravity order tasks as expected layers do."""
+    solved = results.solved
+    if len(solved) < 3:
+        return
+    tasks, draws, centres = list(solved), results.draws("expected_layer"), results.by_seed(centre_of_gravity)
+    generator = np.random.default_rng(0)
+    layers = np.stack([draws[task] for task in tasks], axis=1)
+    resampled = [generator.choice(centres[task], (len(layers), len(centres[task]))).mean(axis=1) for task in tasks]
+    by_resample = spearman(layers, np.stack(resampled, axis=1))
+    n, unit = results.units(tasks)
+    value = float(spearman(np.array(list(solved.values())), np.array([centres[task].mean() for task in tasks])))
+    yield Claim(
+        f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
+        f"Spearman {value:.2f} over {len(tasks)} tasks",
+        f"Spearman correlation over {len(tasks)} tasks",
+        *(value, *interval_of_resamples(by_resample, LEVEL, n, bounds=(-1, 1)), n, unit, _CORRELATED),
+    )
+
+
+def spread(results: Results) -> Iterator[Claim]:
+    """The weights of proto-roles and relations are spread most evenly: also if all probes take the same number of steps?"""
+    for condition, statement in (
+        (EARLY, "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"),
+        (EQUAL, "Weights of proto-roles and relations are spread most evenly if all tasks train for the same number of steps"),
+    ):
+        divergences = results.by_seed(divergence_of_weights, condition)
+        pairs = list(
+            product((task for task in SPREAD if task in divergences), (task for task in divergences if task not in SPREAD))
+        )
+        if not pairs:
+            continue
+        ours = f"bits: {_listed({task: float(values.mean()) for task, values in divergences.items()}, '.2f')}"
+        if condition == EQUAL and not stopped_early(results.controls):
+            ours = f"{NONE_STOPPED}; {ours}"
+            seeds = min(map(len, divergences.values()))
+            yield Claim(statement, ours, "difference of K(s), bits", np.nan, np.nan, np.nan, seeds, BY_SEEDS)
+            continue
+        level = level_of_parts(len(pairs))
+        yield all_hold(statement, ours, [_difference_over_seeds(*pair, "K(s) in bits", divergences, level) for pair in pairs])
+
+
+def stopped_early(controls: pd.DataFrame) -> bool:
+    """Whether early stopping gave some task a different number of steps than the condition of equal steps (`CONTROLS`)."""
+    rows = controls.dropna(subset=["equal_steps"])
+    return bool((rows["steps"] != rows["equal_steps"]).any())
+
+
+def _difference_over_seeds(earlier: str, later: str, statistic: str, by_seed: Mapping[str, Floats], level: float) -> Claim:
+    """The later task's mean over probe seeds minus the earlier one's."""
+    values = by_seed[later], by_seed[earlier]
+    words = f"{statistic}: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
+    value = float(values[0].mean() - values[1].mean())
+    return Claim("", "", words, value, *interval_over_seeds(*values, level), min(map(len, values)), BY_SEEDS, level=level)
+
+
+def _listed(values: Mapping[str, float], format_spec: str) -> str:
+    """Tasks with their values, from the smallest."""
+    return ", ".join(f"{EDGE_TASKS[task]} {values[task]:{format_spec}}" for task in sorted(values, key=values.__getitem__))
+
+
+def interval_of_resamples(
+    values: Floats, level: float, units: int, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float]:
+    """Percentile interval of a statistic [resample], widened for few units (`expanded_level`); none for one unit.
+
+    A resample without one (NaN) counts as the lowest of `bounds` for the lower end and as the highest for the upper end.
+    """
+    if units < 2:
+        return np.nan, np.nan
+    tail = (1 - expanded_level(level, units)) / 2
+    unknown = np.isnan(values)
+    low = np.quantile(np.where(unknown, bounds[0], values), tail, method="lower")
+    high = np.quantile(np.where(unknown, bounds[1], values), 1 - tail, method="higher")
+    return float(low), float(high)
+
+
+def interval_over_seeds(later: Floats, earlier: Floats, level: float) -> tuple[float, float]:
+    """Interval of the difference of two means over probe seeds (Welch); NaN where one of them has a single seed."""
+    if min(len(later), len(earlier)) < 2 or np.ptp(later) + np.ptp(earlier) == 0:
+        return np.nan, np.nan
+    interval = ttest_ind(later, earlier, equal_var=False).confidence_interval(level)
+    return float(interval.low), float(interval.high)

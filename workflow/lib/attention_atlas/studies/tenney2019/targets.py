@@ -20,20 +20,16 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 ControlLabels = Callable[[Example, EdgeTarget], tuple[str, ...]]
 
-EMBEDDINGS, LEXICAL = "embeddings", "lexical"
-"""Layer 0 as the input of the first layer (words, positions, segments), and as the words alone."""
+EMBEDDINGS, LEXICAL = "embeddings", "lexical"  # layer 0: the input of the first layer (with positions), or the words alone
 EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
 SHUFFLED_LABELS = "shuffled_labels"
 CONDITIONS = (EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER, SHUFFLED_LABELS)
 TRUTH = "truth"
-AMBIGUOUS = 0.7
-"""Highest mean probability of a label over layers of a target that is in doubt (footnote 6)."""
-
+AMBIGUOUS = 0.7  # highest mean probability of a label over layers of a target that is in doubt (footnote 6)
 ANSWERS = ["true", "false", "missed"]
 COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", *ANSWERS]
 """Answers to the targets of a sentence, and the number of the document (or sentence) that intervals resample it with."""
-CONSTANT = ["labels", "record", "unit_number", *ANSWERS]
-"""The same for the best constant answer, with its labels."""
+CONSTANT = ["record", "unit_number", *ANSWERS]  # the same for the best constant answer
 CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
 
 
@@ -128,10 +124,8 @@ def task_targets(
     truth = np.concatenate([sentence.truth for sentence in sentences])
     shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
     by_sentence = np.split(shuffled, np.cumsum([len(sentence.truth) for sentence in sentences])[:-1])
-    training_sentences = [
-        replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, by_sentence, strict=True)
-    ]
-    return TaskTargets(task, labels, pairs, tuple(training_sentences), tuple(development_sentences))
+    trained = tuple(replace(sentence, shuffled_labels=part) for sentence, part in zip(sentences, by_sentence, strict=True))
+    return TaskTargets(task, labels, pairs, trained, tuple(development_sentences))
 
 
 def _records(task: str, targets: tuple[EdgeTarget, ...]) -> list[tuple[EdgeTarget, ...]]:
@@ -235,4 +229,4 @@ def constant_answer(task: str, examples: Iterable[Example], unit_numbers: npt.Ar
     answer = ranked[: int(best)]
     rows = [[record, n := len(labels & set(answer)), len(answer) - n, len(labels) - n] for record, labels in gold]
     summed = pd.DataFrame(rows, columns=["record", *ANSWERS]).groupby("record", sort=False).sum()
-    return summed.reset_index().assign(unit_number=np.asarray(unit_numbers), labels=", ".join(answer))[CONSTANT]
+    return summed.reset_index().assign(unit_number=np.asarray(unit_numbers))[CONSTANT]

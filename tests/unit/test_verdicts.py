@@ -1,0 +1,159 @@
+"""Verdicts on a published value beside ours, and on a claim by an interval and a threshold."""
+
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pytest
+
+from attention_atlas.published.compare import (
+    CLOSE,
+    EXACT,
+    NO,
+    QUALITATIVE,
+    SETTING,
+    Claim,
+    Measured,
+    all_hold,
+    as_text,
+    claim_frame,
+    compare,
+    obstacle,
+    verdict,
+)
+from attention_atlas.published.values import Number, Published
+from attention_atlas.stats.intervals import level_of_parts
+
+
+def published(*numbers, **fields) -> Published:
+    """A published value whose other fields are empty."""
+    others = {"tolerance": None, "same": {}, "size": None, "details": {}}
+    texts = {name: "" for name in Published.__dataclass_fields__ if name not in (*others, "numbers")}
+    return Published(**texts | {"id": "x"} | others | fields, numbers=numbers)
+
+
+def one_value(value, tolerance=None) -> Published:
+    values = value if isinstance(value, list) else [value]
+    return published(*(Number(number, "", None, None) for number in values), tolerance=tolerance)
+
+
+def measured(value, comparable=EXACT, **more):
+    return Measured(value, comparable, "why", **more)
+
+
+@pytest.mark.parametrize(
+    ("printed", "match", "differs"),
+    [
+        (34.5, [34.5499, 34.45], [34.551]),
+        (40.0, [40.04], [40.4]),
+        (40, [40.4], [40.6]),
+        (1696, [1696], [1697]),
+        (0.015625, [0.0156252], [0.015627]),
+        (5e-05, [5.4e-05], [0.001]),
+        ([34.5, 26.3], [[34.52, 26.28]], [[34.52, 26.4], [34.5], 34.5]),
+        ("7-6", ["7-6"], ["7-5"]),
+    ],
+)
+def test_half_a_unit_of_the_last_digit(printed, match, differs):
+    assert {verdict(one_value(printed), measured(ours)) for ours in match} == {"match"}
+    assert {verdict(one_value(printed), measured(ours)) for ours in differs} == {"differs"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "ours", "expected"),
+    [
+        # A stated tolerance counts instead.
+        *[(one_value(3.6, 0.01), measured(v), words) for v, words in ((3.605, "match"), (3.62, "differs"))],
+        (one_value([3.6, 2.8], 0.1), measured([3.69, 2.71]), "match"),
+        # An interval that contains the value has its own verdict.
+        (one_value(50.0), measured(50.04, ci_low=49.0, ci_high=54.0), "match"),
+        (one_value(50.0), measured(52.0, ci_low=50.0, ci_high=54.0), "covered by our interval"),
+        (one_value(50.0), measured(48.0, ci_low=46.0, ci_high=50.0), "covered by our interval"),
+        (one_value([50.0, 50.0]), measured([52.0, 52.0], ci_low=50.0, ci_high=54.0), "differs"),
+        (one_value(50.0), measured(52.0, ci_low=50.1, ci_high=54.0), "differs"),
+        (one_value(50.0), measured(48.0, ci_low=46.0, ci_high=49.9), "differs"),
+        (one_value(50.0), measured(52.0, ci_low=50.0), "differs"),
+        # A misprint is compared with the corrected number.
+        *[(published(Number(50.0, "", 60.0, None)), measured(v), words) for v, words in ((60.0, "match"), (50.0, "differs"))],
+        (one_value(50.0), measured(None), "not computed"),
+        (one_value(50.0), measured(None, QUALITATIVE, claimed="holds"), "not computed"),
+        (one_value(50.0), measured(1.0, QUALITATIVE, claimed="holds"), "holds"),
+        (one_value(50.0), measured(50.0, NO), "not comparable"),
+        (one_value(50.0), measured(50.0, SETTING), "not comparable"),
+        (one_value(50.0), measured(0.0, CLOSE), "differs"),
+    ],
+)
+def test_a_verdict(entry, ours, expected):
+    assert verdict(entry, ours) == expected
+
+
+def test_obstacles():
+    entry = one_value(50.0)
+    assert [obstacle(entry, measured(50.0, kind)) for kind in (EXACT, CLOSE)] == ["", ""]
+    assert obstacle(entry, measured(None, EXACT)) == "not measured"
+    assert obstacle(entry, measured(50.0, NO, obstacle="another model")) == "another model"
+    assert obstacle(entry, measured(50.0, QUALITATIVE, claimed="holds")) == ""
+    assert obstacle(replace(entry, comparable=SETTING), measured(50.0, SETTING)) == "a choice of the run"
+    assert obstacle(replace(entry, never="another checkpoint"), measured(50.0, NO)) == "another checkpoint"
+
+
+def test_rows_keep_the_order_and_say_what_is_missing():
+    texts = {"item": "T", "quantity": "q", "unit": "%"}
+    entries = {name: replace(one_value(value), **texts) for name, value in (("b", 1.0), ("a", [1, 2]))}
+    frame = compare(entries, {"b": measured(1.0, n=3, ci_low=0.5, ci_high=1.5), "elsewhere": measured(2)})
+    assert frame[["id", "verdict", "why", "quantity"]].to_numpy().tolist() == [
+        ["b", "match", "why", "q [%]"],
+        ["a", "not computed", "nothing in this run measures it", "q [%]"],
+    ]
+    values = [None, 34.512345, 1696, [0.5, 12345.678], "7-6", np.float64(0.25), {"max": 1.0}]
+    assert [as_text(v) for v in values] == [None, "34.51", "1696", "0.5; 1.235e+04", "7-6", "0.25", "max 1"]
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+CLAIM = Claim("heads gain", "1.0", "gain, percentage points", 1.0, 0.2, 1.8, 40, "examples")
+OPEN, REFUTED = replace(CLAIM, value=0.5, ci_low=-0.1), replace(CLAIM, value=-1.0, ci_low=-2.0, ci_high=-0.5)
+UNTESTED = replace(CLAIM, value=3.0, ci_low=nan, ci_high=nan)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "above", "verdict", "unconfirmed"),
+    [
+        (0.2, 1.8, 0.0, True, "holds", "undecided"),
+        (-1.8, -0.2, 0.0, True, "does not hold", "does not hold"),
+        (0.0, 1.8, 0.0, True, "undecided", "undecided"),
+        (-1.8, 0.0, 0.0, True, "undecided", "undecided"),
+        (0.2, 1.8, 0.0, False, "does not hold", "does not hold"),
+        (-1.8, -0.2, 0.0, False, "holds", "undecided"),
+        (0.6, 0.9, 0.5, True, "holds", "undecided"),
+        (0.4, 0.9, 0.5, True, "undecided", "undecided"),
+        (nan, nan, 0.0, True, "not tested", "not tested"),
+    ],
+)
+def test_the_verdict_is_where_the_interval_lies_and_needs_the_second_test(low, high, threshold, above, verdict, unconfirmed):
+    claim = replace(CLAIM, ci_low=low, ci_high=high, threshold=threshold, above=above)
+    assert (claim.verdict, replace(claim, is_confirmed=False).verdict) == (verdict, unconfirmed)
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict", "shown"),
+    [
+        ([replace(CLAIM, value=2.0, ci_low=0.5), CLAIM], "holds", 1.0),  # the part nearest to its threshold
+        ([replace(CLAIM, above=False, value=k, ci_low=-k - 2, ci_high=-k) for k in (1, 2)], "holds", 1),
+        ([CLAIM, OPEN], "undecided", 0.5),
+        ([CLAIM, OPEN, REFUTED], "does not hold", -1.0),
+        ([UNTESTED, OPEN, CLAIM], "undecided", 0.5),
+        ([UNTESTED, REFUTED], "does not hold", -1.0),
+        ([CLAIM, UNTESTED], "not tested", 3.0),
+    ],
+)
+def test_a_claim_about_several_things_is_as_good_as_its_worst_part(parts, verdict, shown):
+    whole = all_hold("all", "ours", parts)
+    assert (whole.statement, whole.ours, whole.verdict, whole.value) == ("all", "ours", verdict, shown)
+
+
+def test_claims_have_statistic_interval_and_n():
+    (row,) = claim_frame([CLAIM]).to_dict("records")
+    assert (row["claim"], row["verdict"], row["n"], row["unit"], row["ci_low"]) == ("heads gain", "holds", 40, "examples", 0.2)
+    assert (row["side"], row["threshold"]) == ("above", 0.0)
+    assert level_of_parts(5) == pytest.approx(0.99)
