@@ -78,7 +78,7 @@ def ablations(
 
 
 def answers(examples: Examples, shards: Sequence[pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """The answer to each question (the best of its windows, which may be in two shards) under each condition: `COLUMNS`; and the
+    """The answer to each question under each condition, `COLUMNS`: the best of its windows, which may be in two shards; and the
     means of the unchanged model under all ways of scoring.
     """
     by_condition: Answers = {}
